@@ -1,0 +1,79 @@
+# How every target of this project is made, so that it is made the same way everywhere.
+
+set(LEASEHOLD_ADAPTERS "" CACHE INTERNAL "adapters in this build")
+
+add_library(leasehold_options INTERFACE)
+target_compile_features(leasehold_options INTERFACE cxx_std_20)
+if(LEASEHOLD_SANITIZE)
+  target_compile_options(leasehold_options INTERFACE -fsanitize=${LEASEHOLD_SANITIZE}
+                         -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(leasehold_options INTERFACE -fsanitize=${LEASEHOLD_SANITIZE})
+endif()
+
+# leasehold_library(<name> SOURCES ... [PUBLIC deps] [PRIVATE deps] [INTERNAL])
+# Makes target leasehold_<name> with alias leasehold::<name>. Public headers are in ./include,
+# installed unless the library is INTERNAL.
+function(leasehold_library name)
+  cmake_parse_arguments(arg "INTERNAL" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  set(target leasehold_${name})
+  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(leasehold::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target}
+    PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PUBLIC ${arg_PUBLIC}
+                        PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:leasehold_options>)
+  if(NOT arg_INTERNAL)
+    install(TARGETS ${target} EXPORT leasehold-${name}
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+    install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+            FILES_MATCHING PATTERN "*.h")
+    install(EXPORT leasehold-${name} NAMESPACE leasehold:: COMPONENT development
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold)
+  endif()
+endfunction()
+
+# leasehold_adapter(<name>): adds adapters/<name> if LEASEHOLD_WITH_<NAME> is on.
+macro(leasehold_adapter name)
+  string(TOUPPER ${name} leasehold_upper)
+  if(LEASEHOLD_WITH_${leasehold_upper})
+    add_subdirectory(adapters/${name})
+    list(APPEND LEASEHOLD_ADAPTERS ${name})
+  endif()
+endmacro()
+
+# leasehold_test(<name> SOURCES ... LIBS ... [PRIVATE_HEADERS_OF dir] [TIMEOUT s] [SERIAL])
+# A GoogleTest program; each of its cases is one ctest.
+function(leasehold_test name)
+  cmake_parse_arguments(arg "SERIAL" "TIMEOUT;PRIVATE_HEADERS_OF" "SOURCES;LIBS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock_main leasehold_options)
+  if(arg_PRIVATE_HEADERS_OF)
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/${arg_PRIVATE_HEADERS_OF})
+  endif()
+  set(properties TIMEOUT ${arg_TIMEOUT})
+  if(arg_SERIAL)
+    list(APPEND properties RUN_SERIAL ON)
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60
+                       PROPERTIES ${properties})
+endfunction()
+
+function(leasehold_install_package)
+  include(CMakePackageConfigHelpers)
+  configure_package_config_file(
+    ${CMAKE_SOURCE_DIR}/cmake/leasehold-config.cmake.in
+    ${CMAKE_BINARY_DIR}/leasehold-config.cmake
+    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold)
+  write_basic_package_version_file(${CMAKE_BINARY_DIR}/leasehold-config-version.cmake
+                                   COMPATIBILITY SameMinorVersion)
+  install(FILES ${CMAKE_BINARY_DIR}/leasehold-config.cmake
+                ${CMAKE_BINARY_DIR}/leasehold-config-version.cmake
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold COMPONENT development)
+endfunction()

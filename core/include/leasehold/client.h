@@ -1,0 +1,94 @@
+// The way in: connect to a store, take leases.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include "leasehold/error.h"
+#include "leasehold/lease.h"
+#include "leasehold/name.h"
+#include "leasehold/registry.h"
+#include "leasehold/store.h"
+#include "leasehold/time.h"
+
+namespace leasehold {
+
+struct AcquireOptions {
+  Millis ttl = std::chrono::seconds(30);  // 100 ms to 24 h
+  Millis wait{0};                         // how long to wait for a busy lock; zero: only try
+  Millis store_timeout = std::chrono::seconds(5);  // how long the store may take to answer at all
+  std::stop_token stop{};                          // ends the call early with `cancelled`
+};
+
+struct CallOptions {
+  Millis store_timeout = std::chrono::seconds(5);
+  std::stop_token stop{};
+};
+
+struct ConnectOptions {
+  std::optional<OwnerLabel> owner;  // default: default_owner_label()
+  const Clock* clock = nullptr;     // default: system_clock()
+  Random* random = nullptr;         // default: system_random()
+};
+
+// Thread safe. A cheap handle: copies share one connection, one engine and a fixed number of
+// threads, however many leases there are. Leases keep what they need alive, so a client may go
+// before its leases. The destructor of the last user waits up to two seconds for pending releases.
+//
+// A client belongs to the process that made it: in a forked child every call fails with `invalid`.
+class Client {
+ public:
+  // Takes over a store that has not been started. For tests and for stores of one's own.
+  explicit Client(std::unique_ptr<Store> store, ConnectOptions options = {});
+  ~Client();
+  Client(const Client&);
+  Client& operator=(const Client&);
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+
+  const StoreTraits& store() const;
+
+  // Takes the lock, blocking at most about wait + store_timeout.
+  // busy: somebody holds it, and `wait` was zero.    timeout: and `wait` has passed.
+  // cancelled: the stop token.                       unavailable: the store did not answer.
+  // outcome_unknown: the grant may exist; it is being given back in the background.
+  // invalid: name or TTL.
+  // After any failure this call holds nothing, and what it may have left behind is cleaned up.
+  [[nodiscard]] Result<Lease> acquire(const LockName& lock, AcquireOptions options = {});
+  [[nodiscard]] Result<Lease> acquire(std::string_view lock, AcquireOptions options = {});
+
+  // The same with a token. Also fails with `unsafe_for_correctness` if the store's guarantee is
+  // only efficiency: before anything is sent, with the reason and what to do instead.
+  [[nodiscard]] Result<FencedLease> acquire_fenced(const LockName& lock,
+                                                   AcquireOptions options = {});
+  [[nodiscard]] Result<FencedLease> acquire_fenced(std::string_view lock,
+                                                   AcquireOptions options = {});
+
+  // What the store knows. A lock that was never taken has neither holder nor last token.
+  [[nodiscard]] Result<LockStatus> inspect(const LockName& lock, CallOptions options = {});
+  [[nodiscard]] Result<std::vector<LockStatus>> list(CallOptions options = {});
+
+  // Takes the lock away from the holder that was seen, never from its successor. The old holder is
+  // told at its next renewal. `not_held`: it had gone already.
+  [[nodiscard]] Result<ReleaseReply> force_release(const LockName& lock, const RequestId& seen,
+                                                   CallOptions options = {});
+
+  // The stored outcome of `key` under this lock, if any; and storing it, while `lease` holds.
+  [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock, std::string key,
+                                                         CallOptions options = {});
+  [[nodiscard]] Status record(const Lease& lease, std::string key, OnceRecord what,
+                              CallOptions options = {});
+
+ private:
+  std::shared_ptr<detail::ClientCore> core_;
+};
+
+// Opens the store that the URL names. Fails with `invalid` (URL), `unsupported` (scheme) or
+// `unavailable` (with the address and the store's own words).
+[[nodiscard]] Result<Client> connect(std::string_view url, ConnectOptions options = {},
+                                     const Registry& registry = Registry::standard());
+
+}  // namespace leasehold

@@ -1,0 +1,100 @@
+// One holder's claim on one lock for a bounded time.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+
+#include "leasehold/error.h"
+#include "leasehold/id.h"
+#include "leasehold/name.h"
+#include "leasehold/time.h"
+#include "leasehold/token.h"
+
+namespace leasehold {
+
+namespace detail {
+struct LeaseControl;
+class ClientCore;
+}  // namespace detail
+
+enum class LeaseState {
+  held,       // renewed in time, as far as this process knows
+  uncertain,  // a renewal failed; the deadline is not reached yet, and renewing goes on
+  lost,       // over: the deadline passed, the store said so, or it was released
+};
+std::string_view to_string(LeaseState state);
+
+enum class ReleaseOutcome {
+  released,  // it was held until now, and is free
+  too_late,  // it had ended before: somebody else may have worked meanwhile
+};
+
+// Held while the object lives, and renewed in the background. Move-only. The destructor hands the
+// release to the background and returns at once.
+//
+// All const methods are thread safe, do not block and do not fail: they compare the lease's
+// deadline with the boot clock, so they are right even in the first instant after a long pause.
+//
+// A lease belongs to the process that took it. In a forked child state() is `lost`, every
+// operation fails with `lost`, and the destructor does nothing.
+class Lease {
+ public:
+  Lease(Lease&&) noexcept;
+  Lease& operator=(Lease&&) noexcept;  // releases what was held before
+  ~Lease();
+
+  const LockName& lock() const;
+  const RequestId& request() const;
+
+  // The time to live that the store really gave: at least what was asked.
+  Millis ttl() const;
+
+  LeaseState state() const;
+
+  // When this process must have stopped working; earlier than the store's own expiry.
+  BootTime deadline() const;
+
+  // Time until the deadline; zero when lost.
+  BootClock::duration remaining() const;
+
+  // The checkpoint before a side effect: is there `margin` left? Else `lost`.
+  [[nodiscard]] Status require(BootClock::duration margin = {}) const;
+
+  // Requested when the lease is lost, before the deadline at the store. Callbacks run on a thread
+  // that does nothing else; a slow one delays other callbacks, never a renewal or a loss.
+  std::stop_token lost() const;
+
+  // Ends the lease and waits for the store's answer, at most `within`. Afterwards the lease is over
+  // whatever the answer; without one the background goes on trying.
+  // Fails with `unavailable` or `outcome_unknown`: the lock is then free at the latest after ttl().
+  [[nodiscard]] Result<ReleaseOutcome> release(Millis within = std::chrono::seconds(5));
+
+  // The same, but nobody else gets the lock before `keep_for` has passed, although no process holds
+  // it any more. `unsupported` where the store cannot (the lease goes on unchanged).
+  [[nodiscard]] Result<ReleaseOutcome> release_after(Millis keep_for,
+                                                     Millis within = std::chrono::seconds(5));
+
+ protected:
+  friend class detail::ClientCore;
+  explicit Lease(std::shared_ptr<detail::LeaseControl> control);
+  const detail::LeaseControl& control() const { return *control_; }
+
+ private:
+  Result<ReleaseOutcome> end(Millis keep_for, Millis within);
+  void abandon() noexcept;
+  std::shared_ptr<detail::LeaseControl> control_;
+};
+
+// A lease that carries a token for a fence. Only a store whose tokens are worth `correctness`
+// gives one.
+class FencedLease : public Lease {
+ public:
+  // Captured at the grant; never read from the store afterwards.
+  const Token& token() const;
+
+ private:
+  friend class detail::ClientCore;
+  using Lease::Lease;
+};
+
+}  // namespace leasehold

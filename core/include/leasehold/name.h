@@ -1,0 +1,63 @@
+// Names of locks, resources and owners: checked once, then trusted.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "leasehold/error.h"
+
+namespace leasehold {
+
+inline constexpr std::size_t kMaxNameBytes = 512;
+
+namespace detail {
+// 1 to 512 bytes of UTF-8 without control characters; `field` is what the error calls it.
+Status check_name(std::string_view field, std::string_view text);
+}  // namespace detail
+
+template <class Kind>
+class Name {
+ public:
+  // Fails with `invalid`, naming the field, the limit and what was given.
+  [[nodiscard]] static Result<Name> parse(std::string_view text) {
+    if (auto ok = detail::check_name(Kind::field, text); !ok) return fail(ok.error());
+    return Name(std::string(text));
+  }
+
+  const std::string& str() const { return text_; }
+  auto operator<=>(const Name&) const = default;
+
+ private:
+  explicit Name(std::string text) : text_(std::move(text)) {}
+  std::string text_;
+};
+
+struct LockNameKind {
+  static constexpr std::string_view field = "lock name";
+};
+struct ResourceNameKind {
+  static constexpr std::string_view field = "resource name";
+};
+struct OwnerLabelKind {
+  static constexpr std::string_view field = "owner label";
+};
+
+using LockName = Name<LockNameKind>;
+using ResourceName = Name<ResourceNameKind>;
+
+// Who holds a lock, for people to read. Never compared: two cloned machines may share a label.
+using OwnerLabel = Name<OwnerLabelKind>;
+
+// "host:pid:program" of this process.
+OwnerLabel default_owner_label();
+
+}  // namespace leasehold
+
+template <class Kind>
+struct std::hash<leasehold::Name<Kind>> {
+  std::size_t operator()(const leasehold::Name<Kind>& name) const noexcept {
+    return std::hash<std::string>{}(name.str());
+  }
+};

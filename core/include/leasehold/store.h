@@ -1,0 +1,167 @@
+// What an adapter implements. An adapter only speaks to its store: renewal, waiting, retries and
+// loss are the engine's, once, for all stores.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "leasehold/error.h"
+#include "leasehold/id.h"
+#include "leasehold/name.h"
+#include "leasehold/time.h"
+#include "leasehold/token.h"
+#include "leasehold/ttl.h"
+
+namespace leasehold {
+
+// What a store's tokens are worth.
+enum class Guarantee {
+  efficiency,   // a double run wastes work
+  correctness,  // a double run does damage, and the token with a fence prevents it
+};
+std::string_view to_string(Guarantee guarantee);
+
+struct StoreTraits {
+  std::string address;  // the URL without secrets
+  Guarantee guarantee = Guarantee::efficiency;
+  std::string why;      // one sentence: what makes the guarantee so
+  std::string instead;  // one sentence: what to do if more is needed
+  bool queues = false;  // waits first come, first served, and nudges the next
+  bool keeps_after_release = false;  // ReleaseCall::keep_for is honoured without a living holder
+};
+
+struct AcquireCall {
+  LockName lock;
+  RequestId request;
+  OwnerLabel owner;
+  Ttl ttl;
+  bool queue = false;  // if it cannot be granted, take or keep a place in the queue
+};
+struct Granted {
+  TokenNumber token;
+  StoreId store;  // as it was at the grant
+  Millis ttl;     // the real one, at least what was asked
+};
+struct Queued {
+  Millis recheck_after;  // ask again then, even if no nudge comes
+};
+struct Busy {
+  std::string holder;  // label, for the message; may be empty
+};
+using AcquireReply = std::variant<Granted, Queued, Busy>;
+
+struct RenewCall {
+  LockName lock;
+  RequestId request;
+  Ttl ttl;
+};
+enum class RenewReply { renewed, gone };
+
+struct ReleaseCall {
+  LockName lock;
+  RequestId request;
+  Millis keep_for{0};  // end the grant that much later instead of now
+};
+enum class ReleaseReply { released, not_held };
+
+struct WaiterStatus {
+  RequestId request;
+  std::string owner;
+};
+struct LockStatus {
+  LockName lock;
+  std::optional<TokenNumber> last_token;  // of the last grant, also after its end
+  struct Holder {
+    RequestId request;
+    TokenNumber token;
+    std::string owner;
+    Millis held_for;
+    Millis remaining;  // by the store's clock
+    bool kept = false;  // released with keep_for: nobody works under it any more
+  };
+  std::optional<Holder> holder;
+  std::vector<WaiterStatus> waiters;  // in queue order
+};
+
+// The outcome of something that was done once under a key, for later repeats.
+struct OnceRecord {
+  std::string parameters;
+  std::string result;
+};
+
+// How long a call may take, and whether it may borrow the caller's thread.
+struct CallContext {
+  BootTime deadline;
+  std::stop_token stop;
+  // true: the caller waits for the answer anyway, so a blocking store may work on its thread.
+  // false: return at once.
+  bool caller_waits = false;
+};
+
+template <class Reply>
+using Completion = std::function<void(Result<Reply>)>;
+
+// What a store tells the engine unasked. Thread safe; returns at once; may be called from any
+// thread until Store::close returned.
+class StoreEvents {
+ public:
+  virtual ~StoreEvents() = default;
+  // This queued request may be granted now: ask again.
+  virtual void nudged(const RequestId& request) = 0;
+  // This grant is over by the store's own word.
+  virtual void ended(const RequestId& request) = 0;
+};
+
+// Rules for every operation:
+// - Thread safe. Calls its completion exactly once, from any thread, by the deadline (or soon after
+//   the stop token), also during close().
+// - A failure says what is known: `unavailable` = it was not done and never will be;
+//   `outcome_unknown` = it may have been done, or may still be. Never guess.
+// - Repeating a call with the same request id is safe.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Constant for the life of the store object. Thread safe.
+  virtual const StoreTraits& traits() const = 0;
+
+  // Called once, before any other operation. `events` outlives close().
+  virtual void start(StoreEvents& events) = 0;
+
+  // Stops all work; every pending completion has been called when it returns.
+  virtual void close() = 0;
+
+  // Grants if the lock is free and nobody is queued before this request; a request that holds the
+  // lock already gets the same grant again, and its expiry is NOT moved. The token is durable
+  // before the reply, and larger than every earlier token of this lock.
+  virtual void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) = 0;
+
+  // Moves the expiry of grants that are still alive; one reply per call, in order. Never grants.
+  virtual void renew(std::vector<RenewCall> calls, CallContext context,
+                     Completion<std::vector<RenewReply>> done) = 0;
+
+  // Ends this request's grant, or gives up its place in the queue. Nobody else's.
+  virtual void release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) = 0;
+
+  // Optional from here on; the defaults answer `unsupported`.
+
+  virtual void inspect(LockName lock, CallContext context, Completion<LockStatus> done);
+  virtual void list(CallContext context, Completion<std::vector<LockStatus>> done);
+
+  // Ends the grant of `seen` as its operator, if it is still the holder.
+  virtual void force_release(LockName lock, RequestId seen, CallContext context,
+                             Completion<ReleaseReply> done);
+
+  // Looks up and stores what was done once under `key`. `record` succeeds only while `request`
+  // still holds the lock (else `lost`), and never overwrites.
+  virtual void recall(LockName lock, std::string key, CallContext context,
+                      Completion<std::optional<OnceRecord>> done);
+  virtual void record(LockName lock, RequestId request, std::string key, OnceRecord what,
+                      CallContext context, Completion<std::monostate> done);
+};
+
+}  // namespace leasehold

@@ -1,0 +1,37 @@
+// Store addresses: scheme://user:password@host:port,host:port/path?key=value
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leasehold/error.h"
+
+namespace leasehold {
+
+struct HostPort {
+  std::string host;
+  std::string port;  // empty: the store's usual one
+};
+
+struct Url {
+  std::string scheme;
+  std::string user;
+  std::string password;
+  std::vector<HostPort> hosts;
+  std::string path;  // percent-decoded; "sqlite:a/b.db" gives "a/b.db", "sqlite:///a" gives "/a"
+  std::map<std::string, std::string> query;  // percent-decoded
+
+  // Fails with `invalid`. The message never repeats the password.
+  [[nodiscard]] static Result<Url> parse(std::string_view text);
+
+  // The address without its secrets: safe for logs, errors and metrics.
+  std::string redacted() const;
+
+  // Fails with `invalid` if a query key is not among `known`.
+  [[nodiscard]] Status only_options(std::initializer_list<std::string_view> known) const;
+};
+
+}  // namespace leasehold
