@@ -1,0 +1,181 @@
+#include "database.h"
+
+#include <utility>
+
+namespace leasehold::sqlite {
+namespace {
+
+std::string_view explain(int code) {
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "another process is writing and did not finish in time";
+    case SQLITE_FULL:
+      return "the disk is full";
+    case SQLITE_READONLY:
+      return "the file or its folder is read-only";
+    case SQLITE_CANTOPEN:
+      return "the file cannot be opened";
+    case SQLITE_CORRUPT:
+      return "the file is damaged";
+    case SQLITE_NOTADB:
+      return "the file is not a SQLite database";
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return "permission is denied";
+    case SQLITE_IOERR:
+      return "the disk reported an error";
+    case SQLITE_INTERRUPT:
+      return "the call was stopped";
+    default:
+      return "SQLite reported an error";
+  }
+}
+
+ErrorCode code_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_MISUSE:
+    case SQLITE_ERROR:
+    case SQLITE_RANGE:
+      return ErrorCode::internal;
+    case SQLITE_INTERRUPT:
+      return ErrorCode::cancelled;
+    default:
+      return ErrorCode::unavailable;
+  }
+}
+
+}  // namespace
+
+Error last_error(sqlite3* db, std::string what) {
+  const int code = sqlite3_extended_errcode(db);
+  what += ": ";
+  what += explain(code);
+  return Error(code_of(code), std::move(what), sqlite3_errmsg(db));
+}
+
+Statement& Statement::bind(int index, std::int64_t value) {
+  sqlite3_bind_int64(statement_.get(), index, value);
+  return *this;
+}
+
+Statement& Statement::bind(int index, std::string_view text) {
+  sqlite3_bind_text64(statement_.get(), index, text.data(), text.size(), SQLITE_STATIC,
+                      SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::bind(int index, std::span<const std::uint8_t> blob) {
+  sqlite3_bind_blob64(statement_.get(), index, blob.data(), blob.size(), SQLITE_STATIC);
+  return *this;
+}
+
+Statement& Statement::bind_null(int index) {
+  sqlite3_bind_null(statement_.get(), index);
+  return *this;
+}
+
+Result<bool> Statement::step() {
+  switch (sqlite3_step(statement_.get())) {
+    case SQLITE_ROW:
+      return true;
+    case SQLITE_DONE:
+      return false;
+    default:
+      return fail(last_error(sqlite3_db_handle(statement_.get()), "the database did not answer"));
+  }
+}
+
+Status Statement::run() {
+  for (;;) {
+    auto row = step();
+    if (!row || !*row) {
+      reset();
+      if (!row) return fail(std::move(row.error()));
+      return {};
+    }
+  }
+}
+
+void Statement::reset() { sqlite3_reset(statement_.get()); }
+
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+std::string_view Statement::text(int column) const {
+  const auto* data = sqlite3_column_text(statement_.get(), column);
+  if (data == nullptr) return {};
+  return {reinterpret_cast<const char*>(data),
+          static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+std::span<const std::uint8_t> Statement::blob(int column) const {
+  const auto* data = static_cast<const std::uint8_t*>(sqlite3_column_blob(statement_.get(), column));
+  if (data == nullptr) return {};
+  return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+Result<Statement> Connection::prepare(std::string_view sql) const {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                         &statement, nullptr) != SQLITE_OK) {
+    return fail(last_error(db_, "the database does not accept a statement"));
+  }
+  return Statement(statement);
+}
+
+Status Connection::exec(const char* sql) const {
+  if (sqlite3_exec(db_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return fail(last_error(db_, "the database did not answer"));
+  }
+  return {};
+}
+
+Result<Transaction> Transaction::begin(Connection connection) {
+  if (auto ok = connection.exec("BEGIN IMMEDIATE"); !ok) return fail(std::move(ok.error()));
+  return Transaction(connection);
+}
+
+Transaction::Transaction(Transaction&& other) noexcept
+    : connection_(other.connection_), open_(std::exchange(other.open_, false)) {}
+
+Transaction::~Transaction() {
+  if (open_ && connection_.in_transaction()) {
+    sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+}
+
+Status Transaction::commit() {
+  auto ok = connection_.exec("COMMIT");
+  if (ok) {
+    open_ = false;
+    return {};
+  }
+  Error error = std::move(ok.error());
+  // The commit record may have reached the file although writing or syncing it failed.
+  if ((sqlite3_extended_errcode(connection_.handle()) & 0xff) == SQLITE_IOERR) {
+    error.code = ErrorCode::outcome_unknown;
+  }
+  return fail(std::move(error));
+}
+
+Result<Database> Database::open(const std::string& path, bool create, const char* vfs) {
+  const int flags =
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, vfs);
+  Database database(raw);
+  if (code != SQLITE_OK) {
+    if (raw == nullptr) return fail(ErrorCode::internal, "no memory for a SQLite connection");
+    return fail(last_error(raw, "cannot open " + path));
+  }
+  sqlite3_extended_result_codes(raw, 1);
+  return database;
+}
+
+}  // namespace leasehold::sqlite

@@ -1,0 +1,121 @@
+// SQLite's C interface as RAII values and Results. The only place that maps its error codes.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "leasehold/error.h"
+#include "leasehold/id.h"
+
+namespace leasehold::sqlite {
+
+// The error that `db` reports now. `what` begins the sentence: "cannot read /x/locks.db".
+Error last_error(sqlite3* db, std::string what);
+
+// One prepared statement. Bind from index 1, read columns from 0. Text and blobs that are bound
+// must outlive the next reset().
+class Statement {
+ public:
+  Statement() = default;
+
+  Statement& bind(int index, std::int64_t value);
+  Statement& bind(int index, std::string_view text);
+  Statement& bind(int index, std::span<const std::uint8_t> blob);
+  Statement& bind_null(int index);
+
+  // true: a row is there to read. false: done.
+  [[nodiscard]] Result<bool> step();
+  // Runs to the end, ignoring rows, and resets.
+  [[nodiscard]] Status run();
+  void reset();
+
+  bool is_null(int column) const;
+  std::int64_t integer(int column) const;
+  std::string_view text(int column) const;  // valid until the next step or reset
+  std::span<const std::uint8_t> blob(int column) const;
+
+  template <class Id>
+  std::optional<Id> id(int column) const {
+    return Id::from_bytes(blob(column));
+  }
+
+ private:
+  friend class Connection;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+// Resets a cached statement when the scope ends, so that it never pins a snapshot.
+class Use {
+ public:
+  explicit Use(Statement& statement) : statement_(statement) {}
+  ~Use() { statement_.reset(); }
+  Use(const Use&) = delete;
+  Statement* operator->() const { return &statement_; }
+  Statement& operator*() const { return statement_; }
+
+ private:
+  Statement& statement_;
+};
+
+// A connection that somebody else owns.
+class Connection {
+ public:
+  explicit Connection(sqlite3* db) : db_(db) {}
+
+  [[nodiscard]] Result<Statement> prepare(std::string_view sql) const;
+  // One or more statements without parameters.
+  [[nodiscard]] Status exec(const char* sql) const;
+  std::int64_t changes() const { return sqlite3_changes64(db_); }
+  bool in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
+  sqlite3* handle() const { return db_; }
+
+ private:
+  sqlite3* db_;
+};
+
+// BEGIN IMMEDIATE … COMMIT; rolls back unless committed.
+class Transaction {
+ public:
+  [[nodiscard]] static Result<Transaction> begin(Connection connection);
+  Transaction(Transaction&& other) noexcept;
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+
+  // `outcome_unknown` if the disk failed while the commit was written.
+  [[nodiscard]] Status commit();
+
+ private:
+  explicit Transaction(Connection connection) : connection_(connection) {}
+  Connection connection_;
+  bool open_ = true;
+};
+
+// A connection of our own.
+class Database {
+ public:
+  // Opens for reading and writing; creates the file if `create`. `unavailable` with a sentence that
+  // names the path, for a folder that is not there, a file that is not a database, …
+  [[nodiscard]] static Result<Database> open(const std::string& path, bool create,
+                                             const char* vfs = nullptr);
+  Connection connection() const { return Connection(db_.get()); }
+  sqlite3* handle() const { return db_.get(); }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+  };
+  explicit Database(sqlite3* db) : db_(db) {}
+  std::unique_ptr<sqlite3, Close> db_;
+};
+
+}  // namespace leasehold::sqlite
