@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <tl/expected.hpp>
 
@@ -41,8 +42,8 @@ struct Error {
   std::string store_words;
   std::optional<Refusal> refusal;
 
-  Error(ErrorCode code, std::string message, std::string store_words = {})
-      : code(code), message(std::move(message)), store_words(std::move(store_words)) {}
+  Error(ErrorCode kind, std::string sentence, std::string words = {})
+      : code(kind), message(std::move(sentence)), store_words(std::move(words)) {}
 };
 
 // "busy: lock 'x' is held by web-1:4711 (database is locked)". One line.

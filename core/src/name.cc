@@ -1,0 +1,87 @@
+#include "leasehold/name.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+
+namespace leasehold {
+namespace {
+
+struct Decoded {
+  std::uint32_t point = 0;
+  std::size_t length = 0;  // 0: not UTF-8
+};
+
+Decoded decode_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return {};
+  std::uint32_t point = lead & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    point = point << 6 | (byte(i) & 0x3fu);
+  }
+  constexpr std::array<std::uint32_t, 5> smallest = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = point >= 0xd800 && point <= 0xdfff;
+  if (point < smallest[length] || point > 0x10ffff || surrogate) return {};
+  return {point, length};
+}
+
+bool is_control(std::uint32_t point) {
+  // U+2028 and U+2029 break lines too, and a name must stay on the line it is printed in.
+  return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x2028 || point == 0x2029;
+}
+
+std::string program_name() {
+  std::array<char, 4096> path;
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  if (length <= 0) return "unknown";
+  const std::string_view text(path.data(), static_cast<std::size_t>(length));
+  return std::string(text.substr(text.rfind('/') + 1));
+}
+
+std::string host_name() {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) return "localhost";
+  return host.data();
+}
+
+}  // namespace
+
+namespace detail {
+
+Status check_name(std::string_view field, std::string_view text) {
+  const std::string name(field);
+  if (text.empty()) return fail(ErrorCode::invalid, name + " is empty; it must have 1 to 512 bytes");
+  if (text.size() > kMaxNameBytes) {
+    return fail(ErrorCode::invalid, name + " has " + std::to_string(text.size()) +
+                                        " bytes; at most 512 are allowed");
+  }
+  for (std::size_t at = 0; at < text.size();) {
+    const Decoded decoded = decode_utf8(text.substr(at));
+    if (decoded.length == 0) {
+      return fail(ErrorCode::invalid,
+                  name + " is not valid UTF-8 at byte " + std::to_string(at + 1));
+    }
+    if (is_control(decoded.point)) {
+      return fail(ErrorCode::invalid,
+                  name + " has a control character at byte " + std::to_string(at + 1));
+    }
+    at += decoded.length;
+  }
+  return {};
+}
+
+}  // namespace detail
+
+OwnerLabel default_owner_label() {
+  const std::string tail = ":" + std::to_string(getpid());
+  if (auto label = OwnerLabel::parse(host_name() + tail + ":" + program_name())) return *label;
+  return OwnerLabel::parse("process" + tail).value();
+}
+
+}  // namespace leasehold

@@ -1,0 +1,58 @@
+// A mutex whose discipline the compiler checks: clang's -Wthread-safety reads these annotations.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#if defined(__clang__)
+#define LEASEHOLD_TS(x) __attribute__((x))
+#else
+#define LEASEHOLD_TS(x)
+#endif
+#define GUARDED_BY(mutex) LEASEHOLD_TS(guarded_by(mutex))
+#define REQUIRES(...) LEASEHOLD_TS(requires_capability(__VA_ARGS__))
+#define EXCLUDES(...) LEASEHOLD_TS(locks_excluded(__VA_ARGS__))
+
+namespace leasehold {
+
+class LEASEHOLD_TS(capability("mutex")) Mutex {
+ public:
+  void lock() LEASEHOLD_TS(acquire_capability()) { mutex_.lock(); }
+  void unlock() LEASEHOLD_TS(release_capability()) { mutex_.unlock(); }
+  bool try_lock() LEASEHOLD_TS(try_acquire_capability(true)) { return mutex_.try_lock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+class LEASEHOLD_TS(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) LEASEHOLD_TS(acquire_capability(mutex)) : mutex_(mutex) {
+    mutex_.lock();
+  }
+  ~MutexLock() LEASEHOLD_TS(release_capability()) { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+// Waits with the Mutex that the caller holds.
+class ConditionVariable {
+ public:
+  template <class Predicate>
+  void wait(Mutex& mutex, Predicate ready) REQUIRES(mutex) {
+    condition_.wait(mutex, std::move(ready));
+  }
+  template <class Duration, class Predicate>
+  bool wait_for(Mutex& mutex, Duration limit, Predicate ready) REQUIRES(mutex) {
+    return condition_.wait_for(mutex, limit, std::move(ready));
+  }
+  void notify_one() { condition_.notify_one(); }
+  void notify_all() { condition_.notify_all(); }
+
+ private:
+  std::condition_variable_any condition_;
+};
+
+}  // namespace leasehold

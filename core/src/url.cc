@@ -1,0 +1,152 @@
+#include "leasehold/url.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "leasehold/id.h"
+
+namespace leasehold {
+namespace {
+
+tl::unexpected<Error> bad(std::string why) {
+  return fail(ErrorCode::invalid, "store URL " + std::move(why));
+}
+
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      plain += text[i];
+      continue;
+    }
+    std::uint8_t byte = 0;
+    if (!detail::from_hex(text.substr(i + 1, 2), std::span(&byte, 1)) || byte == 0) {
+      return std::nullopt;
+    }
+    plain += static_cast<char>(byte);
+    i += 2;
+  }
+  return plain;
+}
+
+// The text before the first `separator`, which is removed from `rest` with it.
+std::string_view take_until(std::string_view& rest, char separator) {
+  const std::size_t at = rest.find(separator);
+  const std::string_view head = rest.substr(0, at);
+  rest = at == std::string_view::npos ? std::string_view() : rest.substr(at + 1);
+  return head;
+}
+
+bool is_scheme(std::string_view text) {
+  return !text.empty() && std::islower(static_cast<unsigned char>(text.front())) &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::islower(c) || std::isdigit(c) || c == '+' || c == '-';
+         });
+}
+
+Result<HostPort> parse_host(std::string_view text) {
+  HostPort host;
+  if (text.starts_with('[')) {  // an IPv6 address
+    const std::size_t close = text.find(']');
+    if (close == std::string_view::npos) return bad("has a '[' without its ']'");
+    host.host = text.substr(1, close - 1);
+    text.remove_prefix(close + 1);
+    if (!text.empty() && !text.starts_with(':')) return bad("has text between ']' and the port");
+    host.port = text.empty() ? "" : text.substr(1);
+  } else {
+    const bool has_port = text.find(':') != std::string_view::npos;
+    host.host = take_until(text, ':');
+    host.port = text;
+    if (has_port && host.port.empty()) return bad("has a ':' without a port");
+  }
+  if (host.host.empty()) return bad("has an empty host");
+  if (host.port.size() > 5 ||
+      !std::all_of(host.port.begin(), host.port.end(),
+                   [](unsigned char c) { return std::isdigit(c); })) {
+    return bad("has a port that is not a number");
+  }
+  return host;
+}
+
+Status parse_authority(std::string_view text, Url& url) {
+  if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
+    std::string_view secret = text.substr(0, at);
+    const auto user = percent_decode(take_until(secret, ':'));
+    const auto password = percent_decode(secret);
+    if (!user || !password) return bad("has a wrong percent sign in the user or password");
+    url.user = *user;
+    url.password = *password;
+    text.remove_prefix(at + 1);
+  }
+  while (!text.empty()) {
+    auto host = parse_host(take_until(text, ','));
+    if (!host) return fail(std::move(host.error()));
+    url.hosts.push_back(std::move(*host));
+  }
+  return {};
+}
+
+Status parse_query(std::string_view text, Url& url) {
+  while (!text.empty()) {
+    std::string_view value = take_until(text, '&');
+    const auto key = percent_decode(take_until(value, '='));
+    const auto plain = percent_decode(value);
+    if (!key || !plain || key->empty()) return bad("has an option that is not key=value");
+    if (!url.query.emplace(*key, *plain).second) return bad("has the option '" + *key + "' twice");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Url> Url::parse(std::string_view text) {
+  Url url;
+  if (text.find('\0') != std::string_view::npos) return bad("has a zero byte");
+  const bool has_scheme = text.find(':') != std::string_view::npos;
+  const std::string_view scheme = take_until(text, ':');
+  if (!has_scheme || !is_scheme(scheme)) {
+    return bad("must begin with a scheme and a colon, as in sqlite:/var/lib/app/locks.db");
+  }
+  url.scheme = scheme;
+  std::string_view address = take_until(text, '?');
+  if (auto ok = parse_query(text, url); !ok) return fail(std::move(ok.error()));
+  if (address.starts_with("//")) {
+    address.remove_prefix(2);
+    const std::size_t slash = std::min(address.find('/'), address.size());
+    if (auto ok = parse_authority(address.substr(0, slash), url); !ok) {
+      return fail(std::move(ok.error()));
+    }
+    address.remove_prefix(slash);
+  }
+  const auto path = percent_decode(address);
+  if (!path) return bad("has a wrong percent sign in the path");
+  url.path = *path;
+  return url;
+}
+
+std::string Url::redacted() const {
+  std::string text = scheme + ":";
+  if (!hosts.empty()) {
+    text += "//";
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+      const bool v6 = hosts[i].host.find(':') != std::string::npos;
+      if (i > 0) text += ",";
+      text += v6 ? "[" + hosts[i].host + "]" : hosts[i].host;
+      if (!hosts[i].port.empty()) text += ":" + hosts[i].port;
+    }
+  }
+  return text + path;
+}
+
+Status Url::only_options(std::initializer_list<std::string_view> known) const {
+  for (const auto& [key, value] : query) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    std::string list;
+    for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
+    return bad("has the unknown option '" + key + "'; " + scheme +
+               (list.empty() ? " takes none" : " takes: " + list));
+  }
+  return {};
+}
+
+}  // namespace leasehold
