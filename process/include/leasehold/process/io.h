@@ -1,0 +1,56 @@
+// File descriptors as values, and waiting for them.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace leasehold::process {
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;  // none: for ever
+
+inline Deadline within(std::chrono::nanoseconds span) {
+  return std::chrono::steady_clock::now() + span;
+}
+
+// Owns one file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int raw) : raw_(raw) {}
+  Fd(Fd&& other) noexcept : raw_(std::exchange(other.raw_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept;
+  ~Fd() { reset(); }
+
+  int get() const { return raw_; }
+  explicit operator bool() const { return raw_ >= 0; }
+  void reset();
+
+ private:
+  int raw_ = -1;
+};
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+
+// Both ends close on exec and are above the three standard descriptors, so that a child can be
+// given them without clobbering one another. Throws std::system_error without descriptors.
+Pipe make_pipe();
+
+// True when `fd` can be read (or has hung up) before the deadline.
+bool wait_readable(int fd, Deadline deadline = {});
+
+// Reads until `text` was seen, the end of the stream, or the deadline; gives all that was read.
+std::string read_until(int fd, std::string_view text, Deadline deadline = {});
+
+// Reads to the end of the stream, or until the deadline.
+std::string read_all(int fd, Deadline deadline = {});
+
+// False if the other side has gone.
+bool write_all(int fd, std::string_view text);
+
+}  // namespace leasehold::process

@@ -1,0 +1,13 @@
+#include "leasehold/process/exit_status.h"
+
+#include <cstring>
+
+namespace leasehold::process {
+
+std::string ExitStatus::describe() const {
+  if (!by_signal_) return "exited with status " + std::to_string(number_);
+  const char* name = sigdescr_np(number_);
+  return "was ended by signal " + std::to_string(number_) + " (" + (name ? name : "unknown") + ")";
+}
+
+}  // namespace leasehold::process

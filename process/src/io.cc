@@ -1,0 +1,94 @@
+#include "leasehold/process/io.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+namespace leasehold::process {
+namespace {
+
+timespec time_left(std::chrono::steady_clock::time_point deadline) {
+  const auto left = std::max(deadline - std::chrono::steady_clock::now(),
+                             std::chrono::steady_clock::duration::zero());
+  const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+  return {static_cast<time_t>(nanos / 1'000'000'000), static_cast<long>(nanos % 1'000'000'000)};
+}
+
+Fd above_standard(Fd fd) {
+  if (fd.get() > STDERR_FILENO) return fd;
+  return Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+}  // namespace
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this == &other) return *this;
+  reset();
+  raw_ = std::exchange(other.raw_, -1);
+  return *this;
+}
+
+void Fd::reset() {
+  if (raw_ >= 0) close(std::exchange(raw_, -1));
+}
+
+Pipe make_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  Fd read(ends[0]);
+  Fd write(ends[1]);
+  Pipe pipe{above_standard(std::move(read)), above_standard(std::move(write))};
+  if (!pipe.read || !pipe.write) throw std::system_error(errno, std::generic_category(), "pipe");
+  return pipe;
+}
+
+bool wait_readable(int fd, Deadline deadline) {
+  pollfd entry{fd, POLLIN, 0};
+  for (;;) {
+    timespec left{};
+    if (deadline) left = time_left(*deadline);
+    const int ready = ppoll(&entry, 1, deadline ? &left : nullptr, nullptr);
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+std::string read_until(int fd, std::string_view text, Deadline deadline) {
+  std::string seen;
+  char buffer[4096];
+  while (seen.find(text) == std::string::npos && wait_readable(fd, deadline)) {
+    const ssize_t got = read(fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    seen.append(buffer, static_cast<std::size_t>(got));
+  }
+  return seen;
+}
+
+std::string read_all(int fd, Deadline deadline) {
+  std::string seen;
+  char buffer[4096];
+  while (wait_readable(fd, deadline)) {
+    const ssize_t got = read(fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    seen.append(buffer, static_cast<std::size_t>(got));
+  }
+  return seen;
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t put = write(fd, text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
+}  // namespace leasehold::process

@@ -1,0 +1,72 @@
+#include "leasehold/process/group.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include "leasehold/process/child.h"
+
+namespace leasehold::process {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A leader that leaves one background member behind; `member` prints "up" when it is ready.
+Child leave_behind(const std::string& member) {
+  auto child = Child::start({.argv = {"/bin/sh", "-c", "sh -c '" + member + "' & exit 0"},
+                             .out = Piped{},
+                             .placement = Placement::own_group});
+  EXPECT_TRUE(child);
+  EXPECT_EQ(child->wait_for(10s), ExitStatus::exited(0));
+  EXPECT_EQ(read_until(child->out().get(), "up\n", within(10s)), "up\n");
+  return std::move(*child);
+}
+
+constexpr const char* kStubborn = "trap \"\" TERM; echo up; while :; do sleep 60; done";
+
+TEST(Group, FindsOnlyTheLiving) {
+  Child leader = leave_behind("echo up; sleep 60");
+  EXPECT_GE(living_members(leader.pid()).size(), 1u);
+  kill(-leader.pid(), SIGKILL);
+  EXPECT_EQ(end_group(leader.pid(), within(10s)).killed, false);
+  EXPECT_TRUE(living_members(leader.pid()).empty());
+}
+
+TEST(Group, AsksFirst) {
+  Child leader = leave_behind("trap \"echo asked; exit\" TERM; echo up; sleep 60 & wait");
+  const GroupEnd end = end_group(leader.pid(), within(10s));
+  EXPECT_GE(end.found, 1u);
+  EXPECT_FALSE(end.killed);
+  EXPECT_EQ(read_all(leader.out().get(), within(10s)), "asked\n");
+}
+
+TEST(Group, KillsWhoDoesNotListen) {
+  Child leader = leave_behind(kStubborn);
+  const GroupEnd end = end_group(leader.pid(), within(50ms));
+  EXPECT_TRUE(end.killed);
+  EXPECT_TRUE(living_members(leader.pid()).empty());
+}
+
+TEST(Group, KillsAtOnceInAHurry) {
+  Child leader = leave_behind(kStubborn);
+  const Fd hurry(eventfd(1, EFD_CLOEXEC));
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_TRUE(end_group(leader.pid(), within(60s), hurry.get()).killed);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 30s);
+}
+
+TEST(Group, EndsTheStoppedToo) {
+  Child leader = leave_behind("trap \"exit\" TERM; echo up; kill -STOP $$; sleep 60");
+  EXPECT_FALSE(end_group(leader.pid(), within(10s)).killed);
+  EXPECT_TRUE(living_members(leader.pid()).empty());
+}
+
+TEST(Group, NothingLeftIsNothingToDo) {
+  auto child = Child::start({.argv = {"true"}, .placement = Placement::own_group});
+  ASSERT_TRUE(child);
+  child->wait();
+  EXPECT_EQ(end_group(child->pid(), within(10s)).found, 0u);
+}
+
+}  // namespace
+}  // namespace leasehold::process
