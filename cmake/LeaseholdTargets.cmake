@@ -1,5 +1,10 @@
 # How every target of this project is made, so that it is made the same way everywhere.
 
+find_program(LEASEHOLD_CCACHE ccache)
+if(PROJECT_IS_TOP_LEVEL AND LEASEHOLD_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${LEASEHOLD_CCACHE})
+endif()
+
 set(LEASEHOLD_ADAPTERS "" CACHE INTERNAL "adapters in this build")
 
 add_library(leasehold_options INTERFACE)
@@ -55,7 +60,7 @@ function(leasehold_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock_main leasehold_options)
   if(arg_PRIVATE_HEADERS_OF)
-    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/${arg_PRIVATE_HEADERS_OF})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${arg_PRIVATE_HEADERS_OF})
   endif()
   set(properties TIMEOUT ${arg_TIMEOUT})
   if(arg_SERIAL)
@@ -68,12 +73,12 @@ endfunction()
 function(leasehold_install_package)
   include(CMakePackageConfigHelpers)
   configure_package_config_file(
-    ${CMAKE_SOURCE_DIR}/cmake/leasehold-config.cmake.in
-    ${CMAKE_BINARY_DIR}/leasehold-config.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/leasehold-config.cmake.in
+    ${PROJECT_BINARY_DIR}/leasehold-config.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold)
-  write_basic_package_version_file(${CMAKE_BINARY_DIR}/leasehold-config-version.cmake
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/leasehold-config-version.cmake
                                    COMPATIBILITY SameMinorVersion)
-  install(FILES ${CMAKE_BINARY_DIR}/leasehold-config.cmake
-                ${CMAKE_BINARY_DIR}/leasehold-config-version.cmake
+  install(FILES ${PROJECT_BINARY_DIR}/leasehold-config.cmake
+                ${PROJECT_BINARY_DIR}/leasehold-config-version.cmake
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold COMPONENT development)
 endfunction()
