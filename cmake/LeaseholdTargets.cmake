@@ -41,12 +41,16 @@ function(leasehold_library name)
   endif()
 endfunction()
 
-# leasehold_adapter(<name>): adds adapters/<name> if LEASEHOLD_WITH_<NAME> is on.
+# leasehold_adapter(<name> [NEEDS package...]): adds adapters/<name> if LEASEHOLD_WITH_<NAME> is on.
+# NEEDS: what find_package(leasehold COMPONENTS <name>) must find as well.
 macro(leasehold_adapter name)
+  cmake_parse_arguments(leasehold_adapter "" "" "NEEDS" ${ARGN})
   string(TOUPPER ${name} leasehold_upper)
   if(LEASEHOLD_WITH_${leasehold_upper})
     add_subdirectory(adapters/${name})
     list(APPEND LEASEHOLD_ADAPTERS ${name})
+    string(APPEND LEASEHOLD_ADAPTER_NEEDS
+           "set(leasehold_needs_${name} ${leasehold_adapter_NEEDS})\n")
   endif()
 endmacro()
 
