@@ -1,4 +1,4 @@
-"""Compiles and runs the examples in the documentation.
+"""Compiles and runs the examples in the documentation, and follows its links to files.
 
 A ```cpp block is a whole source file: it is compiled against the installed library, and run if it
 has a main(). The ```sh blocks of a page run one after the other in one scratch folder, with the
@@ -60,6 +60,13 @@ def blocks_of(page):
         raise SystemExit(f"{block.where}: this block never ends")
 
 
+def broken_links(page):
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        for target in re.findall(r"\]\(([^)#:]+)\)", line):
+            if not (page.parent / target).exists():
+                yield f"{page.name}:{number}: there is no {target}"
+
+
 def run(command, where, what, **options):
     """One problem, or none."""
     try:
@@ -117,6 +124,7 @@ def main():
     for page in args.pages:
         blocks = list(blocks_of(page))
         count += len(blocks)
+        problems += broken_links(page)
         for language, check in (("cpp", check_cpp), ("sh", check_sh)):
             chosen = [block for block in blocks if block.language == language]
             if chosen:
