@@ -381,11 +381,11 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
     if (!granted) return fail(std::move(granted.error()));
     reply = *granted;
   } else if (call.queue) {
-    auto queued = enqueue(call, wake_address, held ? found->expires_at : 0);
-    if (!queued) return fail(std::move(queued.error()));
-    reply = std::move(*queued);
+    const auto recheck = enqueue(call, wake_address, held ? found->expires_at : 0);
+    if (!recheck) return fail(recheck.error());
+    reply = Queued{*recheck, std::move(*ahead)};
   } else {
-    reply = Busy{*ahead};
+    reply = Busy{std::move(*ahead)};
   }
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
   return reply;
@@ -461,8 +461,9 @@ Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const Lo
   }
 }
 
-Result<AcquireReply> LockTable::enqueue(const AcquireCall& call, const std::string& wake_address,
-                                        std::int64_t free_at) {
+// Takes or keeps a place; returns when to ask again.
+Result<Millis> LockTable::enqueue(const AcquireCall& call, const std::string& wake_address,
+                                  std::int64_t free_at) {
   const std::int64_t at = now();
   auto insert = sql(kEnqueue);
   if (!insert) return fail(std::move(insert.error()));
@@ -478,7 +479,7 @@ Result<AcquireReply> LockTable::enqueue(const AcquireCall& call, const std::stri
   // The first two look again when the lease runs out: the second in case that the first is dead.
   const bool near = row->integer(0) < 2;
   const Millis until_free = millis(std::max<std::int64_t>(free_at - at, 0)) + Millis(1);
-  return Queued{near && free_at != 0 ? std::min(until_free, kWaiterRefresh) : kWaiterRefresh};
+  return near && free_at != 0 ? std::min(until_free, kWaiterRefresh) : kWaiterRefresh;
 }
 
 Result<bool> LockTable::drop_waiter(const RequestId& request) {

@@ -48,9 +48,10 @@ struct Granted {
 };
 struct Queued {
   Millis recheck_after;  // ask again then, even if no nudge comes
+  std::string ahead;     // as in Busy
 };
 struct Busy {
-  std::string holder;  // label, for the message; may be empty
+  std::string ahead;  // label of the holder or of who is next, for the message; may be empty
 };
 using AcquireReply = std::variant<Granted, Queued, Busy>;
 

@@ -129,7 +129,7 @@ class Engine {
     bool answered = false;     // the store said busy or queued at least once
     bool traces = false;       // something of this request may exist at the store
     bool nudged_meanwhile = false;
-    std::string holder;
+    std::string ahead;         // who has the lock, for the message
     std::optional<Error> last_error;
     BootTime try_at;           // acquiring, confirming, leaving: when to call again
     BootTime give_up_at;       // acquiring, confirming: when the caller gets its answer
