@@ -35,8 +35,11 @@ std::string order_sentence(const ResourceName& resource, const Token& token, con
 Error explain(Connection connection, const ResourceName& resource, const Token& token, Entry entry,
               Error error) {
   auto mark = read_threshold(connection, resource);
-  if (!mark) return std::move(mark.error());
-  if (!*mark) return Error(ErrorCode::internal, "a refusal without a mark", error.store_words);
+  if (!mark || !*mark) {
+    error.message = "resource '" + resource.str() + "' refused token " +
+                    std::to_string(token.number.value()) + "; its mark cannot be read";
+    return error;
+  }
   const bool foreign = (*mark)->lineage != token.lineage.str();
   error.message = foreign ? foreign_sentence(resource, token, **mark)
                           : order_sentence(resource, token, **mark, entry);

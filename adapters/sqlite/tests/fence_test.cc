@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
-#include <limits>
+#include <atomic>
+#include <latch>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "user_database.h"
 
@@ -56,6 +59,25 @@ TEST_F(FenceTest, InstallingAgainChangesNothing) {
   ASSERT_EQ(enter("33"), "");
   EXPECT_TRUE(good(install_fence(user_.get())));
   EXPECT_EQ(mark(), "33");
+}
+
+TEST_F(FenceTest, ManyMayInstallAtOnce) {
+  const std::string path = folder_.file("shared.db");
+  constexpr int count = 4;
+  std::latch start(count);
+  std::atomic<int> installed = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < count; ++i) {
+      threads.emplace_back([&] {
+        const UserConnection mine(path);
+        start.arrive_and_wait();
+        if (install_fence(mine.get())) ++installed;
+      });
+    }
+  }
+  EXPECT_EQ(installed, count);
+  EXPECT_TRUE(good(Fence::open(UserConnection(path).get(), "ledger")));
 }
 
 TEST_F(FenceTest, InstallingInsideATransactionIsInvalid) {
