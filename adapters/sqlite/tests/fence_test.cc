@@ -330,7 +330,8 @@ TEST_F(FenceTest, WrongRequestsLineagesAndModesAreInvalid) {
   const std::string hex31(31, '1');
   for (const std::string& request :
        {std::string("NULL"), "'" + hex31 + "'", "'" + hex31 + "11'", "'" + hex31 + "g'",
-        "'" + hex31 + "A'", "x'" + kRequest + "'", std::string("1"), std::string("''")}) {
+        "'" + hex31 + "A'", "x'" + kRequest + "'", std::string("1"), std::string("''"),
+        "'" + kRequest + "' || char(0) || 'x'"}) {
     EXPECT_THAT(enter("5", "'ledger'", request), StartsWith("leasehold: invalid: request"))
         << request;
   }
@@ -338,7 +339,8 @@ TEST_F(FenceTest, WrongRequestsLineagesAndModesAreInvalid) {
   for (const std::string& lineage :
        {std::string("NULL"), "'" + store + "'", "'" + store + "/'", "'" + store + "x'",
         "'" + hex31 + "g/x'", "'" + hex31 + "A/x'", "'" + store + "/' || char(10)",
-        "'" + store + "/" + std::string(513, 'n') + "'", "CAST('" + store + "/x' AS BLOB)"}) {
+        "'" + store + "/" + std::string(513, 'n') + "'", "CAST('" + store + "/x' AS BLOB)",
+        "'" + store + "/x' || char(0) || 'y'"}) {
     EXPECT_THAT(enter("5", "'ledger'", "'" + kRequest + "'", lineage),
                 StartsWith("leasehold: invalid: lineage"))
         << lineage;
@@ -363,6 +365,21 @@ TEST_F(FenceTest, WrongResourcesAreInvalidInPlainSqlToo) {
   EXPECT_EQ(enter("5", "'" + std::string(512, 'n') + "'"), "");
   EXPECT_EQ(enter("5", "char(65533)"), "");
   EXPECT_EQ(user_.ask("SELECT count(*) FROM leasehold_fence"), "2");
+}
+
+TEST_F(FenceTest, WorksInAUtf16Database) {
+  const UserConnection wide(folder_.file("wide.db"));
+  ASSERT_EQ(wide.exec("PRAGMA encoding = 'UTF-16'; CREATE TABLE data(value)"), "");
+  ASSERT_TRUE(good(install_fence(wide.get())));
+  const auto write = [&](const std::string& name, std::int64_t number) {
+    const auto fence = Fence::open(wide.get(), name);
+    return fence->transaction(token_of(number, '1'), insert_row);
+  };
+  EXPECT_TRUE(good(write("Жук 🔒", 34)));
+  EXPECT_TRUE(bad(write("Жук 🔒", 33), ErrorCode::fenced_out));
+  EXPECT_TRUE(good(write(std::string(256, 'n'), 1)));
+  EXPECT_TRUE(bad(write(std::string(257, 'n'), 1), ErrorCode::invalid));
+  EXPECT_EQ(fence_marks(wide.get())->size(), 2u);
 }
 
 TEST_F(FenceTest, MarksCannotBeDeletedOrLoweredByAccident) {

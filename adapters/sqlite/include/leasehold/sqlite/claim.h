@@ -14,6 +14,7 @@
 #pragma once
 
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "leasehold/error.h"
