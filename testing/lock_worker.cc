@@ -1,8 +1,10 @@
 // Another process that takes locks, told what to do on its standard input and answering by lines.
 //
-//   lock_worker URL hold NAME TTL_MS WAIT_MS   take it ("asking", then "held TOKEN" or "error CODE"),
+//   lock_worker URL hold NAME TTL_MS WAIT_MS   take it ("asking", then "held TOKEN" or "error
+//   CODE"),
 //                                              then obey "release", "state"; prints "lost" on loss
-//   lock_worker URL count NAME FILE TIMES      raise the number in FILE under the lock, TIMES times,
+//   lock_worker URL count NAME FILE TIMES      raise the number in FILE under the lock, TIMES
+//   times,
 //                                              printing each token
 #include <chrono>
 #include <fstream>
@@ -48,8 +50,8 @@ int hold(Client& client, const std::string& name, Millis ttl, Millis wait) {
 
 int count(Client& client, const std::string& name, const std::string& file, int times) {
   for (int i = 0; i < times; ++i) {
-    auto lease = client.acquire_fenced(name, {.ttl = std::chrono::minutes(1),
-                                              .wait = std::chrono::minutes(5)});
+    auto lease = client.acquire_fenced(
+        name, {.ttl = std::chrono::minutes(1), .wait = std::chrono::minutes(5)});
     if (!lease) return failed(lease.error());
     long number = 0;
     std::ifstream(file) >> number;

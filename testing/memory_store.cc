@@ -9,7 +9,9 @@ MemoryStore::MemoryStore(Guarantee guarantee) : id_(StoreId::random(system_rando
   traits_.instead = "Use a store that writes to disk.";
 }
 
-void MemoryStore::start(StoreEvents& events) { events_ = &events; }
+void MemoryStore::start(StoreEvents& events) {
+  events_ = &events;
+}
 
 void MemoryStore::end(const RequestId& request) {
   {

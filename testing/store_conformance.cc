@@ -17,7 +17,9 @@ using ::testing::StartsWith;
 
 namespace {
 
-LockName name(std::string_view text) { return LockName::parse(text).value(); }
+LockName name(std::string_view text) {
+  return LockName::parse(text).value();
+}
 
 void wait_for(const std::stop_token& stop) {
   std::promise<void> told;
@@ -46,9 +48,9 @@ class RawStore {
 
   Result<AcquireReply> acquire(const RequestId& request, Millis ttl = 30s) {
     std::promise<Result<AcquireReply>> answer;
-    store->acquire({name("job"), request, OwnerLabel::parse("raw").value(), Ttl::of(ttl).value(),
-                    false},
-                   context(), [&](Result<AcquireReply> reply) { answer.set_value(reply); });
+    store->acquire(
+        {name("job"), request, OwnerLabel::parse("raw").value(), Ttl::of(ttl).value(), false},
+        context(), [&](Result<AcquireReply> reply) { answer.set_value(reply); });
     return answer.get_future().get();
   }
   RenewReply renew(const RequestId& request) {
@@ -73,7 +75,9 @@ class RawStore {
   std::unique_ptr<Store> store;
 };
 
-RequestId new_request() { return RequestId::random(system_random()); }
+RequestId new_request() {
+  return RequestId::random(system_random());
+}
 
 }  // namespace
 
@@ -214,8 +218,7 @@ TEST_P(StoreConformance, DeadWaiterDoesNotBlockThoseBehindIt) {
   ASSERT_TRUE(lease);
   Worker dead = Worker::hold(store->url(), "job", 30s, 60s);
   if (holder.store().queues) wait_for_waiters(holder, "job", 1);
-  auto behind = std::async(std::launch::async,
-                           [&] { return holder.acquire("job", {.wait = 4s}); });
+  auto behind = std::async(std::launch::async, [&] { return holder.acquire("job", {.wait = 4s}); });
   if (holder.store().queues) wait_for_waiters(holder, "job", 2);
   dead.kill();
   ASSERT_TRUE(lease->release());
@@ -230,8 +233,8 @@ TEST_P(StoreConformance, FrozenWaiterIsPassedOver) {
   Worker frozen = Worker::hold(store->url(), "job", 1s, 60s);
   if (holder.store().queues) wait_for_waiters(holder, "job", 1);
   frozen.freeze();
-  auto behind = std::async(std::launch::async,
-                           [&] { return holder.acquire("job", {.wait = 30s}); });
+  auto behind =
+      std::async(std::launch::async, [&] { return holder.acquire("job", {.wait = 30s}); });
   if (holder.store().queues) wait_for_waiters(holder, "job", 2);
   ASSERT_TRUE(lease->release());
   auto got = behind.get();
@@ -399,8 +402,7 @@ TEST_P(StoreConformance, WaiterWhoseReplyWasLostKeepsItsPlace) {
   ASSERT_TRUE(lease);
   Client two = faulty_client(faults);
   faults->next(Operation::acquire, Fault::lose_reply);
-  auto waiting =
-      std::async(std::launch::async, [&] { return two.acquire("job", {.wait = 60s}); });
+  auto waiting = std::async(std::launch::async, [&] { return two.acquire("job", {.wait = 60s}); });
   faults->wait_for_calls(Operation::acquire, 2);
   if (one.store().queues) wait_for_waiters(one, "job", 1);
   faults->next(Operation::acquire, Fault::lose_reply);  // and again when it is its turn
@@ -494,8 +496,8 @@ TEST_P(StoreConformance, ForceReleaseWakesTheNextWaiter) {
   Client one = client();
   auto stuck = one.acquire("job", {.ttl = 24h});
   ASSERT_TRUE(stuck);
-  auto waiting = std::async(std::launch::async,
-                            [&] { return client().acquire("job", {.wait = 60s}); });
+  auto waiting =
+      std::async(std::launch::async, [&] { return client().acquire("job", {.wait = 60s}); });
   if (one.store().queues) wait_for_waiters(one, "job", 1);
   ASSERT_TRUE(one.force_release(name("job"), stuck->request()));
   EXPECT_TRUE(waiting.get());
@@ -514,7 +516,9 @@ TEST_P(StoreConformance, TokensIncreaseAcrossReleasesAndRestarts) {
         ASSERT_TRUE(lease) << to_string(lease.error());
         EXPECT_GT(lease->token().number.value(), last);
         last = lease->token().number.value();
-        if (lineage) EXPECT_EQ(lease->token().lineage.store, *lineage);
+        if (lineage) {
+          EXPECT_EQ(lease->token().lineage.store, *lineage);
+        }
         lineage = lease->token().lineage.store;
         ASSERT_TRUE(lease->release());
       }

@@ -41,7 +41,9 @@ struct StoreCase {
 inline std::string name_of_store_case(const ::testing::TestParamInfo<StoreCase>& info) {
   return info.param.name;
 }
-inline std::ostream& operator<<(std::ostream& out, const StoreCase& it) { return out << it.name; }
+inline std::ostream& operator<<(std::ostream& out, const StoreCase& it) {
+  return out << it.name;
+}
 
 class StoreConformance : public ::testing::TestWithParam<StoreCase> {
  protected:

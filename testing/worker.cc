@@ -57,7 +57,9 @@ void Worker::freeze() {
   waitid(P_PID, static_cast<id_t>(child_.pid()), &info, WSTOPPED | WNOWAIT);
 }
 
-void Worker::thaw() { child_.signal(SIGCONT); }
+void Worker::thaw() {
+  child_.signal(SIGCONT);
+}
 
 void Worker::kill() {
   child_.signal(SIGKILL);

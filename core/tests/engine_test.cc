@@ -22,9 +22,8 @@ class EngineTest : public ::testing::Test {
   static LockName name(std::string_view text = "job") { return LockName::parse(text).value(); }
 
   RequestId acquire(Millis ttl = 30s, Millis wait = 0ms, Millis store_timeout = 5s) {
-    const auto request = engine().acquire(
-        now, {name(), OwnerLabel::parse("test").value(), Ttl::of(ttl).value(), wait,
-              store_timeout});
+    const auto request = engine().acquire(now, {name(), OwnerLabel::parse("test").value(),
+                                                Ttl::of(ttl).value(), wait, store_timeout});
     collect();
     return request;
   }
@@ -598,7 +597,7 @@ TEST_F(EngineTest, GrantThatCrossesTheTimeoutIsGivenBack) {
 
 // ---- a passive machine ---------------------------------------------------------------------
 
-TEST_F(EngineTest, SameSeedSameTrace) {
+TEST(EngineTraceTest, SameSeedSameTrace) {
   const auto trace = [](std::uint64_t seed) {
     SeededRandom random(seed);
     Engine engine(true, random);
@@ -606,8 +605,8 @@ TEST_F(EngineTest, SameSeedSameTrace) {
     std::vector<std::string> lines;
     for (int i = 0; i < 50; ++i) {
       const auto request =
-          engine.acquire(now, {name(), OwnerLabel::parse("t").value(), Ttl::of(1s).value(), 0ms,
-                               1s});
+          engine.acquire(now, {LockName::parse("job").value(), OwnerLabel::parse("t").value(),
+                               Ttl::of(1s).value(), 0ms, 1s});
       engine.acquire_replied(
           now, request,
           Granted{TokenNumber::of(i + 1).value(), StoreId::random(random), Millis(1s)});

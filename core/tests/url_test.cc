@@ -43,8 +43,8 @@ TEST(UrlTest, NoErrorRepeatsAPassword) {
 }
 
 TEST(UrlTest, RefusesWhatIsNoUrl) {
-  for (const auto* text : {"", "locks.db", "/var/lib/x", ":x", "SQLITE:x", "sqlite:%", "a://h:",
-                           "a://h:123456", "sqlite:%00"}) {
+  for (const auto* text : {"", "locks.db", "/var/lib/x", ":x", "SQLITE:x", "sqlite:%",
+                           "a://h:", "a://h:123456", "sqlite:%00"}) {
     EXPECT_EQ(Url::parse(text).error().code, ErrorCode::invalid) << text;
   }
 }

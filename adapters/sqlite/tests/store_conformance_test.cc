@@ -1,6 +1,6 @@
+#include "testing/store_conformance.h"
 #include "leasehold/sqlite/adapter.h"
 #include "leasehold/url.h"
-#include "testing/store_conformance.h"
 
 namespace leasehold::testing {
 namespace {

@@ -16,7 +16,9 @@ bool worth_retrying(ErrorCode code) {
   return code == ErrorCode::unavailable || code == ErrorCode::outcome_unknown;
 }
 
-std::string quoted(const LockName& lock) { return "lock '" + lock.str() + "'"; }
+std::string quoted(const LockName& lock) {
+  return "lock '" + lock.str() + "'";
+}
 
 Error held_by(const LockName& lock, const std::string& holder) {
   return Error(ErrorCode::busy,
@@ -230,8 +232,8 @@ void Engine::confirm(BootTime now, Acquisition& it) {
   set_phase(it, Phase::confirming);
   it.renew_in_flight = true;
   it.renew_sent = now;
-  effects_.calls.push_back(SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}},
-                                     now + it.spec.store_timeout});
+  effects_.calls.push_back(
+      SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}}, now + it.spec.store_timeout});
   reschedule(it);
 }
 
