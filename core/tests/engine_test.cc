@@ -611,6 +611,7 @@ TEST(EngineTraceTest, SameSeedSameTrace) {
           now, request,
           Granted{TokenNumber::of(i + 1).value(), StoreId::random(random), Millis(1s)});
     }
+    (void)engine.take_effects();
     for (int step = 0; step < 500; ++step) {
       now = *engine.next_wake();
       engine.tick(now);
