@@ -1,5 +1,10 @@
 # How every target of this project is made, so that it is made the same way everywhere.
 
+find_program(LEASEHOLD_CCACHE ccache)
+if(PROJECT_IS_TOP_LEVEL AND LEASEHOLD_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${LEASEHOLD_CCACHE})
+endif()
+
 set(LEASEHOLD_ADAPTERS "" CACHE INTERNAL "adapters in this build")
 
 add_library(leasehold_options INTERFACE)
@@ -36,12 +41,16 @@ function(leasehold_library name)
   endif()
 endfunction()
 
-# leasehold_adapter(<name>): adds adapters/<name> if LEASEHOLD_WITH_<NAME> is on.
+# leasehold_adapter(<name> [NEEDS package...]): adds adapters/<name> if LEASEHOLD_WITH_<NAME> is on.
+# NEEDS: what find_package(leasehold COMPONENTS <name>) must find as well.
 macro(leasehold_adapter name)
+  cmake_parse_arguments(leasehold_adapter "" "" "NEEDS" ${ARGN})
   string(TOUPPER ${name} leasehold_upper)
   if(LEASEHOLD_WITH_${leasehold_upper})
     add_subdirectory(adapters/${name})
     list(APPEND LEASEHOLD_ADAPTERS ${name})
+    string(APPEND LEASEHOLD_ADAPTER_NEEDS
+           "set(leasehold_needs_${name} ${leasehold_adapter_NEEDS})\n")
   endif()
 endmacro()
 
@@ -55,7 +64,7 @@ function(leasehold_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock_main leasehold_options)
   if(arg_PRIVATE_HEADERS_OF)
-    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/${arg_PRIVATE_HEADERS_OF})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${arg_PRIVATE_HEADERS_OF})
   endif()
   set(properties TIMEOUT ${arg_TIMEOUT})
   if(arg_SERIAL)
@@ -68,12 +77,12 @@ endfunction()
 function(leasehold_install_package)
   include(CMakePackageConfigHelpers)
   configure_package_config_file(
-    ${CMAKE_SOURCE_DIR}/cmake/leasehold-config.cmake.in
-    ${CMAKE_BINARY_DIR}/leasehold-config.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/leasehold-config.cmake.in
+    ${PROJECT_BINARY_DIR}/leasehold-config.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold)
-  write_basic_package_version_file(${CMAKE_BINARY_DIR}/leasehold-config-version.cmake
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/leasehold-config-version.cmake
                                    COMPATIBILITY SameMinorVersion)
-  install(FILES ${CMAKE_BINARY_DIR}/leasehold-config.cmake
-                ${CMAKE_BINARY_DIR}/leasehold-config-version.cmake
+  install(FILES ${PROJECT_BINARY_DIR}/leasehold-config.cmake
+                ${PROJECT_BINARY_DIR}/leasehold-config-version.cmake
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold COMPONENT development)
 endfunction()

@@ -2,13 +2,13 @@
 
 #include <map>
 
-#include "thread_safety.h"
+#include "leasehold/detail/thread_safety.h"
 
 namespace leasehold {
 
 struct Registry::State {
   mutable Mutex mutex;
-  std::map<std::string, Adapter> adapters GUARDED_BY(mutex);
+  std::map<std::string, Adapter> adapters LEASEHOLD_GUARDED_BY(mutex);
 };
 
 Registry::Registry() : state_(std::make_unique<State>()) {}

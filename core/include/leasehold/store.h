@@ -28,9 +28,9 @@ std::string_view to_string(Guarantee guarantee);
 struct StoreTraits {
   std::string address;  // the URL without secrets
   Guarantee guarantee = Guarantee::efficiency;
-  std::string why;      // one sentence: what makes the guarantee so
-  std::string instead;  // one sentence: what to do if more is needed
-  bool queues = false;  // waits first come, first served, and nudges the next
+  std::string why;                   // one sentence: what makes the guarantee so
+  std::string instead;               // one sentence: what to do if more is needed
+  bool queues = false;               // waits first come, first served, and nudges the next
   bool keeps_after_release = false;  // ReleaseCall::keep_for is honoured without a living holder
 };
 
@@ -48,9 +48,10 @@ struct Granted {
 };
 struct Queued {
   Millis recheck_after;  // ask again then, even if no nudge comes
+  std::string ahead;     // as in Busy
 };
 struct Busy {
-  std::string holder;  // label, for the message; may be empty
+  std::string ahead;  // label of the holder or of who is next, for the message; may be empty
 };
 using AcquireReply = std::variant<Granted, Queued, Busy>;
 
@@ -80,7 +81,7 @@ struct LockStatus {
     TokenNumber token;
     std::string owner;
     Millis held_for;
-    Millis remaining;  // by the store's clock
+    Millis remaining;   // by the store's clock
     bool kept = false;  // released with keep_for: nobody works under it any more
   };
   std::optional<Holder> holder;
@@ -93,13 +94,10 @@ struct OnceRecord {
   std::string result;
 };
 
-// How long a call may take, and whether it may borrow the caller's thread.
+// How long a call may take.
 struct CallContext {
   BootTime deadline;
   std::stop_token stop;
-  // true: the caller waits for the answer anyway, so a blocking store may work on its thread.
-  // false: return at once.
-  bool caller_waits = false;
 };
 
 template <class Reply>
@@ -119,8 +117,11 @@ class StoreEvents {
 // Rules for every operation:
 // - Thread safe. Calls its completion exactly once, from any thread, by the deadline (or soon after
 //   the stop token), also during close().
+// - May work on the calling thread, and call the completion there, before it returns: the engine
+//   never calls a store with a lock held, nor from the thread that declares a lease lost.
 // - A failure says what is known: `unavailable` = it was not done and never will be;
-//   `outcome_unknown` = it may have been done, or may still be. Never guess.
+//   `outcome_unknown` = it may have been done, or may still be; `cancelled` = the stop token came
+//   first, and it was not done. Never guess.
 // - Repeating a call with the same request id is safe.
 class Store {
  public:
@@ -132,7 +133,8 @@ class Store {
   // Called once, before any other operation. `events` outlives close().
   virtual void start(StoreEvents& events) = 0;
 
-  // Stops all work; every pending completion has been called when it returns.
+  // Stops all work; every pending completion has been called when it returns, and no event comes
+  // any more. A call made later is answered `unavailable` at once.
   virtual void close() = 0;
 
   // Grants if the lock is free and nobody is queued before this request; a request that holds the

@@ -3,15 +3,17 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <stop_token>
+#include <utility>
 
 #if defined(__clang__)
 #define LEASEHOLD_TS(x) __attribute__((x))
 #else
 #define LEASEHOLD_TS(x)
 #endif
-#define GUARDED_BY(mutex) LEASEHOLD_TS(guarded_by(mutex))
-#define REQUIRES(...) LEASEHOLD_TS(requires_capability(__VA_ARGS__))
-#define EXCLUDES(...) LEASEHOLD_TS(locks_excluded(__VA_ARGS__))
+#define LEASEHOLD_GUARDED_BY(mutex) LEASEHOLD_TS(guarded_by(mutex))
+#define LEASEHOLD_REQUIRES(...) LEASEHOLD_TS(requires_capability(__VA_ARGS__))
+#define LEASEHOLD_EXCLUDES(...) LEASEHOLD_TS(locks_excluded(__VA_ARGS__))
 
 namespace leasehold {
 
@@ -41,11 +43,17 @@ class LEASEHOLD_TS(scoped_lockable) MutexLock {
 class ConditionVariable {
  public:
   template <class Predicate>
-  void wait(Mutex& mutex, Predicate ready) REQUIRES(mutex) {
+  void wait(Mutex& mutex, Predicate ready) LEASEHOLD_REQUIRES(mutex) {
     condition_.wait(mutex, std::move(ready));
   }
+  // False if the stop token or the limit came before the predicate.
   template <class Duration, class Predicate>
-  bool wait_for(Mutex& mutex, Duration limit, Predicate ready) REQUIRES(mutex) {
+  bool wait_for(Mutex& mutex, std::stop_token stop, Duration limit, Predicate ready)
+      LEASEHOLD_REQUIRES(mutex) {
+    return condition_.wait_for(mutex, std::move(stop), limit, std::move(ready));
+  }
+  template <class Duration, class Predicate>
+  bool wait_for(Mutex& mutex, Duration limit, Predicate ready) LEASEHOLD_REQUIRES(mutex) {
     return condition_.wait_for(mutex, limit, std::move(ready));
   }
   void notify_one() { condition_.notify_one(); }

@@ -1,0 +1,44 @@
+# Thin: the build itself is CMake's (CMakeLists.txt, CMakePresets.json).
+# Each target first installs the Debian packages it needs, unless they are there already.
+
+PREFIX ?= /usr/local
+PRESETS ?= dev asan tsan
+
+.PHONY: help demo test bench format tidy release install clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+
+demo: release ## build Leasehold and watch it work: 15 seconds, no server
+	@build/release/cli/leasehold demo
+
+test: ## build and run all tests: plain, then with ASan+UBSan and TSan (PRESETS=dev: plain only)
+	@scripts/need build test
+	@scripts/test $(PRESETS)
+
+bench: ## measure, beside hand-written SQLite and flock(1)
+	@scripts/need build bench
+	@cmake --preset bench --log-level=WARNING
+	@cmake --build --preset bench
+	@set -e; for program in build/bench/bench/*_bench; do echo "== $$program"; "$$program"; done
+
+format: ## format the sources
+	@scripts/need format
+	@scripts/format
+
+tidy: ## clang's warnings, its thread-safety analysis and clang-tidy, over all but the tests
+	@scripts/need build tidy
+	@cmake --preset tidy --log-level=WARNING
+	@cmake --build --preset tidy
+
+release: ## build what 'make install' installs
+	@scripts/need build
+	@cmake --preset release --log-level=WARNING
+	@cmake --build --preset release
+
+install: ## install program, libraries and CMake package under PREFIX (/usr/local)
+	@test -f build/release/build.ninja || { echo "Please run 'make release' first (not as root)."; exit 1; }
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean: ## remove everything built
+	rm -rf build

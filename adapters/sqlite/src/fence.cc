@@ -1,0 +1,122 @@
+#include "leasehold/sqlite/fence.h"
+
+#include "database.h"
+#include "fence_table.h"
+
+namespace leasehold::sqlite {
+namespace {
+
+std::string foreign_sentence(const ResourceName& resource, const Token& token,
+                             const Threshold& mark) {
+  return "resource '" + resource.str() + "' refused token " + std::to_string(token.number.value()) +
+         " of lineage " + token.lineage.str() + ": it follows lineage " + mark.lineage + " (mark " +
+         std::to_string(mark.token) +
+         "). A lineage names the store and lock that count the tokens, and numbers of two lineages "
+         "cannot be compared. If the store was replaced on purpose, run `leasehold fence adopt`";
+}
+
+std::string order_sentence(const ResourceName& resource, const Token& token, const Threshold& mark,
+                           Entry entry) {
+  const std::string number = std::to_string(token.number.value());
+  const std::string refused = "resource '" + resource.str() + "' refused token " + number + ": ";
+  if (token.number.value() < mark.token) {
+    return refused + "its mark is " + std::to_string(mark.token) +
+           ", so another holder has entered since";
+  }
+  if (entry == Entry::once) {
+    return refused + "its mark is " + number + " already, and in once mode a token enters once";
+  }
+  return refused + "its mark is " + number +
+         " from another request id; the store has granted this number twice";
+}
+
+// Completes a refusal with both numbers. The write lock of the refused statement is still held, so
+// the mark is the one that refused.
+Error explain(Connection connection, const ResourceName& resource, const Token& token, Entry entry,
+              Error error) {
+  auto mark = read_threshold(connection, resource);
+  if (!mark || !*mark) {
+    error.message = "resource '" + resource.str() + "' refused token " +
+                    std::to_string(token.number.value()) + "; its mark cannot be read";
+    return error;
+  }
+  const bool foreign = (*mark)->lineage != token.lineage.str();
+  error.message = foreign ? foreign_sentence(resource, token, **mark)
+                          : order_sentence(resource, token, **mark, entry);
+  error.refusal = Refusal{token.number.value(), (*mark)->token};
+  return error;
+}
+
+// Maps its error while the statement lives: finalizing it would be SQLite's latest call.
+Status insert_entry(Connection connection, const ResourceName& resource, const Token& token,
+                    Entry entry) {
+  const bool had_read = has_snapshot(connection);
+  auto insert = connection.prepare(
+      "INSERT INTO main.leasehold_enter(resource, token, lineage, request, once)"
+      " VALUES(?1, ?2, ?3, ?4, ?5)");
+  if (!insert) return fail(entry_error(connection, std::move(insert.error()), had_read));
+  const std::string lineage = token.lineage.str();
+  const std::string request = token.request.hex();
+  insert->bind(1, resource.str())
+      .bind(2, token.number.value())
+      .bind(3, lineage)
+      .bind(4, request)
+      .bind(5, std::int64_t{entry == Entry::once});
+  auto ok = insert->run();
+  if (!ok) return fail(entry_error(connection, std::move(ok.error()), had_read));
+  return {};
+}
+
+}  // namespace
+
+Status install_fence(sqlite3* db) {
+  return install_fence_table(Connection(db));
+}
+
+Result<std::vector<FenceMark>> fence_marks(sqlite3* db) {
+  return read_marks(Connection(db));
+}
+
+Result<Fence> Fence::open(sqlite3* db, std::string_view resource) {
+  auto name = ResourceName::parse(resource);
+  if (!name) return fail(std::move(name.error()));
+  return open(db, std::move(*name));
+}
+
+Result<Fence> Fence::open(sqlite3* db, ResourceName resource) {
+  if (auto ok = check_fence_table(Connection(db)); !ok) return fail(std::move(ok.error()));
+  return Fence(db, std::move(resource));
+}
+
+Status Fence::enter(const Token& token, Entry entry) const {
+  const Connection connection(db_);
+  if (!connection.in_transaction()) {
+    return fail(ErrorCode::invalid,
+                "no transaction is open: entering and writing must be one transaction");
+  }
+  auto ok = insert_entry(connection, resource_, token, entry);
+  if (ok || ok.error().code != ErrorCode::fenced_out) return ok;
+  return fail(explain(connection, resource_, token, entry, std::move(ok.error())));
+}
+
+Result<detail::OwnedTransaction> Fence::begin(const Token& token, Entry entry) const {
+  Error refused(ErrorCode::internal, {});
+  {
+    auto transaction = detail::OwnedTransaction::begin(db_);
+    if (!transaction) return transaction;
+    auto entered = enter(token, entry);
+    if (entered) return transaction;
+    refused = std::move(entered.error());
+  }
+  return fail(counted(Connection(db_), resource_, std::move(refused)));
+}
+
+Status Fence::count_refusal() const {
+  return sqlite::count_refusal(Connection(db_), resource_);
+}
+
+Result<std::optional<FenceMark>> Fence::mark() const {
+  return read_mark(Connection(db_), resource_);
+}
+
+}  // namespace leasehold::sqlite

@@ -1,0 +1,315 @@
+#include "fence_table.h"
+
+#include <utility>
+
+#include "schema.h"
+
+namespace leasehold::sqlite {
+namespace {
+
+constexpr Part kFence = {"fence", 1,
+                         "install it with `leasehold fence install` or install_fence()"};
+
+constexpr std::string_view kFencedOut = "leasehold: fenced_out";
+constexpr std::string_view kInvalid = "leasehold: invalid";
+
+// Every check is a RAISE and none a constraint:
+// a caller's INSERT OR IGNORE overrides the conflict handling of the statements in a trigger, but
+// not a RAISE.
+constexpr std::string_view kTable = R"sql(
+CREATE TABLE main.leasehold_fence(
+  resource TEXT NOT NULL PRIMARY KEY,
+  lineage TEXT,
+  token INTEGER,
+  request TEXT,
+  least INTEGER,
+  claim TEXT,
+  accepted INTEGER NOT NULL DEFAULT 0,
+  refused INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE TRIGGER main.leasehold_fence_keep BEFORE DELETE ON leasehold_fence BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: a mark is kept as long as its resource');
+END;
+
+CREATE TRIGGER main.leasehold_fence_rise BEFORE UPDATE ON leasehold_fence
+WHEN NEW.lineage IS OLD.lineage AND OLD.token IS NOT NULL
+  AND coalesce(NEW.token, NEW.least, 0) < OLD.token BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: a mark never goes down');
+END;
+
+CREATE VIEW main.leasehold_enter AS
+  SELECT resource, token, lineage, request, 0 AS once FROM leasehold_fence;
+CREATE VIEW main.leasehold_claim AS SELECT resource, claim AS request FROM leasehold_fence;
+CREATE VIEW main.leasehold_confirm AS SELECT resource, claim AS request FROM leasehold_fence;
+)sql";
+
+std::string refuse(std::string_view words, std::string_view where) {
+  return "  SELECT RAISE(ABORT, 'leasehold: " + std::string(words) + "') WHERE " +
+         std::string(where) + ";\n";
+}
+
+std::string refuse_mark(std::string_view words, std::string_view where) {
+  return refuse(words, "EXISTS(SELECT 1 FROM leasehold_fence WHERE resource = NEW.resource AND " +
+                           std::string(where) + ")");
+}
+
+// length(), substr() and GLOB read a text only up to its first zero byte; comparing does not.
+std::string not_text(const std::string& value) {
+  return "typeof(" + value + ") <> 'text' OR instr(" + value + ", char(0)) > 0";
+}
+
+// The same limits as Name, as far as SQL can say them. U+FFFD is what GLOB reads for broken UTF-8.
+std::string not_a_name(const std::string& text) {
+  return "length(CAST(" + text + " AS BLOB)) NOT BETWEEN 1 AND 512 OR " + text +
+         " GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) ||"
+         " char(8232) || char(8233) || ']*' OR (" +
+         text + " GLOB '*' || char(65533) || '*' AND instr(" + text + ", char(65533)) = 0)";
+}
+
+std::string not_hex(const std::string& text) {
+  return "length(" + text + ") <> 32 OR " + text + " GLOB '*[^0-9a-f]*'";
+}
+
+std::string check_resource() {
+  return refuse("invalid: resource must be 1 to 512 bytes of text without control characters",
+                not_text("NEW.resource") + " OR " + not_a_name("NEW.resource"));
+}
+
+std::string check_request() {
+  return refuse("invalid: request must be text of 32 lower-case hexadecimal digits",
+                not_text("NEW.request") + " OR " + not_hex("NEW.request"));
+}
+
+std::string check_token() {
+  return refuse("invalid: token must be an integer from 1 to 9223372036854775807",
+                "typeof(NEW.token) <> 'integer' OR NEW.token < 1");
+}
+
+std::string check_lineage() {
+  return refuse(
+      "invalid: lineage must be text of 32 lower-case hexadecimal digits, a slash and the lock "
+      "name",
+      not_text("NEW.lineage") + " OR " + not_hex("substr(NEW.lineage, 1, 32)") +
+          " OR substr(NEW.lineage, 33, 1) <> '/' OR " + not_a_name("substr(NEW.lineage, 34)"));
+}
+
+std::string check_once() {
+  return refuse("invalid: once must be 0, 1 or left out",
+                "NEW.once IS NOT NULL AND (typeof(NEW.once) <> 'integer'"
+                " OR NEW.once NOT IN (0, 1))");
+}
+
+std::string add_row() {
+  return "  INSERT INTO leasehold_fence(resource) SELECT NEW.resource WHERE NOT EXISTS(\n"
+         "    SELECT 1 FROM leasehold_fence WHERE resource = NEW.resource);\n";
+}
+
+std::string trigger(std::string_view view, const std::string& body) {
+  return "CREATE TRIGGER main." + std::string(view) + "_check INSTEAD OF INSERT ON " +
+         std::string(view) + " BEGIN\n" + body + "END;\n";
+}
+
+std::string enter_trigger() {
+  return trigger(
+      "leasehold_enter",
+      check_resource() + check_token() + check_lineage() + check_request() + check_once() +
+          refuse_mark("invalid: this resource is used with claims, not with tokens",
+                      "claim IS NOT NULL") +
+          refuse_mark("fenced_out: the token is of another lineage", "lineage <> NEW.lineage") +
+          refuse_mark("fenced_out: a higher token has entered",
+                      "NEW.token < coalesce(token, least)") +
+          refuse_mark("fenced_out: this token has entered from another request",
+                      "token = NEW.token AND request <> NEW.request") +
+          refuse_mark("fenced_out: this token has entered once",
+                      "token = NEW.token AND NEW.once = 1") +
+          add_row() +
+          "  UPDATE leasehold_fence SET lineage = NEW.lineage, token = NEW.token,\n"
+          "    request = NEW.request, accepted = accepted + 1 WHERE resource = NEW.resource;\n");
+}
+
+std::string claim_trigger() {
+  return trigger("leasehold_claim",
+                 check_resource() + check_request() +
+                     refuse_mark("invalid: this resource is used with tokens, not with claims",
+                                 "lineage IS NOT NULL") +
+                     add_row() +
+                     "  UPDATE leasehold_fence SET claim = NEW.request, accepted = accepted + 1\n"
+                     "    WHERE resource = NEW.resource;\n");
+}
+
+std::string confirm_trigger() {
+  return trigger("leasehold_confirm",
+                 check_resource() + check_request() +
+                     refuse("fenced_out: another request has claimed this resource",
+                            "NOT EXISTS(SELECT 1 FROM leasehold_fence WHERE"
+                            " resource = NEW.resource AND claim = NEW.request)") +
+                     "  UPDATE leasehold_fence SET accepted = accepted + 1"
+                     " WHERE resource = NEW.resource;\n");
+}
+
+constexpr std::string_view kColumns =
+    "SELECT resource, lineage, token, request, refused, claim FROM main.leasehold_fence ";
+
+Error damaged(std::string_view resource) {
+  return Error(ErrorCode::unavailable, "the mark of resource '" + std::string(resource) +
+                                           "' is damaged: it was not written by the fence");
+}
+
+// The row that `statement` stands on, in the order of kColumns.
+Result<FenceMark> mark_of(const Statement& statement) {
+  auto resource = ResourceName::parse(statement.text(0));
+  if (!resource) return fail(damaged("X'" + leasehold::detail::to_hex(statement.blob(0)) + "'"));
+  FenceMark found{*resource, std::nullopt, std::nullopt, statement.integer(4), std::nullopt};
+  if (!statement.is_null(5)) {
+    found.claim = RequestId::from_hex(statement.text(5));
+    if (!found.claim) return fail(damaged(resource->str()));
+  }
+  if (statement.is_null(1)) return found;
+  auto lineage = Lineage::parse(statement.text(1));
+  if (!lineage) return fail(damaged(resource->str()));
+  found.lineage = *lineage;
+  if (statement.is_null(2)) return found;
+  auto number = TokenNumber::of(statement.integer(2));
+  auto request = RequestId::from_hex(statement.text(3));
+  if (!number || !request) return fail(damaged(resource->str()));
+  found.mark = Token{*number, std::move(*lineage), *request};
+  return found;
+}
+
+Status write_adoption(Connection connection, const ResourceName& resource, const Lineage& lineage,
+                      TokenNumber at_least) {
+  auto insert = connection.prepare(
+      "INSERT INTO main.leasehold_fence(resource) SELECT ?1 WHERE NOT EXISTS("
+      "SELECT 1 FROM main.leasehold_fence WHERE resource = ?1)");
+  if (!insert) return fail(std::move(insert.error()));
+  if (auto ok = insert->bind(1, resource.str()).run(); !ok) return ok;
+  auto update = connection.prepare(
+      "UPDATE main.leasehold_fence SET lineage = ?2, least = ?3, token = NULL, request = NULL,"
+      " claim = NULL WHERE resource = ?1");
+  if (!update) return fail(std::move(update.error()));
+  const std::string text = lineage.str();
+  return update->bind(1, resource.str()).bind(2, text).bind(3, at_least.value()).run();
+}
+
+}  // namespace
+
+Status install_fence_table(Connection connection) {
+  return install_part(connection, kFence,
+                      std::string(kTable) + enter_trigger() + claim_trigger() + confirm_trigger());
+}
+
+Status check_fence_table(Connection connection) {
+  return check_part(connection, kFence);
+}
+
+Result<std::vector<FenceMark>> read_marks(Connection connection) {
+  if (auto ok = check_fence_table(connection); !ok) return fail(std::move(ok.error()));
+  auto select = connection.prepare(std::string(kColumns) + "ORDER BY resource");
+  if (!select) return fail(std::move(select.error()));
+  std::vector<FenceMark> marks;
+  for (;;) {
+    auto row = select->step();
+    if (!row) return fail(std::move(row.error()));
+    if (!*row) return marks;
+    auto found = mark_of(*select);
+    if (!found) return fail(std::move(found.error()));
+    marks.push_back(std::move(*found));
+  }
+}
+
+Result<std::optional<FenceMark>> read_mark(Connection connection, const ResourceName& resource) {
+  if (auto ok = check_fence_table(connection); !ok) return fail(std::move(ok.error()));
+  auto select = connection.prepare(std::string(kColumns) + "WHERE resource = ?1");
+  if (!select) return fail(std::move(select.error()));
+  auto row = select->bind(1, resource.str()).step();
+  if (!row) return fail(std::move(row.error()));
+  if (!*row) return std::nullopt;
+  auto found = mark_of(*select);
+  if (!found) return fail(std::move(found.error()));
+  return std::move(*found);
+}
+
+Result<std::optional<Threshold>> read_threshold(Connection connection,
+                                                const ResourceName& resource) {
+  auto select = connection.prepare(
+      "SELECT lineage, coalesce(token, least) FROM main.leasehold_fence"
+      " WHERE resource = ?1 AND lineage IS NOT NULL");
+  if (!select) return fail(std::move(select.error()));
+  auto row = select->bind(1, resource.str()).step();
+  if (!row) return fail(std::move(row.error()));
+  if (!*row) return std::nullopt;
+  return Threshold{std::string(select->text(0)), select->integer(1)};
+}
+
+Status count_refusal(Connection connection, const ResourceName& resource) {
+  if (connection.in_transaction()) {
+    return fail(ErrorCode::invalid, "a refusal is counted after its transaction was rolled back");
+  }
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto insert = connection.prepare(
+      "INSERT INTO main.leasehold_fence(resource, refused) VALUES(?1, 1)"
+      " ON CONFLICT(resource) DO UPDATE SET refused = refused + 1");
+  if (!insert) return fail(std::move(insert.error()));
+  if (auto ok = insert->bind(1, resource.str()).run(); !ok) return ok;
+  return transaction->commit();
+}
+
+Error counted(Connection connection, const ResourceName& resource, Error error) {
+  if (error.code != ErrorCode::fenced_out) return error;
+  if (auto ok = count_refusal(connection, resource); !ok) {
+    error.store_words += "; the refusal could not be counted: " + to_string(ok.error());
+  }
+  return error;
+}
+
+Status adopt_lineage(Connection connection, const ResourceName& resource, const Lineage& lineage,
+                     TokenNumber at_least) {
+  if (auto ok = check_fence_table(connection); !ok) return ok;
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto threshold = read_threshold(connection, resource);
+  if (!threshold) return fail(std::move(threshold.error()));
+  const bool same = *threshold && (*threshold)->lineage == lineage.str();
+  if (same && (*threshold)->token == at_least.value()) return {};
+  if (same && (*threshold)->token > at_least.value()) {
+    return fail(ErrorCode::invalid,
+                "resource '" + resource.str() + "' follows this lineage already and its mark is " +
+                    std::to_string((*threshold)->token) + "; going back to " +
+                    std::to_string(at_least.value()) + " would let stale holders in");
+  }
+  if (auto ok = write_adoption(connection, resource, lineage, at_least); !ok) return ok;
+  return transaction->commit();
+}
+
+bool has_snapshot(Connection connection) {
+  return sqlite3_txn_state(connection.handle(), "main") == SQLITE_TXN_READ;
+}
+
+Error entry_error(Connection connection, Error error, bool had_read) {
+  const int code = sqlite3_extended_errcode(connection.handle());
+  if (code == SQLITE_CONSTRAINT_TRIGGER) {
+    const std::string_view words = error.store_words;
+    if (words.starts_with(kFencedOut)) return Error(ErrorCode::fenced_out, {}, error.store_words);
+    if (words.starts_with(kInvalid)) {
+      return Error(ErrorCode::invalid, std::string(words.substr(kInvalid.size() + 2)),
+                   error.store_words);
+    }
+  }
+  if ((code & 0xff) == SQLITE_BUSY && had_read) {
+    return Error(ErrorCode::unavailable,
+                 "this transaction had read before it entered the fence, and somebody else writes "
+                 "or has written since; roll back, begin again, and enter before reading",
+                 error.store_words);
+  }
+  if ((code & 0xff) == SQLITE_ERROR) {
+    if (auto ok = check_fence_table(connection); !ok) return std::move(ok.error());
+    return Error(ErrorCode::unavailable,
+                 "the fence in this database does not work: its view or trigger is missing",
+                 error.store_words);
+  }
+  return error;
+}
+
+}  // namespace leasehold::sqlite

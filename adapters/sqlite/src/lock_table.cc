@@ -1,0 +1,665 @@
+#include "lock_table.h"
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+namespace leasehold::sqlite {
+namespace {
+
+constexpr std::int64_t kTokenBlock = 1000;
+constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
+constexpr int kFormat = 1;
+constexpr int kCheckpointFrames = 1000;
+constexpr int kCheckpointFramesAtClose = 128;  // more would make the next process start slowly
+
+// A waiter that does not ask again for so long is passed over.
+constexpr Millis kWaiterLife = std::chrono::seconds(6);
+constexpr Millis kWaiterRefresh = std::chrono::seconds(2);
+
+constexpr const char* kSchema = R"sql(
+CREATE TABLE store(
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  id BLOB NOT NULL,
+  machine TEXT NOT NULL,
+  boot TEXT NOT NULL,
+  floor INTEGER NOT NULL,
+  ceiling INTEGER NOT NULL);
+CREATE TABLE lock(
+  name TEXT PRIMARY KEY,
+  token INTEGER NOT NULL,
+  request BLOB,
+  owner TEXT NOT NULL,
+  granted_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  kept INTEGER NOT NULL,
+  last_released BLOB) WITHOUT ROWID;
+CREATE TABLE waiter(
+  place INTEGER PRIMARY KEY,
+  lock TEXT NOT NULL,
+  request BLOB NOT NULL UNIQUE,
+  owner TEXT NOT NULL,
+  wake TEXT NOT NULL,
+  alive_until INTEGER NOT NULL);
+CREATE INDEX waiter_by_lock ON waiter(lock, place);
+CREATE TABLE once(
+  lock TEXT NOT NULL,
+  key TEXT NOT NULL,
+  parameters TEXT NOT NULL,
+  result TEXT NOT NULL,
+  PRIMARY KEY (lock, key)) WITHOUT ROWID;
+)sql";
+
+constexpr std::array<std::string_view, 16> kStatements = {
+    // kFind
+    "SELECT s.id, s.floor, s.ceiling, l.token, l.request, l.owner, l.expires_at, l.kept,"
+    " EXISTS(SELECT 1 FROM waiter WHERE lock = ?1)"
+    " FROM store s LEFT JOIN lock l ON l.name = ?1",
+    // kGrant
+    "INSERT INTO lock(name, token, request, owner, granted_at, expires_at, kept)"
+    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, 0)"
+    " ON CONFLICT(name) DO UPDATE SET token = ?2, request = ?3, owner = ?4, granted_at = ?5,"
+    " expires_at = ?6, kept = 0",
+    // kWaitersOf
+    "SELECT request, owner, wake, alive_until FROM waiter WHERE lock = ?1 ORDER BY place LIMIT ?2",
+    // kEnqueue
+    "INSERT INTO waiter(lock, request, owner, wake, alive_until) VALUES(?1, ?2, ?3, ?4, ?5)"
+    " ON CONFLICT(request) DO UPDATE SET alive_until = ?5, wake = ?4",
+    // kPosition
+    "SELECT count(*) FROM waiter WHERE lock = ?1"
+    " AND place < (SELECT place FROM waiter WHERE request = ?2)",
+    // kDropWaiter
+    "DELETE FROM waiter WHERE request = ?1",
+    // kRenew
+    "UPDATE lock SET expires_at = ?3 + ?4"
+    " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
+    // kRelease
+    "UPDATE lock SET request = NULL, expires_at = 0, last_released = ?2"
+    " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
+    // kKeep
+    "UPDATE lock SET kept = 1, expires_at = ?3 + ?4, last_released = ?2"
+    " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
+    // kWasReleased
+    "SELECT 1 FROM lock WHERE name = ?1 AND last_released = ?2",
+    // kForce
+    "UPDATE lock SET request = NULL, expires_at = 0"
+    " WHERE name = ?1 AND request = ?2 AND expires_at > ?3",
+    // kLock
+    "SELECT name, token, request, owner, granted_at, expires_at, kept FROM lock WHERE name = ?1",
+    // kLocks
+    "SELECT name, token, request, owner, granted_at, expires_at, kept FROM lock"
+    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0 FROM waiter"
+    " WHERE lock NOT IN (SELECT name FROM lock) ORDER BY 1",
+    // kRecall
+    "SELECT parameters, result FROM once WHERE lock = ?1 AND key = ?2",
+    // kRecord
+    "INSERT INTO once(lock, key, parameters, result) VALUES(?1, ?2, ?3, ?4)"
+    " ON CONFLICT DO NOTHING",
+    // kHolds
+    "SELECT 1 FROM lock WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
+};
+
+std::int64_t nanos(Millis length) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(length).count();
+}
+
+Millis millis(std::int64_t nanoseconds) {
+  return std::chrono::ceil<Millis>(std::chrono::nanoseconds(nanoseconds));
+}
+
+Result<std::int64_t> number(Connection connection, std::string_view sql) {
+  auto statement = connection.prepare(sql);
+  if (!statement) return fail(std::move(statement.error()));
+  auto row = statement->step();
+  if (!row) return fail(std::move(row.error()));
+  return *row ? statement->integer(0) : 0;
+}
+
+Error damaged(const std::string& path) {
+  return Error(ErrorCode::unavailable,
+               path + " is damaged: it has tables of a lock store, but not their contents");
+}
+
+// Commits reach the disk before they are answered, while this object lives.
+class SyncedCommits {
+ public:
+  explicit SyncedCommits(Connection db) : db_(db), on_(db.exec("PRAGMA synchronous = FULL")) {}
+  ~SyncedCommits() { (void)db_.exec("PRAGMA synchronous = NORMAL"); }
+  SyncedCommits(const SyncedCommits&) = delete;
+
+  // To be asked before anything relies on it.
+  [[nodiscard]] const Status& on() const { return on_; }
+
+ private:
+  Connection db_;
+  Status on_;
+};
+
+}  // namespace
+
+struct LockTable::Found {
+  StoreId store;
+  std::int64_t floor;
+  std::int64_t ceiling;
+  std::int64_t token;  // 0: never granted
+  std::optional<RequestId> holder;
+  std::string owner;
+  std::int64_t expires_at;
+  bool kept;
+  bool has_waiters;
+};
+
+// ---- opening -------------------------------------------------------------------------------
+
+LockTable::LockTable(Options options, Database database)
+    : options_(std::move(options)), wake_folder_(options_.path), database_(std::move(database)) {
+  sqlite3_busy_handler(database_.handle(), on_busy, this);
+  sqlite3_wal_hook(database_.handle(), on_commit, this);
+}
+
+LockTable::~LockTable() {
+  if (wal_frames_ > kCheckpointFramesAtClose) {
+    sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
+    sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
+                              nullptr);
+  }
+}
+
+Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext context) {
+  auto database = Database::open(options.path, true, options.vfs);
+  if (!database) return fail(std::move(database.error()));
+  std::unique_ptr<LockTable> table(new LockTable(std::move(options), std::move(*database)));
+  table->be_patient(std::move(context));
+  auto ok = table->prepare_file();
+  if (!ok) {
+    ok.error().message = "cannot use " + table->options_.path + ": " + ok.error().message;
+    return fail(std::move(ok.error()));
+  }
+  return table;
+}
+
+Status LockTable::prepare_file() {
+  const Connection db = database_.connection();
+  // Closing the last connection would else sync the whole log, at every end of a short program.
+  sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  int on = 1;
+  sqlite3_file_control(db.handle(), nullptr, SQLITE_FCNTL_PERSIST_WAL, &on);
+
+  const auto application = number(db, "PRAGMA application_id");
+  if (!application) return fail(application.error());
+  if (*application != kApplicationId) {
+    if (auto ok = create_schema(); !ok) return ok;
+  }
+  const auto format = number(db, "PRAGMA user_version");
+  if (!format) return fail(format.error());
+  if (*format != kFormat) {
+    return fail(ErrorCode::unsupported, "it has format " + std::to_string(*format) +
+                                            ", and this program knows only format " +
+                                            std::to_string(kFormat));
+  }
+  if (auto ok = db.exec("PRAGMA synchronous = NORMAL"); !ok) return ok;
+  return enter_boot();
+}
+
+Status LockTable::create_schema() {
+  const Connection db = database_.connection();
+  auto wal = db.prepare("PRAGMA journal_mode = WAL");
+  if (!wal) return fail(std::move(wal.error()));
+  // SQLite does not wait here as it does elsewhere, and two processes may make the file at once.
+  for (int attempts = 0;; ++attempts) {
+    auto row = wal->step();
+    const bool is_wal = row && *row && wal->text(0) == "wal";
+    const bool busy = (sqlite3_errcode(db.handle()) & 0xff) == SQLITE_BUSY;
+    wal->reset();
+    if (is_wal) break;
+    if (!row && !(busy && on_busy(this, attempts) != 0)) return fail(std::move(row.error()));
+    if (row) return fail(ErrorCode::unsupported, "this file system cannot hold a WAL database");
+  }
+  const SyncedCommits synced(db);
+  if (!synced.on()) return synced.on();
+  auto transaction = Transaction::begin(db);
+  if (!transaction) return fail(std::move(transaction.error()));
+  const auto application = number(db, "PRAGMA application_id");  // another process may be first
+  if (!application) return fail(application.error());
+  if (*application == kApplicationId) return {};
+  const auto tables = number(db, "SELECT count(*) FROM sqlite_schema");
+  if (!tables) return fail(tables.error());
+  if (*tables != 0 || *application != 0) {
+    return fail(ErrorCode::invalid,
+                "it is a database of another program; give the locks a file of their own");
+  }
+  if (auto ok = db.exec(kSchema); !ok) return ok;
+  const std::string pragmas = "PRAGMA application_id = " + std::to_string(kApplicationId) +
+                              "; PRAGMA user_version = " + std::to_string(kFormat);
+  if (auto ok = db.exec(pragmas.c_str()); !ok) return ok;
+  auto insert = db.prepare(
+      "INSERT INTO store(one, id, machine, boot, floor, ceiling) VALUES(1, ?1, ?2, ?3, 0, ?4)");
+  if (!insert) return fail(std::move(insert.error()));
+  const StoreId id = StoreId::random(*options_.random);
+  insert->bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
+  insert->bind(4, kTokenBlock);
+  if (auto ok = insert->run(); !ok) return ok;
+  return transaction->commit();
+}
+
+// The first process after a reboot ends everything of the boot before, durably.
+Status LockTable::enter_boot() {
+  const Connection db = database_.connection();
+  auto read = db.prepare("SELECT machine, boot FROM store");
+  if (!read) return fail(std::move(read.error()));
+  auto row = read->step();
+  if (!row) return fail(std::move(row.error()));
+  if (!*row) return fail(damaged(options_.path));
+  const std::string machine(read->text(0));
+  const std::string boot(read->text(1));
+  read->reset();
+  if (boot == options_.machine.boot) return {};
+  if (machine.empty() || machine != options_.machine.machine) {
+    return fail(ErrorCode::unsupported,
+                "it was last used by another machine (" +
+                    (machine.empty() ? std::string("without a machine id") : machine) +
+                    "), and SQLite leases hold on one machine only. Use a file on a local disk; "
+                    "if this machine was renamed or the file was moved here for good, set "
+                    "LEASEHOLD_MACHINE_ID to that machine's id once");
+  }
+  const SyncedCommits synced(db);
+  if (!synced.on()) return synced.on();
+  auto transaction = Transaction::begin(db);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto update = db.prepare(
+      "UPDATE store SET boot = ?1, floor = ceiling, ceiling = ceiling + ?2"
+      " WHERE boot = ?3 AND ceiling <= 9223372036854775807 - ?2");
+  if (!update) return fail(std::move(update.error()));
+  update->bind(1, options_.machine.boot).bind(2, kTokenBlock).bind(3, boot);
+  if (auto ok = update->run(); !ok) return ok;
+  if (db.changes() == 1) {
+    if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter");
+        !ok) {
+      return ok;
+    }
+  }
+  return transaction->commit();
+}
+
+int LockTable::on_busy(void* self, int attempts) {
+  const auto& table = *static_cast<LockTable*>(self);
+  const CallContext& patience = table.patience_;
+  const bool enough =
+      table.hurried_ || patience.stop.stop_requested() || BootClock::now() >= patience.deadline;
+  if (enough) return 0;
+  // A transaction of another process takes some tens of microseconds, rarely a sync of the disk.
+  const std::int64_t step = 20LL << std::min(attempts, 6);
+  const auto jitter = static_cast<std::int64_t>(table.options_.random->next() % 1024);
+  std::this_thread::sleep_for(std::chrono::microseconds(step / 2 + step * jitter / 1024));
+  return 1;
+}
+
+int LockTable::on_commit(void* self, sqlite3* db, const char*, int frames) {
+  auto& table = *static_cast<LockTable*>(self);
+  table.wal_frames_ = frames;
+  if (frames >= kCheckpointFrames) {
+    sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  }
+  return SQLITE_OK;
+}
+
+Result<Statement*> LockTable::sql(Sql which) {
+  auto& slot = statements_[which];
+  if (!slot) {
+    auto prepared = database_.connection().prepare(kStatements[which]);
+    if (!prepared) return fail(std::move(prepared.error()));
+    slot = std::move(*prepared);
+  }
+  return &*slot;
+}
+
+// ---- acquire -------------------------------------------------------------------------------
+
+Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::string& wake_address) {
+  for (;;) {
+    auto reply = try_acquire(call, wake_address);
+    if (!reply) return fail(std::move(reply.error()));
+    if (*reply) return std::move(**reply);
+    if (auto ok = raise_ceiling(); !ok) return fail(std::move(ok.error()));
+  }
+}
+
+// No number is left below the ceiling. Raising it must be on disk before a grant uses it.
+Status LockTable::raise_ceiling() {
+  if (disk_failed_) {
+    return fail(ErrorCode::unavailable,
+                "the disk failed to store a token number; no lock is granted until the program "
+                "is started again");
+  }
+  const Connection db = database_.connection();
+  const SyncedCommits synced(db);
+  if (!synced.on()) return synced.on();
+  auto transaction = Transaction::begin(db);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto update = db.prepare(
+      "UPDATE store SET ceiling = ceiling + ?1"
+      " WHERE ceiling <= 9223372036854775807 - ?1");
+  if (!update) return fail(std::move(update.error()));
+  if (auto ok = update->bind(1, kTokenBlock).run(); !ok) return ok;
+  if (db.changes() == 0) {
+    return fail(ErrorCode::unavailable, "the token numbers of this store are used up");
+  }
+  auto committed = transaction->commit();
+  if (!committed && committed.error().code == ErrorCode::outcome_unknown) {
+    // After a failed sync the kernel may claim success for data that never reached the disk.
+    disk_failed_ = true;
+    committed.error().code = ErrorCode::unavailable;  // numbers were reserved, nothing was granted
+  }
+  return committed;
+}
+
+Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& call,
+                                                           const std::string& wake_address) {
+  auto transaction = Transaction::begin(database_.connection());
+  if (!transaction) return fail(std::move(transaction.error()));
+  const auto found = find(call.lock);
+  if (!found) return fail(found.error());
+
+  const bool held = found->holder && found->expires_at > now();
+  if (held && found->holder == call.request && !found->kept) {
+    return Granted{TokenNumber::of(found->token).value(), found->store, call.ttl.length()};
+  }
+  std::optional<std::string> ahead;
+  if (held) {
+    ahead = found->owner;
+  } else if (found->has_waiters) {
+    auto first = first_living_waiter(call.lock, call.request);
+    if (!first) return fail(std::move(first.error()));
+    if (*first) ahead = std::move((*first)->owner);
+  }
+
+  std::optional<AcquireReply> reply;
+  if (!ahead) {
+    if (std::max(found->token, found->floor) >= found->ceiling) return std::nullopt;
+    auto granted = grant(call, *found);
+    if (!granted) return fail(std::move(granted.error()));
+    reply = *granted;
+  } else if (call.queue) {
+    const auto recheck = enqueue(call, wake_address, held ? found->expires_at : 0);
+    if (!recheck) return fail(recheck.error());
+    reply = Queued{*recheck, std::move(*ahead)};
+  } else {
+    reply = Busy{std::move(*ahead)};
+  }
+  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  return reply;
+}
+
+Result<LockTable::Found> LockTable::find(const LockName& lock) {
+  auto statement = sql(kFind);
+  if (!statement) return fail(std::move(statement.error()));
+  const Use row(**statement);
+  row->bind(1, lock.str());
+  const auto there = row->step();
+  if (!there) return fail(there.error());
+  const auto store = *there ? row->id<StoreId>(0) : std::nullopt;
+  if (!store) return fail(damaged(options_.path));
+  return Found{.store = *store,
+               .floor = row->integer(1),
+               .ceiling = row->integer(2),
+               .token = row->integer(3),
+               .holder = row->id<RequestId>(4),
+               .owner = std::string(row->text(5)),
+               .expires_at = row->integer(6),
+               .kept = row->integer(7) != 0,
+               .has_waiters = row->integer(8) != 0};
+}
+
+Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found) {
+  const std::int64_t token = std::max(found.token, found.floor) + 1;
+  const std::int64_t at = now();
+  auto statement = sql(kGrant);
+  if (!statement) return fail(std::move(statement.error()));
+  (*statement)->bind(1, call.lock.str()).bind(2, token).bind(3, call.request.bytes());
+  (*statement)->bind(4, call.owner.str()).bind(5, at).bind(6, at + nanos(call.ttl.length()));
+  if (auto ok = (*statement)->run(); !ok) return fail(std::move(ok.error()));
+  if (found.has_waiters) {
+    if (auto dropped = drop_waiter(call.request); !dropped) return fail(dropped.error());
+  }
+  return Granted{TokenNumber::of(token).value(), found.store, call.ttl.length()};
+}
+
+// ---- the queue -----------------------------------------------------------------------------
+
+Result<std::vector<LockTable::Waiter>> LockTable::waiters_of(const LockName& lock,
+                                                             std::int64_t limit) {
+  auto statement = sql(kWaitersOf);
+  if (!statement) return fail(std::move(statement.error()));
+  const Use row(**statement);
+  row->bind(1, lock.str()).bind(2, limit);
+  std::vector<Waiter> waiters;
+  for (;;) {
+    const auto there = row->step();
+    if (!there) return fail(there.error());
+    if (!*there) return waiters;
+    const auto request = row->id<RequestId>(0);
+    if (!request) return fail(damaged(options_.path));
+    waiters.push_back(
+        {*request, std::string(row->text(1)), std::string(row->text(2)), row->integer(3)});
+  }
+}
+
+// Who is next on a free lock; none if it is `asking` itself. The living one is woken, the dead ones
+// before it are taken out of the queue.
+Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const LockName& lock,
+                                                                        const RequestId& asking) {
+  for (;;) {
+    auto first = waiters_of(lock, 1);
+    if (!first) return fail(std::move(first.error()));
+    if (first->empty() || first->front().request == asking) return std::nullopt;
+    Waiter& waiter = first->front();
+    const bool lives = waiter.alive_until > now() &&
+                       wake_folder_.wake(waiter.wake, waiter.request) != WakeFolder::Reach::gone;
+    if (lives) return std::move(waiter);
+    if (auto dropped = drop_waiter(waiter.request); !dropped) return fail(dropped.error());
+  }
+}
+
+// Takes or keeps a place; returns when to ask again.
+Result<Millis> LockTable::enqueue(const AcquireCall& call, const std::string& wake_address,
+                                  std::int64_t free_at) {
+  const std::int64_t at = now();
+  auto insert = sql(kEnqueue);
+  if (!insert) return fail(std::move(insert.error()));
+  (*insert)->bind(1, call.lock.str()).bind(2, call.request.bytes()).bind(3, call.owner.str());
+  (*insert)->bind(4, wake_address).bind(5, at + nanos(kWaiterLife));
+  if (auto ok = (*insert)->run(); !ok) return fail(std::move(ok.error()));
+
+  auto position = sql(kPosition);
+  if (!position) return fail(std::move(position.error()));
+  const Use row(**position);
+  row->bind(1, call.lock.str()).bind(2, call.request.bytes());
+  if (auto there = row->step(); !there) return fail(std::move(there.error()));
+  // The first two look again when the lease runs out: the second in case that the first is dead.
+  const bool near = row->integer(0) < 2;
+  const Millis until_free = millis(std::max<std::int64_t>(free_at - at, 0)) + Millis(1);
+  return near && free_at != 0 ? std::min(until_free, kWaiterRefresh) : kWaiterRefresh;
+}
+
+Result<bool> LockTable::drop_waiter(const RequestId& request) {
+  auto statement = sql(kDropWaiter);
+  if (!statement) return fail(std::move(statement.error()));
+  if (auto ok = (*statement)->bind(1, request.bytes()).run(); !ok) {
+    return fail(std::move(ok.error()));
+  }
+  return database_.connection().changes() == 1;
+}
+
+// After the commit that freed the lock: a waiter woken earlier would find it still held.
+Status LockTable::wake_next(const LockName& lock) {
+  for (;;) {
+    auto first = waiters_of(lock, 1);
+    if (!first) return fail(std::move(first.error()));
+    if (first->empty()) return {};
+    const Waiter& waiter = first->front();
+    if (wake_folder_.wake(waiter.wake, waiter.request) != WakeFolder::Reach::gone) return {};
+    if (auto dropped = drop_waiter(waiter.request); !dropped) return fail(dropped.error());
+  }
+}
+
+// ---- renew and release ---------------------------------------------------------------------
+
+Result<std::vector<RenewReply>> LockTable::renew(const std::vector<RenewCall>& calls) {
+  auto transaction = Transaction::begin(database_.connection());
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto statement = sql(kRenew);
+  if (!statement) return fail(std::move(statement.error()));
+  std::vector<RenewReply> replies;
+  replies.reserve(calls.size());
+  const std::int64_t at = now();
+  for (const RenewCall& call : calls) {
+    (*statement)->bind(1, call.lock.str()).bind(2, call.request.bytes());
+    (*statement)->bind(3, at).bind(4, nanos(call.ttl.length()));
+    if (auto ok = (*statement)->run(); !ok) return fail(std::move(ok.error()));
+    const bool alive = database_.connection().changes() == 1;
+    replies.push_back(alive ? RenewReply::renewed : RenewReply::gone);
+  }
+  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  return replies;
+}
+
+// Runs an UPDATE on (lock, request, now); true if it changed the row.
+Result<bool> LockTable::run_on(Sql which, const LockName& lock, const RequestId& request) {
+  auto statement = sql(which);
+  if (!statement) return fail(std::move(statement.error()));
+  (*statement)->bind(1, lock.str()).bind(2, request.bytes()).bind(3, now());
+  if (auto ok = (*statement)->run(); !ok) return fail(std::move(ok.error()));
+  return database_.connection().changes() == 1;
+}
+
+Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
+  auto transaction = Transaction::begin(database_.connection());
+  if (!transaction) return fail(std::move(transaction.error()));
+  const Sql how = call.keep_for > Millis(0) ? kKeep : kRelease;
+  if (how == kKeep) {
+    auto keep = sql(kKeep);
+    if (!keep) return fail(std::move(keep.error()));
+    (*keep)->bind(4, nanos(call.keep_for));
+  }
+  auto released = run_on(how, call.lock, call.request);
+  if (!released) return fail(std::move(released.error()));
+  if (!*released) {
+    auto was_queued = drop_waiter(call.request);
+    if (!was_queued) return fail(std::move(was_queued.error()));
+    auto earlier = sql(kWasReleased);  // a retry whose first answer was lost
+    if (!earlier) return fail(std::move(earlier.error()));
+    const Use row(**earlier);
+    row->bind(1, call.lock.str()).bind(2, call.request.bytes());
+    const auto was_released = row->step();
+    if (!was_released) return fail(was_released.error());
+    *released = *was_queued || *was_released;
+  }
+  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  // The release is done; a waiter that is not reached looks for itself soon.
+  if (how == kRelease) (void)wake_next(call.lock);
+  return *released ? ReleaseReply::released : ReleaseReply::not_held;
+}
+
+Result<ReleaseReply> LockTable::force_release(const LockName& lock, const RequestId& seen) {
+  auto transaction = Transaction::begin(database_.connection());
+  if (!transaction) return fail(std::move(transaction.error()));
+  const auto freed = run_on(kForce, lock, seen);
+  if (!freed) return fail(freed.error());
+  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  if (*freed) (void)wake_next(lock);
+  return *freed ? ReleaseReply::released : ReleaseReply::not_held;
+}
+
+// ---- looking -------------------------------------------------------------------------------
+
+Result<LockStatus> LockTable::read_status(Statement& row) {
+  auto name = LockName::parse(row.text(0));
+  if (!name) return fail(damaged(options_.path));
+  LockStatus status{.lock = std::move(*name), .last_token = {}, .holder = {}, .waiters = {}};
+  const auto token = TokenNumber::of(row.integer(1));
+  if (token) status.last_token = *token;
+  const auto request = row.id<RequestId>(2);
+  const std::int64_t at = now();
+  if (token && request && row.integer(5) > at) {
+    status.holder = LockStatus::Holder{.request = *request,
+                                       .token = *token,
+                                       .owner = std::string(row.text(3)),
+                                       .held_for = millis(at - row.integer(4)),
+                                       .remaining = millis(row.integer(5) - at),
+                                       .kept = row.integer(6) != 0};
+  }
+  auto waiters = waiters_of(status.lock, -1);
+  if (!waiters) return fail(std::move(waiters.error()));
+  for (Waiter& waiter : *waiters) {
+    if (waiter.alive_until > at) {
+      status.waiters.push_back({waiter.request, std::move(waiter.owner)});
+    }
+  }
+  return status;
+}
+
+Result<LockStatus> LockTable::inspect(const LockName& lock) {
+  auto statement = sql(kLock);
+  if (!statement) return fail(std::move(statement.error()));
+  const Use row(**statement);
+  row->bind(1, lock.str());
+  const auto there = row->step();
+  if (!there) return fail(there.error());
+  if (!*there) return LockStatus{.lock = lock, .last_token = {}, .holder = {}, .waiters = {}};
+  return read_status(*row);
+}
+
+Result<std::vector<LockStatus>> LockTable::list() {
+  auto statement = sql(kLocks);
+  if (!statement) return fail(std::move(statement.error()));
+  const Use row(**statement);
+  std::vector<LockStatus> locks;
+  for (;;) {
+    const auto there = row->step();
+    if (!there) return fail(there.error());
+    if (!*there) return locks;
+    auto status = read_status(*row);
+    if (!status) return fail(std::move(status.error()));
+    locks.push_back(std::move(*status));
+  }
+}
+
+// ---- once ----------------------------------------------------------------------------------
+
+Result<std::optional<OnceRecord>> LockTable::recall(const LockName& lock, const std::string& key) {
+  auto statement = sql(kRecall);
+  if (!statement) return fail(std::move(statement.error()));
+  const Use row(**statement);
+  row->bind(1, lock.str()).bind(2, key);
+  const auto there = row->step();
+  if (!there) return fail(there.error());
+  if (!*there) return std::nullopt;
+  return OnceRecord{std::string(row->text(0)), std::string(row->text(1))};
+}
+
+Status LockTable::record(const LockName& lock, const RequestId& request, const std::string& key,
+                         const OnceRecord& what) {
+  const SyncedCommits synced(database_.connection());
+  if (!synced.on()) return synced.on();
+  auto transaction = Transaction::begin(database_.connection());
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto holds = sql(kHolds);
+  if (!holds) return fail(std::move(holds.error()));
+  {
+    const Use row(**holds);
+    row->bind(1, lock.str()).bind(2, request.bytes()).bind(3, now());
+    const auto held = row->step();
+    if (!held) return fail(held.error());
+    if (!*held) {
+      return fail(ErrorCode::lost,
+                  "the lease of lock '" + lock.str() + "' ended before the result could be stored");
+    }
+  }
+  auto insert = sql(kRecord);
+  if (!insert) return fail(std::move(insert.error()));
+  (*insert)->bind(1, lock.str()).bind(2, key).bind(3, what.parameters).bind(4, what.result);
+  if (auto ok = (*insert)->run(); !ok) return ok;
+  return transaction->commit();
+}
+
+}  // namespace leasehold::sqlite

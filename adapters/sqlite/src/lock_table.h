@@ -1,0 +1,125 @@
+// The lock store's file: its schema, and one transaction per operation.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "database.h"
+#include "leasehold/random.h"
+#include "leasehold/store.h"
+#include "machine.h"
+#include "wake_socket.h"
+
+namespace leasehold::sqlite {
+
+// Not thread safe; blocking. Many processes may have the same file open.
+//
+// Why a token never repeats: a number is granted only up to store.ceiling, and the ceiling is
+// raised in a transaction that is synced to the disk before the grant. All other commits are left
+// to the kernel, which keeps them when a process dies. Only a crash of the machine can lose them,
+// and then the next boot begins above the ceiling.
+class LockTable {
+ public:
+  struct Options {
+    std::string path;
+    MachineIdentity machine;
+    const Clock* clock = nullptr;
+    Random* random = nullptr;
+    const char* vfs = nullptr;
+  };
+  // Creates the file on first use. `unavailable` or `unsupported` with the reason.
+  [[nodiscard]] static Result<std::unique_ptr<LockTable>> open(Options options,
+                                                               CallContext context);
+  ~LockTable();
+  LockTable(const LockTable&) = delete;
+
+  // Applies to every operation until the next call: how long to wait for another process.
+  void be_patient(CallContext context) { patience_ = std::move(context); }
+
+  // Ends the waiting of an operation that runs on another thread, and of all later ones.
+  void hurry() { hurried_ = true; }
+
+  // `wake_address` is stored with a place in the queue.
+  [[nodiscard]] Result<AcquireReply> acquire(const AcquireCall& call,
+                                             const std::string& wake_address);
+  [[nodiscard]] Result<std::vector<RenewReply>> renew(const std::vector<RenewCall>& calls);
+  [[nodiscard]] Result<ReleaseReply> release(const ReleaseCall& call);
+  [[nodiscard]] Result<ReleaseReply> force_release(const LockName& lock, const RequestId& seen);
+  [[nodiscard]] Result<LockStatus> inspect(const LockName& lock);
+  [[nodiscard]] Result<std::vector<LockStatus>> list();
+  [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock,
+                                                         const std::string& key);
+  [[nodiscard]] Status record(const LockName& lock, const RequestId& request,
+                              const std::string& key, const OnceRecord& what);
+
+  WakeFolder& wake_folder() { return wake_folder_; }
+
+ private:
+  explicit LockTable(Options options, Database database);
+
+  enum Sql : std::size_t {
+    kFind,
+    kGrant,
+    kWaitersOf,
+    kEnqueue,
+    kPosition,
+    kDropWaiter,
+    kRenew,
+    kRelease,
+    kKeep,
+    kWasReleased,
+    kForce,
+    kLock,
+    kLocks,
+    kRecall,
+    kRecord,
+    kHolds,
+    kSqlCount
+  };
+  struct Found;
+  struct Waiter {
+    RequestId request;
+    std::string owner;
+    std::string wake;
+    std::int64_t alive_until;
+  };
+
+  Status prepare_file();
+  Status create_schema();
+  Status enter_boot();
+  Status raise_ceiling();
+  Result<Statement*> sql(Sql which);
+  std::int64_t now() const { return options_.clock->now().time_since_epoch().count(); }
+
+  Result<std::optional<AcquireReply>> try_acquire(const AcquireCall& call,
+                                                  const std::string& wake_address);
+  Result<Found> find(const LockName& lock);
+  Result<std::vector<Waiter>> waiters_of(const LockName& lock, std::int64_t limit);
+  Result<std::optional<Waiter>> first_living_waiter(const LockName& lock, const RequestId& asking);
+  Result<Millis> enqueue(const AcquireCall& call, const std::string& wake_address,
+                         std::int64_t free_at);
+  Result<Granted> grant(const AcquireCall& call, const Found& found);
+  Result<bool> run_on(Sql which, const LockName& lock, const RequestId& request);
+  Result<bool> drop_waiter(const RequestId& request);
+  Status wake_next(const LockName& lock);
+  Result<LockStatus> read_status(Statement& row);
+
+  static int on_busy(void* self, int attempts);
+  static int on_commit(void* self, sqlite3* db, const char* name, int frames);
+
+  Options options_;
+  CallContext patience_;
+  std::atomic<bool> hurried_ = false;
+  WakeFolder wake_folder_;
+  int wal_frames_ = 0;
+  bool disk_failed_ = false;
+  Database database_;
+  std::array<std::optional<Statement>, kSqlCount> statements_;
+};
+
+}  // namespace leasehold::sqlite

@@ -1,0 +1,71 @@
+#include "schema.h"
+
+#include <optional>
+#include <utility>
+
+namespace leasehold::sqlite {
+namespace {
+
+Result<std::optional<std::int64_t>> installed_version(Connection connection, const Part& part) {
+  auto tables = connection.prepare(
+      "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'leasehold_version'");
+  if (!tables) return fail(std::move(tables.error()));
+  auto there = tables->step();
+  if (!there) return fail(std::move(there.error()));
+  if (!*there) return std::nullopt;
+
+  auto versions = connection.prepare("SELECT version FROM main.leasehold_version WHERE part = ?1");
+  if (!versions) return fail(std::move(versions.error()));
+  auto row = versions->bind(1, std::string_view(part.name)).step();
+  if (!row) return fail(std::move(row.error()));
+  if (!*row) return std::nullopt;
+  return versions->integer(0);
+}
+
+Status check_version(std::int64_t found, const Part& part) {
+  if (found == part.version) return {};
+  return fail(ErrorCode::unavailable, std::string("the database has version ") +
+                                          std::to_string(found) + " of Leasehold's " + part.name +
+                                          "; this program works with version " +
+                                          std::to_string(part.version));
+}
+
+Status create_part(Connection connection, const Part& part, const std::string& ddl) {
+  auto ok = connection.exec(
+      "CREATE TABLE IF NOT EXISTS main.leasehold_version("
+      "part TEXT NOT NULL PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID");
+  if (!ok) return ok;
+  if (ok = connection.exec(ddl.c_str()); !ok) return ok;
+  auto insert = connection.prepare("INSERT INTO main.leasehold_version VALUES(?1, ?2)");
+  if (!insert) return fail(std::move(insert.error()));
+  return insert->bind(1, std::string_view(part.name)).bind(2, part.version).run();
+}
+
+}  // namespace
+
+Status install_part(Connection connection, const Part& part, const std::string& ddl) {
+  if (connection.in_transaction()) {
+    return fail(ErrorCode::invalid, "installing needs a connection without an open transaction");
+  }
+  auto before = installed_version(connection, part);
+  if (!before) return fail(std::move(before.error()));
+  if (*before) return check_version(**before, part);
+
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto found = installed_version(connection, part);
+  if (!found) return fail(std::move(found.error()));
+  if (*found) return check_version(**found, part);
+  if (auto ok = create_part(connection, part, ddl); !ok) return ok;
+  return transaction->commit();
+}
+
+Status check_part(Connection connection, const Part& part) {
+  auto found = installed_version(connection, part);
+  if (!found) return fail(std::move(found.error()));
+  if (*found) return check_version(**found, part);
+  return fail(ErrorCode::unavailable, std::string("Leasehold's ") + part.name +
+                                          " is not installed in this database; " + part.how);
+}
+
+}  // namespace leasehold::sqlite

@@ -1,0 +1,136 @@
+#include "store.h"
+
+#include <chrono>
+#include <filesystem>
+
+namespace leasehold::sqlite {
+namespace {
+
+constexpr auto kOpenWithin = std::chrono::seconds(5);
+
+StoreTraits traits_of(const std::string& path) {
+  return {.address = "sqlite:" + path,
+          .guarantee = Guarantee::correctness,
+          .why =
+              "token numbers are on disk before they are granted, and the processes of one "
+              "machine share one clock",
+          .instead = "For more than one machine use a store with a server.",
+          .queues = true,
+          .keeps_after_release = true};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> SqliteStore::open(LockTable::Options options) {
+  Random& random = *options.random;
+  StoreTraits traits = traits_of(options.path);
+  auto table = LockTable::open(std::move(options), {BootClock::now() + kOpenWithin, {}});
+  if (!table) return fail(std::move(table.error()));
+  return std::unique_ptr<Store>(new SqliteStore(std::move(*table), std::move(traits), random));
+}
+
+void SqliteStore::close() {
+  if (table_) table_->hurry();
+  turnstile_.close();
+  wake_socket_.reset();
+  table_.reset();
+}
+
+template <class Reply, class Work>
+void SqliteStore::with_table(CallContext context, const Completion<Reply>& done, Work work) {
+  Result<Reply> reply = [&]() -> Result<Reply> {
+    auto pass = turnstile_.enter(context);
+    if (!pass) return fail(std::move(pass.error()));
+    table_->be_patient(context);
+    return work(*table_);
+  }();
+  if (!reply && reply.error().code == ErrorCode::unavailable && context.stop.stop_requested()) {
+    reply.error().code = ErrorCode::cancelled;
+  }
+  if (!reply) reply.error().message = traits_.address + ": " + reply.error().message;
+  done(std::move(reply));
+}
+
+// Made when this process first waits, so that short programs do without.
+const std::string& SqliteStore::wake_address() {
+  static const std::string nowhere;
+  if (!wake_socket_tried_) {
+    wake_socket_tried_ = true;
+    wake_socket_ = WakeSocket::bind(table_->wake_folder(), random_,
+                                    [this](const RequestId& it) { events_->nudged(it); });
+  }
+  return wake_socket_ ? wake_socket_->address() : nowhere;
+}
+
+void SqliteStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
+  with_table<AcquireReply>(std::move(context), done, [&](LockTable& table) {
+    static const std::string nowhere;
+    return table.acquire(call, call.queue ? wake_address() : nowhere);
+  });
+}
+
+void SqliteStore::renew(std::vector<RenewCall> calls, CallContext context,
+                        Completion<std::vector<RenewReply>> done) {
+  with_table<std::vector<RenewReply>>(std::move(context), done,
+                                      [&](LockTable& table) { return table.renew(calls); });
+}
+
+void SqliteStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
+  with_table<ReleaseReply>(std::move(context), done,
+                           [&](LockTable& table) { return table.release(call); });
+}
+
+void SqliteStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
+  with_table<LockStatus>(std::move(context), done,
+                         [&](LockTable& table) { return table.inspect(lock); });
+}
+
+void SqliteStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
+  with_table<std::vector<LockStatus>>(std::move(context), done,
+                                      [&](LockTable& table) { return table.list(); });
+}
+
+void SqliteStore::force_release(LockName lock, RequestId seen, CallContext context,
+                                Completion<ReleaseReply> done) {
+  with_table<ReleaseReply>(std::move(context), done,
+                           [&](LockTable& table) { return table.force_release(lock, seen); });
+}
+
+void SqliteStore::recall(LockName lock, std::string key, CallContext context,
+                         Completion<std::optional<OnceRecord>> done) {
+  with_table<std::optional<OnceRecord>>(std::move(context), done,
+                                        [&](LockTable& table) { return table.recall(lock, key); });
+}
+
+void SqliteStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
+                         CallContext context, Completion<std::monostate> done) {
+  with_table<std::monostate>(std::move(context), done,
+                             [&](LockTable& table) -> Result<std::monostate> {
+                               auto ok = table.record(lock, request, key, what);
+                               if (!ok) return fail(std::move(ok.error()));
+                               return std::monostate();
+                             });
+}
+
+Result<std::unique_ptr<Store>> open_store(const Url& url) {
+  if (auto ok = url.only_options({}); !ok) return fail(std::move(ok.error()));
+  if (!url.hosts.empty() || !url.user.empty()) {
+    return fail(ErrorCode::invalid,
+                "a sqlite URL names a file, not a server: sqlite:/var/lib/app/locks.db");
+  }
+  if (url.path.empty()) {
+    return fail(ErrorCode::invalid, "a sqlite URL needs a path: sqlite:/var/lib/app/locks.db");
+  }
+  auto machine = this_machine();
+  if (!machine) return fail(std::move(machine.error()));
+  // Absolute: the address goes to child processes, which may run in another folder.
+  std::error_code unknown_folder;
+  const auto absolute = std::filesystem::absolute(url.path, unknown_folder);
+  return SqliteStore::open({.path = unknown_folder ? url.path : absolute.string(),
+                            .machine = std::move(*machine),
+                            .clock = &machine_clock(),
+                            .random = &system_random(),
+                            .vfs = nullptr});
+}
+
+}  // namespace leasehold::sqlite

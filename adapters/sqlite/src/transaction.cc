@@ -1,0 +1,38 @@
+#include "leasehold/sqlite/transaction.h"
+
+#include "database.h"
+
+namespace leasehold::sqlite::detail {
+
+OwnedTransaction::OwnedTransaction(sqlite3* db, std::unique_ptr<Transaction> inner)
+    : db_(db), inner_(std::move(inner)) {}
+OwnedTransaction::OwnedTransaction(OwnedTransaction&&) noexcept = default;
+OwnedTransaction::~OwnedTransaction() = default;
+
+Result<OwnedTransaction> OwnedTransaction::begin(sqlite3* db) {
+  if (Connection(db).in_transaction()) {
+    return fail(ErrorCode::invalid,
+                "the connection has a transaction open already; this call begins its own");
+  }
+  auto inner = Transaction::begin(Connection(db));
+  if (!inner) return fail(std::move(inner.error()));
+  return OwnedTransaction(db, std::make_unique<Transaction>(std::move(*inner)));
+}
+
+Status OwnedTransaction::commit() {
+  if (!Connection(db_).in_transaction()) {
+    return fail(ErrorCode::invalid,
+                "the transaction was over before its work returned: the work ended it, or ignored "
+                "an error after which SQLite rolled it back");
+  }
+  auto ok = inner_->commit();
+  if (ok) return {};
+  Error error = std::move(ok.error());
+  if ((sqlite3_extended_errcode(db_) & 0xff) == SQLITE_CONSTRAINT) {
+    error.code = ErrorCode::invalid;
+    error.message = "the work broke a deferred constraint, so it was rolled back";
+  }
+  return fail(std::move(error));
+}
+
+}  // namespace leasehold::sqlite::detail

@@ -1,0 +1,50 @@
+// Lets one thread at a time through, in the order of arrival.
+#pragma once
+
+#include <deque>
+#include <utility>
+
+#include "leasehold/detail/thread_safety.h"
+#include "leasehold/store.h"
+
+namespace leasehold::sqlite {
+
+// std::mutex is unfair: under load a renewal could wait behind the same two busy threads for ever.
+class Turnstile {
+ public:
+  // Inside as long as this object lives.
+  class Pass {
+   public:
+    Pass(Pass&& other) noexcept : turnstile_(std::exchange(other.turnstile_, nullptr)) {}
+    Pass& operator=(Pass&&) = delete;
+    ~Pass() {
+      if (turnstile_ != nullptr) turnstile_->leave();
+    }
+
+   private:
+    friend class Turnstile;
+    explicit Pass(Turnstile& turnstile) : turnstile_(&turnstile) {}
+    Turnstile* turnstile_;
+  };
+
+  // `unavailable` after the deadline or close(), `cancelled` after the stop token.
+  [[nodiscard]] Result<Pass> enter(const CallContext& context) LEASEHOLD_EXCLUDES(mutex_);
+
+  // Nobody enters any more; returns when the last one has left.
+  void close() LEASEHOLD_EXCLUDES(mutex_);
+
+ private:
+  struct Ticket {
+    ConditionVariable called;
+    bool admitted = false;
+  };
+  void leave() LEASEHOLD_EXCLUDES(mutex_);
+
+  Mutex mutex_;
+  ConditionVariable emptied_;
+  std::deque<Ticket*> line_ LEASEHOLD_GUARDED_BY(mutex_);
+  bool occupied_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+  bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace leasehold::sqlite

@@ -1,0 +1,117 @@
+#include "leasehold/client.h"
+
+#include "client_core.h"
+
+namespace leasehold {
+namespace {
+
+// A call's completion may come on any thread, and after the caller has given up waiting for it.
+template <class Reply>
+struct Answer {
+  Mutex mutex;
+  ConditionVariable changed;
+  std::optional<Result<Reply>> reply LEASEHOLD_GUARDED_BY(mutex);
+};
+
+template <class Reply, class Send>
+Result<Reply> ask(detail::ClientCore& core, const CallOptions& options, Send send) {
+  if (auto ok = core.check_process(); !ok) return fail(std::move(ok.error()));
+  if (options.store_timeout <= Millis(0)) {
+    return fail(ErrorCode::invalid, "store_timeout is not positive");
+  }
+  const auto answer = std::make_shared<Answer<Reply>>();
+  send(core.store(), CallContext{core.now() + options.store_timeout, options.stop},
+       [answer](Result<Reply> reply) {
+         MutexLock lock(answer->mutex);
+         answer->reply = std::move(reply);
+         answer->changed.notify_one();
+       });
+  MutexLock lock(answer->mutex);
+  answer->changed.wait(
+      answer->mutex, [&]() LEASEHOLD_REQUIRES(answer->mutex) { return answer->reply.has_value(); });
+  return std::move(*answer->reply);
+}
+
+}  // namespace
+
+Client::Client(std::unique_ptr<Store> store, ConnectOptions options)
+    : core_(detail::ClientCore::make(std::move(store), std::move(options))) {}
+Client::~Client() = default;
+Client::Client(const Client&) = default;
+Client& Client::operator=(const Client&) = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+const StoreTraits& Client::store() const {
+  return core_->traits();
+}
+
+Result<Lease> Client::acquire(const LockName& lock, AcquireOptions options) {
+  return core_->acquire(lock, options);
+}
+
+Result<Lease> Client::acquire(std::string_view lock, AcquireOptions options) {
+  auto name = LockName::parse(lock);
+  if (!name) return fail(std::move(name.error()));
+  return core_->acquire(*name, options);
+}
+
+Result<FencedLease> Client::acquire_fenced(const LockName& lock, AcquireOptions options) {
+  return core_->acquire_fenced(lock, options);
+}
+
+Result<FencedLease> Client::acquire_fenced(std::string_view lock, AcquireOptions options) {
+  auto name = LockName::parse(lock);
+  if (!name) return fail(std::move(name.error()));
+  return core_->acquire_fenced(*name, options);
+}
+
+Result<LockStatus> Client::inspect(const LockName& lock, CallOptions options) {
+  return ask<LockStatus>(*core_, options, [&](Store& store, CallContext context, auto done) {
+    store.inspect(lock, std::move(context), std::move(done));
+  });
+}
+
+Result<std::vector<LockStatus>> Client::list(CallOptions options) {
+  return ask<std::vector<LockStatus>>(*core_, options,
+                                      [&](Store& store, CallContext context, auto done) {
+                                        store.list(std::move(context), std::move(done));
+                                      });
+}
+
+Result<ReleaseReply> Client::force_release(const LockName& lock, const RequestId& seen,
+                                           CallOptions options) {
+  return ask<ReleaseReply>(*core_, options, [&](Store& store, CallContext context, auto done) {
+    store.force_release(lock, seen, std::move(context), std::move(done));
+  });
+}
+
+Result<std::optional<OnceRecord>> Client::recall(const LockName& lock, std::string key,
+                                                 CallOptions options) {
+  return ask<std::optional<OnceRecord>>(
+      *core_, options, [&](Store& store, CallContext context, auto done) {
+        store.recall(lock, std::move(key), std::move(context), std::move(done));
+      });
+}
+
+Status Client::record(const Lease& lease, std::string key, OnceRecord what, CallOptions options) {
+  const auto done =
+      ask<std::monostate>(*core_, options, [&](Store& store, CallContext context, auto completion) {
+        store.record(lease.lock(), lease.request(), std::move(key), std::move(what),
+                     std::move(context), std::move(completion));
+      });
+  if (!done) return fail(done.error());
+  return {};
+}
+
+Result<Client> connect(std::string_view url, ConnectOptions options, const Registry& registry) {
+  const auto parsed = Url::parse(url);
+  if (!parsed) return fail(parsed.error());
+  const auto adapter = registry.find(parsed->scheme);
+  if (!adapter) return fail(adapter.error());
+  auto store = adapter->open_store(*parsed);
+  if (!store) return fail(std::move(store.error()));
+  return Client(std::move(*store), std::move(options));
+}
+
+}  // namespace leasehold

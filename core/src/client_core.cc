@@ -1,0 +1,248 @@
+#include "client_core.h"
+
+#include <chrono>
+
+namespace leasehold::detail {
+namespace {
+
+constexpr auto kCloseWithin = std::chrono::seconds(2);
+
+}  // namespace
+
+LeaseControl::LeaseControl(std::shared_ptr<ClientCore> owner, engine::Grant given)
+    : core(std::move(owner)),
+      grant(std::move(given)),
+      token{grant.token, Lineage{grant.store, grant.lock}, grant.request},
+      deadline_ticks(grant.deadline.time_since_epoch().count()) {}
+
+LeaseState LeaseControl::state() const {
+  if (in_forked_child()) return LeaseState::lost;
+  const LeaseState last = told.load();
+  if (last != LeaseState::lost && core->now() >= deadline()) return LeaseState::lost;
+  return last;
+}
+
+std::shared_ptr<ClientCore> ClientCore::make(std::unique_ptr<Store> store, ConnectOptions options) {
+  std::shared_ptr<ClientCore> core(new ClientCore(std::move(store), std::move(options)),
+                                   [](ClientCore* dying) {
+                                     // A forked child has none of the threads: leave it all as is.
+                                     if (getpid() == dying->process_) delete dying;
+                                   });
+  core->store_->start(*core);
+  return core;
+}
+
+ClientCore::ClientCore(std::unique_ptr<Store> store, ConnectOptions options)
+    : clock_(options.clock != nullptr ? *options.clock : system_clock()),
+      owner_(options.owner ? *options.owner : default_owner_label()),
+      store_(std::move(store)),
+      engine_(store_->traits().queues,
+              options.random != nullptr ? *options.random : system_random()),
+      timer_([this] {
+        make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+          armed_for_.reset();
+          engine.tick(clock_.now());
+        }));
+      }) {}
+
+ClientCore::~ClientCore() {
+  {
+    MutexLock lock(mutex_);
+    settled_.wait_for(mutex_, kCloseWithin,
+                      [this]() LEASEHOLD_REQUIRES(mutex_) { return engine_.settled(); });
+  }
+  store_->close();  // first: it ends the calls that the threads below may be in
+  timer_.stop();
+  calls_.stop();
+}
+
+Status ClientCore::check_process() const {
+  if (getpid() == process_) return {};
+  return fail(ErrorCode::invalid, "this client belongs to process " + std::to_string(process_) +
+                                      "; a forked child must connect for itself");
+}
+
+// ---- callers -------------------------------------------------------------------------------
+
+Result<Lease> ClientCore::acquire(const LockName& lock, const AcquireOptions& options) {
+  auto taken = take(lock, options);
+  if (!taken) return fail(std::move(taken.error()));
+  return Lease(std::move(*taken));
+}
+
+Result<FencedLease> ClientCore::acquire_fenced(const LockName& lock,
+                                               const AcquireOptions& options) {
+  if (traits().guarantee != Guarantee::correctness) {
+    return fail(ErrorCode::unsafe_for_correctness, traits().address + " gives no safe tokens: " +
+                                                       traits().why + ". " + traits().instead);
+  }
+  auto taken = take(lock, options);
+  if (!taken) return fail(std::move(taken.error()));
+  return FencedLease(std::move(*taken));
+}
+
+Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
+                                                  const AcquireOptions& options) {
+  if (auto ok = check_process(); !ok) return fail(std::move(ok.error()));
+  const auto ttl = Ttl::of(options.ttl);
+  if (!ttl) return fail(ttl.error());
+  if (options.wait < Millis(0)) return fail(ErrorCode::invalid, "wait is negative");
+  if (options.store_timeout <= Millis(0)) {
+    return fail(ErrorCode::invalid, "store_timeout is not positive");
+  }
+  if (options.stop.stop_requested()) {
+    return fail(ErrorCode::cancelled,
+                "stop was requested before lock '" + lock.str() + "' was asked for");
+  }
+
+  AcquireSlot slot;
+  std::optional<RequestId> request;
+  make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+               request = engine.acquire(clock_.now(),
+                                        {lock, owner_, *ttl, options.wait, options.store_timeout});
+               acquiring_.emplace(*request, &slot);
+             }),
+             options.stop);
+
+  const std::stop_callback on_stop(options.stop, [&] {
+    make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+      engine.cancel(clock_.now(), *request);
+    }));
+  });
+  MutexLock guard(mutex_);
+  slot.changed.wait(mutex_, [&] { return slot.result.has_value(); });
+  return std::move(*slot.result);
+}
+
+Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for, Millis within) {
+  ReleaseSlot slot;
+  make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    releasing_.emplace(lease.grant.request, &slot);
+    engine.release(clock_.now(), lease.grant.request, keep_for, within);
+    leases_.erase(lease.grant.request);
+    lease.told = LeaseState::lost;
+  }));
+  MutexLock guard(mutex_);
+  slot.changed.wait(mutex_, [&] { return slot.result.has_value(); });
+  return std::move(*slot.result);
+}
+
+void ClientCore::drop(LeaseControl& lease) {
+  make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    engine.drop(clock_.now(), lease.grant.request);
+    leases_.erase(lease.grant.request);
+    lease.told = LeaseState::lost;
+  }));
+}
+
+void ClientCore::nudged(const RequestId& request) {
+  make_calls(feed([&](engine::Engine& engine)
+                      LEASEHOLD_REQUIRES(mutex_) { engine.nudged(clock_.now(), request); }));
+}
+
+void ClientCore::ended(const RequestId& request) {
+  make_calls(feed([&](engine::Engine& engine)
+                      LEASEHOLD_REQUIRES(mutex_) { engine.ended(clock_.now(), request); }));
+}
+
+// ---- between engine and world --------------------------------------------------------------
+
+template <class Event>
+ClientCore::Calls ClientCore::feed(Event event) {
+  MutexLock lock(mutex_);
+  event(engine_);
+  return settle();
+}
+
+ClientCore::Calls ClientCore::settle() {
+  engine::Effects effects = engine_.take_effects();
+  for (engine::Notice& notice : effects.notices) {
+    std::visit([this](auto& told) LEASEHOLD_REQUIRES(mutex_) { tell(told); }, notice);
+  }
+  const auto wake = engine_.next_wake();
+  if (wake && (!armed_for_ || *wake < *armed_for_)) {
+    armed_for_ = wake;
+    timer_.arm(*wake);
+  }
+  if (engine_.settled()) settled_.notify_all();
+  return std::move(effects.calls);
+}
+
+void ClientCore::tell(engine::AcquireEnded& notice) {
+  const auto found = acquiring_.find(notice.request);
+  AcquireSlot& slot = *found->second;
+  acquiring_.erase(found);
+  if (notice.result) {
+    auto control = std::make_shared<LeaseControl>(shared_from_this(), std::move(*notice.result));
+    leases_.emplace(notice.request, control.get());
+    slot.result = std::move(control);
+  } else {
+    slot.result = fail(std::move(notice.result.error()));
+  }
+  slot.changed.notify_one();
+}
+
+void ClientCore::tell(engine::ReleaseEnded& notice) {
+  const auto found = releasing_.find(notice.request);
+  ReleaseSlot& slot = *found->second;
+  releasing_.erase(found);
+  slot.result = std::move(notice.result);
+  slot.changed.notify_one();
+}
+
+void ClientCore::tell(engine::LeaseChanged& notice) {
+  const auto found = leases_.find(notice.request);
+  if (found == leases_.end()) return;
+  LeaseControl& lease = *found->second;
+  lease.deadline_ticks = notice.deadline.time_since_epoch().count();
+  lease.told = notice.state;
+  if (notice.state == LeaseState::lost) {
+    callbacks_.post([lost = lease.lost]() mutable { lost.request_stop(); });
+  }
+}
+
+void ClientCore::make_calls(Calls calls, std::stop_token stop) {
+  for (engine::StoreCall& call : calls) {
+    std::visit([&](auto& send) { make(send, stop); }, call);
+  }
+}
+
+void ClientCore::make_calls_elsewhere(Calls calls) {
+  if (calls.empty()) return;
+  calls_.post(
+      [this, moved = std::make_shared<Calls>(std::move(calls))] { make_calls(std::move(*moved)); });
+}
+
+void ClientCore::make(engine::SendAcquire& send, const std::stop_token& stop) {
+  const RequestId request = send.call.request;
+  store_->acquire(std::move(send.call), {send.deadline, stop},
+                  [this, request](Result<AcquireReply> reply) {
+                    make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+                      engine.acquire_replied(clock_.now(), request, std::move(reply));
+                    }));
+                  });
+}
+
+void ClientCore::make(engine::SendRenew& send, const std::stop_token& stop) {
+  std::vector<RequestId> requests;
+  requests.reserve(send.calls.size());
+  for (const RenewCall& call : send.calls) requests.push_back(call.request);
+  store_->renew(std::move(send.calls), {send.deadline, stop},
+                [this, requests = std::move(requests)](Result<std::vector<RenewReply>> replies) {
+                  make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+                    engine.renew_replied(clock_.now(), requests, replies);
+                  }));
+                });
+}
+
+void ClientCore::make(engine::SendRelease& send, const std::stop_token& stop) {
+  const RequestId request = send.call.request;
+  store_->release(std::move(send.call), {send.deadline, stop},
+                  [this, request](Result<ReleaseReply> reply) {
+                    make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+                      engine.release_replied(clock_.now(), request, reply);
+                    }));
+                  });
+}
+
+}  // namespace leasehold::detail

@@ -1,0 +1,113 @@
+// The thin driver: gives the engine threads, a clock and a store.
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <unordered_map>
+
+#include "engine/engine.h"
+#include "leasehold/client.h"
+#include "leasehold/detail/thread_safety.h"
+#include "task_thread.h"
+#include "wake_timer.h"
+
+namespace leasehold::detail {
+
+// What a Lease object knows. The atomics are written by the core and read without its lock.
+struct LeaseControl {
+  LeaseControl(std::shared_ptr<ClientCore> owner, engine::Grant given);
+
+  bool in_forked_child() const { return getpid() != process; }
+  LeaseState state() const;
+  BootTime deadline() const { return BootTime(BootClock::duration(deadline_ticks.load())); }
+  // True for the one caller who may release.
+  bool begin_release() { return !releasing.exchange(true); }
+
+  const std::shared_ptr<ClientCore> core;
+  const engine::Grant grant;
+  const Token token;
+  const pid_t process = getpid();
+  std::atomic<LeaseState> told = LeaseState::held;
+  std::atomic<BootClock::rep> deadline_ticks;
+  std::atomic<bool> releasing = false;
+  std::stop_source lost;
+};
+
+// Threads: the timer thread only declares loss and finds out what is due; store calls that are due
+// run on `calls_`, the users' stop callbacks on `callbacks_`; an acquire or release that a caller
+// waits for is sent from the caller's own thread.
+class ClientCore final : public StoreEvents, public std::enable_shared_from_this<ClientCore> {
+ public:
+  static std::shared_ptr<ClientCore> make(std::unique_ptr<Store> store, ConnectOptions options);
+  ~ClientCore() override;
+
+  const StoreTraits& traits() const { return store_->traits(); }
+  BootTime now() const { return clock_.now(); }
+
+  Result<Lease> acquire(const LockName& lock, const AcquireOptions& options);
+  Result<FencedLease> acquire_fenced(const LockName& lock, const AcquireOptions& options);
+  Result<ReleaseOutcome> release(LeaseControl& lease, Millis keep_for, Millis within)
+      LEASEHOLD_EXCLUDES(mutex_);
+  void drop(LeaseControl& lease) LEASEHOLD_EXCLUDES(mutex_);
+
+  // Fails with `invalid` in a forked child.
+  Status check_process() const;
+  Store& store() { return *store_; }
+
+  void nudged(const RequestId& request) override LEASEHOLD_EXCLUDES(mutex_);
+  void ended(const RequestId& request) override LEASEHOLD_EXCLUDES(mutex_);
+
+ private:
+  ClientCore(std::unique_ptr<Store> store, ConnectOptions options);
+
+  using LeasePointer = std::shared_ptr<LeaseControl>;
+  struct AcquireSlot {
+    ConditionVariable changed;
+    std::optional<Result<LeasePointer>> result;
+  };
+  struct ReleaseSlot {
+    ConditionVariable changed;
+    std::optional<Result<ReleaseOutcome>> result;
+  };
+  using Calls = std::vector<engine::StoreCall>;
+
+  Result<LeasePointer> take(const LockName& lock, const AcquireOptions& options)
+      LEASEHOLD_EXCLUDES(mutex_);
+
+  // Gives the engine one event, tells what came of it, and returns the calls to make.
+  template <class Event>
+  Calls feed(Event event) LEASEHOLD_EXCLUDES(mutex_);
+  Calls settle() LEASEHOLD_REQUIRES(mutex_);
+  void tell(engine::AcquireEnded& notice) LEASEHOLD_REQUIRES(mutex_);
+  void tell(engine::ReleaseEnded& notice) LEASEHOLD_REQUIRES(mutex_);
+  void tell(engine::LeaseChanged& notice) LEASEHOLD_REQUIRES(mutex_);
+
+  void make_calls(Calls calls, std::stop_token stop = {});
+  void make_calls_elsewhere(Calls calls);
+  void make(engine::SendAcquire& send, const std::stop_token& stop);
+  void make(engine::SendRenew& send, const std::stop_token& stop);
+  void make(engine::SendRelease& send, const std::stop_token& stop);
+
+  const pid_t process_ = getpid();
+  const Clock& clock_;
+  const OwnerLabel owner_;
+  std::unique_ptr<Store> store_;
+
+  Mutex mutex_;
+  ConditionVariable settled_;
+  engine::Engine engine_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::unordered_map<RequestId, AcquireSlot*> acquiring_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::unordered_map<RequestId, ReleaseSlot*> releasing_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::unordered_map<RequestId, LeaseControl*> leases_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::optional<BootTime> armed_for_ LEASEHOLD_GUARDED_BY(mutex_);
+
+  TaskThread callbacks_;
+  TaskThread calls_;
+  WakeTimer timer_;
+};
+
+}  // namespace leasehold::detail

@@ -1,0 +1,421 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/timing.h"
+
+namespace leasehold::engine {
+namespace {
+
+constexpr std::size_t kMaxRenewalBatch = 1000;
+constexpr Duration kLongestSlack = std::chrono::seconds(1);
+constexpr Millis kBackgroundReleaseTimeout = std::chrono::seconds(5);
+
+bool worth_retrying(ErrorCode code) {
+  return code == ErrorCode::unavailable || code == ErrorCode::outcome_unknown;
+}
+
+std::string quoted(const LockName& lock) {
+  return "lock '" + lock.str() + "'";
+}
+
+Error held_by(const LockName& lock, const std::string& holder) {
+  return Error(ErrorCode::busy,
+               quoted(lock) + " is held" + (holder.empty() ? "" : " by " + holder));
+}
+
+Error timed_out(const LockName& lock, Millis wait, const std::string& holder) {
+  return Error(ErrorCode::timeout, quoted(lock) + " could not be had within " +
+                                       std::to_string(wait.count()) + " ms" +
+                                       (holder.empty() ? "" : "; it is held by " + holder));
+}
+
+Error unknown_grant(const LockName& lock) {
+  return Error(ErrorCode::outcome_unknown,
+               "the store did not say whether " + quoted(lock) +
+                   " was granted; if it was, it is being given back in the background");
+}
+
+Error unknown_release(const LockName& lock) {
+  return Error(ErrorCode::outcome_unknown, "the store did not say whether " + quoted(lock) +
+                                               " was released; it is free after its TTL at the "
+                                               "latest");
+}
+
+}  // namespace
+
+Engine::Acquisition* Engine::find(const RequestId& request) {
+  const auto found = acquisitions_.find(request);
+  return found == acquisitions_.end() ? nullptr : &found->second;
+}
+
+void Engine::set_phase(Acquisition& it, Phase phase) {
+  if (it.phase == Phase::holding) ++unsettled_;
+  if (phase == Phase::holding) --unsettled_;
+  it.phase = phase;
+}
+
+void Engine::forget(Acquisition& it) {
+  if (it.phase != Phase::holding) --unsettled_;
+  if (it.wake) wakes_.erase({*it.wake, it.request});
+  acquisitions_.erase(RequestId(it.request));
+}
+
+// ---- time ----------------------------------------------------------------------------------
+
+std::optional<BootTime> Engine::wake_of(const Acquisition& it) const {
+  switch (it.phase) {
+    case Phase::acquiring:
+      return it.call_in_flight ? it.give_up_at : std::min(it.try_at, it.give_up_at);
+    case Phase::confirming:
+      return it.renew_in_flight ? it.give_up_at : std::min(it.try_at, it.give_up_at);
+    case Phase::holding:
+      if (it.state == LeaseState::lost) return std::nullopt;
+      return it.renew_in_flight ? it.grant->deadline : std::min(it.renew_at, it.grant->deadline);
+    case Phase::leaving:
+      break;
+  }
+  const bool waits_to_retry = !it.release_in_flight && !it.call_in_flight;
+  if (waits_to_retry && it.caller_waits) return std::min(it.try_at, it.answer_by);
+  if (waits_to_retry) return it.try_at;
+  if (it.caller_waits) return it.answer_by;
+  return std::nullopt;
+}
+
+void Engine::reschedule(Acquisition& it) {
+  const auto wake = wake_of(it);
+  if (wake == it.wake) return;
+  if (it.wake) wakes_.erase({*it.wake, it.request});
+  if (wake) wakes_.insert({*wake, it.request});
+  it.wake = wake;
+}
+
+std::optional<BootTime> Engine::next_wake() const {
+  if (wakes_.empty()) return std::nullopt;
+  return wakes_.begin()->first;
+}
+
+void Engine::tick(BootTime now) {
+  while (!wakes_.empty() && wakes_.begin()->first <= now) {
+    Acquisition& it = *find(wakes_.begin()->second);
+    const bool renewal_due = it.phase == Phase::holding && now < it.grant->deadline;
+    if (renewal_due) {
+      send_due_renewals(now);
+    } else {
+      on_wake(now, it);
+    }
+  }
+}
+
+void Engine::on_wake(BootTime now, Acquisition& it) {
+  switch (it.phase) {
+    case Phase::acquiring:
+      if (now >= it.give_up_at) return give_up(now, it);
+      return send_acquire(now, it);
+    case Phase::confirming:
+      if (now >= it.give_up_at) return give_up(now, it);
+      return confirm(now, it);
+    case Phase::holding:
+      return change(it, LeaseState::lost);
+    case Phase::leaving:
+      if (it.caller_waits && now >= it.answer_by) {
+        const bool unknown = it.release_in_flight || it.release_ambiguous || !it.last_error;
+        answer_release(it, fail(unknown ? unknown_release(it.spec.lock) : *it.last_error));
+        return reschedule(it);
+      }
+      return send_release(now, it);
+  }
+}
+
+// ---- acquiring -----------------------------------------------------------------------------
+
+RequestId Engine::acquire(BootTime now, AcquireSpec spec) {
+  const RequestId request = RequestId::random(random_);
+  Acquisition& it =
+      acquisitions_.emplace(request, Acquisition(request, std::move(spec), now)).first->second;
+  ++unsettled_;
+  it.give_up_at = now + std::max(it.spec.wait, it.spec.store_timeout);
+  send_acquire(now, it);
+  return request;
+}
+
+void Engine::send_acquire(BootTime now, Acquisition& it) {
+  if (it.attempts++ == 0) it.first_sent = now;
+  it.call_in_flight = true;
+  it.nudged_meanwhile = false;
+  effects_.calls.push_back(
+      SendAcquire{AcquireCall{.lock = it.spec.lock,
+                              .request = it.request,
+                              .owner = it.spec.owner,
+                              .ttl = it.spec.ttl,
+                              .queue = store_queues_ && it.spec.wait > Millis(0)},
+                  now + it.spec.store_timeout});
+  reschedule(it);
+}
+
+void Engine::acquire_replied(BootTime now, const RequestId& request, Result<AcquireReply> reply) {
+  Acquisition* found = find(request);
+  if (found == nullptr) return;
+  Acquisition& it = *found;
+  it.call_in_flight = false;
+
+  const bool was_not_done = !reply && reply.error().code != ErrorCode::outcome_unknown;
+  if (!was_not_done && !(reply && std::holds_alternative<Busy>(*reply))) it.traces = true;
+  if (it.phase == Phase::leaving) return leave(now, it);
+
+  if (!reply) return acquire_failed(now, it, std::move(reply.error()));
+  it.failures = 0;
+  if (const auto* grant = std::get_if<Granted>(&*reply)) return granted(now, it, *grant);
+
+  it.answered = true;
+  if (auto* busy = std::get_if<Busy>(&*reply)) {
+    it.ahead = std::move(busy->ahead);
+    return wait_on(now, it, now + busy_poll(it.attempts - 1, random_));
+  }
+  auto& queued = std::get<Queued>(*reply);
+  it.ahead = std::move(queued.ahead);
+  if (it.nudged_meanwhile && now < it.started + it.spec.wait) return send_acquire(now, it);
+  wait_on(now, it, now + queued.recheck_after);
+}
+
+void Engine::acquire_failed(BootTime now, Acquisition& it, Error error) {
+  const bool told_at_once = error.code == ErrorCode::unavailable && it.spec.wait == Millis(0);
+  if (told_at_once || !worth_retrying(error.code)) return end_acquire(now, it, std::move(error));
+  it.last_error = std::move(error);
+  it.try_at = now + store_retry(it.failures++, random_);
+  reschedule(it);
+}
+
+void Engine::wait_on(BootTime now, Acquisition& it, BootTime next_try) {
+  if (it.spec.wait == Millis(0)) return end_acquire(now, it, held_by(it.spec.lock, it.ahead));
+  it.give_up_at = it.started + it.spec.wait;
+  it.try_at = next_try;
+  reschedule(it);
+}
+
+void Engine::give_up(BootTime now, Acquisition& it) {
+  if (it.phase == Phase::confirming) return end_acquire(now, it, unknown_grant(it.spec.lock));
+  if (it.answered) {
+    return end_acquire(now, it, timed_out(it.spec.lock, it.spec.wait, it.ahead));
+  }
+  if (it.call_in_flight || it.traces || !it.last_error) {
+    return end_acquire(now, it, unknown_grant(it.spec.lock));
+  }
+  end_acquire(now, it, *it.last_error);
+}
+
+void Engine::cancel(BootTime now, const RequestId& request) {
+  Acquisition* it = find(request);
+  if (it == nullptr || (it->phase != Phase::acquiring && it->phase != Phase::confirming)) return;
+  end_acquire(now, *it,
+              Error(ErrorCode::cancelled, "waiting for " + quoted(it->spec.lock) + " was stopped"));
+}
+
+void Engine::end_acquire(BootTime now, Acquisition& it, Error error) {
+  effects_.notices.push_back(AcquireEnded{it.request, fail(std::move(error))});
+  leave(now, it);
+}
+
+void Engine::granted(BootTime now, Acquisition& it, const Granted& granted) {
+  const BootTime deadline = it.first_sent + granted.ttl - drift_allowance(granted.ttl);
+  it.grant = Grant{it.request, it.spec.lock, granted.token, granted.store, granted.ttl, deadline};
+  const bool known_to_be_fresh = it.attempts == 1 && deadline - now >= granted.ttl / 2;
+  if (known_to_be_fresh) return hold(it, it.first_sent);
+  it.give_up_at = std::max(it.give_up_at, now + it.spec.store_timeout);
+  confirm(now, it);
+}
+
+// ---- holding -------------------------------------------------------------------------------
+
+void Engine::confirm(BootTime now, Acquisition& it) {
+  set_phase(it, Phase::confirming);
+  it.renew_in_flight = true;
+  it.renew_sent = now;
+  effects_.calls.push_back(
+      SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}}, now + it.spec.store_timeout});
+  reschedule(it);
+}
+
+void Engine::hold(Acquisition& it, BootTime counted_from) {
+  it.grant->deadline = counted_from + it.grant->ttl - drift_allowance(it.grant->ttl);
+  it.renew_at = counted_from + jittered(renewal_interval(it.grant->ttl), random_);
+  it.failures = 0;
+  set_phase(it, Phase::holding);
+  effects_.notices.push_back(AcquireEnded{it.request, *it.grant});
+  reschedule(it);
+}
+
+void Engine::renew_replied(BootTime now, std::span<const RequestId> requests,
+                           const Result<std::vector<RenewReply>>& replies) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    Acquisition* it = find(requests[i]);
+    if (it == nullptr) continue;
+    it->renew_in_flight = false;
+    const bool answered = replies && i < replies->size();
+    if (it->phase == Phase::leaving) continue;
+    if (!answered) {
+      renewal_failed(now, *it);
+    } else if ((*replies)[i] == RenewReply::renewed) {
+      renewed(now, *it);
+    } else if (it->phase == Phase::confirming) {
+      set_phase(*it, Phase::acquiring);
+      send_acquire(now, *it);
+    } else {
+      change(*it, LeaseState::lost);
+    }
+  }
+}
+
+void Engine::renewed(BootTime now, Acquisition& it) {
+  if (it.phase == Phase::holding && it.state == LeaseState::lost) return;  // told; never taken back
+  const BootTime deadline = it.renew_sent + it.grant->ttl - drift_allowance(it.grant->ttl);
+  if (now >= deadline) return renewal_failed(now, it);
+  if (it.phase == Phase::confirming) return hold(it, it.renew_sent);
+  it.grant->deadline = std::max(it.grant->deadline, deadline);
+  it.renew_at = it.renew_sent + jittered(renewal_interval(it.grant->ttl), random_);
+  it.failures = 0;
+  change(it, LeaseState::held);
+}
+
+void Engine::renewal_failed(BootTime now, Acquisition& it) {
+  const BootTime retry = now + renewal_retry(it.failures++, it.grant->ttl, random_);
+  if (it.phase == Phase::confirming) {
+    it.try_at = retry;
+    return reschedule(it);
+  }
+  it.renew_at = retry;
+  if (it.state != LeaseState::lost) {
+    change(it, now >= it.grant->deadline ? LeaseState::lost : LeaseState::uncertain);
+  }
+}
+
+void Engine::send_due_renewals(BootTime now) {
+  std::vector<Acquisition*> due;
+  for (const auto& [wake, request] : wakes_) {
+    if (wake > now + kLongestSlack) break;
+    Acquisition& it = *find(request);
+    const bool waits_to_renew = it.phase == Phase::holding && !it.renew_in_flight &&
+                                it.renew_at == wake && now < it.grant->deadline;
+    if (waits_to_renew && wake <= now + renewal_slack(it.grant->ttl)) due.push_back(&it);
+  }
+  std::map<Ttl, std::vector<Acquisition*>> by_ttl;  // a short TTL must not hurry the others
+  for (Acquisition* it : due) by_ttl[it->spec.ttl].push_back(it);
+  for (const auto& [ttl, group] : by_ttl) {
+    for (std::size_t at = 0; at < group.size(); at += kMaxRenewalBatch) {
+      const std::size_t count = std::min(kMaxRenewalBatch, group.size() - at);
+      send_renewals(now, std::span(group).subspan(at, count));
+    }
+  }
+}
+
+void Engine::send_renewals(BootTime now, std::span<Acquisition* const> due) {
+  SendRenew send;
+  send.deadline = now + renewal_interval(due.front()->grant->ttl);
+  for (Acquisition* it : due) {
+    it->renew_in_flight = true;
+    it->renew_sent = now;
+    send.deadline = std::min(send.deadline, it->grant->deadline);
+    send.calls.push_back(RenewCall{it->spec.lock, it->request, it->spec.ttl});
+    reschedule(*it);
+  }
+  effects_.calls.push_back(std::move(send));
+}
+
+void Engine::change(Acquisition& it, LeaseState state) {
+  it.state = state;
+  effects_.notices.push_back(LeaseChanged{it.request, state, it.grant->deadline});
+  reschedule(it);
+}
+
+// ---- what the store tells unasked ----------------------------------------------------------
+
+void Engine::nudged(BootTime now, const RequestId& request) {
+  Acquisition* it = find(request);
+  if (it == nullptr || it->phase != Phase::acquiring) return;
+  if (it->call_in_flight) {
+    it->nudged_meanwhile = true;
+    return;
+  }
+  send_acquire(now, *it);
+}
+
+void Engine::ended(BootTime, const RequestId& request) {
+  Acquisition* it = find(request);
+  if (it == nullptr || it->phase != Phase::holding || it->state == LeaseState::lost) return;
+  change(*it, LeaseState::lost);
+}
+
+// ---- leaving -------------------------------------------------------------------------------
+
+void Engine::release(BootTime now, const RequestId& request, Millis keep_for, Millis within) {
+  Acquisition* found = find(request);
+  if (found == nullptr || found->phase != Phase::holding) return;
+  Acquisition& it = *found;
+  if (it.state != LeaseState::lost && now >= it.grant->deadline) change(it, LeaseState::lost);
+  it.caller_waits = true;
+  it.answer_by = now + within;
+  if (it.state == LeaseState::lost) {
+    answer_release(it, ReleaseOutcome::too_late);
+  } else {
+    it.keep_for = keep_for;
+  }
+  leave(now, it);
+}
+
+void Engine::drop(BootTime now, const RequestId& request) {
+  Acquisition* it = find(request);
+  if (it == nullptr || it->phase != Phase::holding) return;
+  leave(now, *it);
+}
+
+// A release must not overtake the acquire it takes back, so that one is waited for.
+void Engine::leave(BootTime now, Acquisition& it) {
+  set_phase(it, Phase::leaving);
+  it.failures = 0;
+  if (it.call_in_flight) return reschedule(it);
+  if (!it.traces) return forget(it);
+  send_release(now, it);
+}
+
+void Engine::send_release(BootTime now, Acquisition& it) {
+  it.release_in_flight = true;
+  effects_.calls.push_back(
+      SendRelease{ReleaseCall{it.spec.lock, it.request, it.keep_for},
+                  it.caller_waits ? it.answer_by : now + kBackgroundReleaseTimeout});
+  reschedule(it);
+}
+
+void Engine::release_replied(BootTime now, const RequestId& request,
+                             const Result<ReleaseReply>& reply) {
+  Acquisition* found = find(request);
+  if (found == nullptr) return;
+  Acquisition& it = *found;
+  it.release_in_flight = false;
+  if (reply) {
+    if (*reply == ReleaseReply::released) {
+      answer_release(it, ReleaseOutcome::released);
+    } else if (it.release_ambiguous) {
+      answer_release(it, fail(unknown_release(it.spec.lock)));
+    } else {
+      answer_release(it, ReleaseOutcome::too_late);
+    }
+    return forget(it);
+  }
+  if (!worth_retrying(reply.error().code)) {
+    answer_release(it, fail(reply.error()));
+    return forget(it);
+  }
+  if (reply.error().code == ErrorCode::outcome_unknown) it.release_ambiguous = true;
+  it.last_error = reply.error();
+  it.try_at = now + store_retry(it.failures++, random_);
+  reschedule(it);
+}
+
+void Engine::answer_release(Acquisition& it, Result<ReleaseOutcome> result) {
+  if (!it.caller_waits) return;
+  it.caller_waits = false;
+  effects_.notices.push_back(ReleaseEnded{it.request, std::move(result)});
+}
+
+}  // namespace leasehold::engine

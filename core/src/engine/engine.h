@@ -1,0 +1,186 @@
+// The life of every lease, for every store: a passive state machine.
+//
+// Events and the time come in through the methods; calls to make, answers to give and changes to
+// tell come out of take_effects(). It owns no thread, reads no clock and speaks to no store, so a
+// test or a simulation can drive it through any interleaving in virtual time.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "leasehold/lease.h"
+#include "leasehold/random.h"
+#include "leasehold/store.h"
+
+namespace leasehold::engine {
+
+struct AcquireSpec {
+  LockName lock;
+  OwnerLabel owner;
+  Ttl ttl;
+  Millis wait;
+  Millis store_timeout;
+};
+
+struct Grant {
+  RequestId request;
+  LockName lock;
+  TokenNumber token;
+  StoreId store;
+  Millis ttl;
+  BootTime deadline;
+};
+
+// Calls to make. Each is answered by exactly one *_replied event.
+struct SendAcquire {
+  AcquireCall call;
+  BootTime deadline;
+};
+struct SendRenew {
+  std::vector<RenewCall> calls;
+  BootTime deadline;
+};
+struct SendRelease {
+  ReleaseCall call;
+  BootTime deadline;
+};
+using StoreCall = std::variant<SendAcquire, SendRenew, SendRelease>;
+
+// Answers to callers who wait, and changes of leases that callers hold.
+struct AcquireEnded {
+  RequestId request;
+  Result<Grant> result;
+};
+struct ReleaseEnded {
+  RequestId request;
+  Result<ReleaseOutcome> result;
+};
+struct LeaseChanged {
+  RequestId request;
+  LeaseState state;
+  BootTime deadline;
+};
+using Notice = std::variant<AcquireEnded, ReleaseEnded, LeaseChanged>;
+
+struct Effects {
+  std::vector<Notice> notices;
+  std::vector<StoreCall> calls;
+};
+
+class Engine {
+ public:
+  Engine(bool store_queues, Random& random) : store_queues_(store_queues), random_(random) {}
+
+  // What callers want.
+  RequestId acquire(BootTime now, AcquireSpec spec);    // answered by one AcquireEnded
+  void cancel(BootTime now, const RequestId& request);  // ends an acquire that still waits
+  void release(BootTime now, const RequestId& request, Millis keep_for,
+               Millis within);                        // answered by one ReleaseEnded
+  void drop(BootTime now, const RequestId& request);  // releases, nobody waits for it
+
+  // What the store answers.
+  void acquire_replied(BootTime now, const RequestId& request, Result<AcquireReply> reply);
+  void renew_replied(BootTime now, std::span<const RequestId> requests,
+                     const Result<std::vector<RenewReply>>& replies);
+  void release_replied(BootTime now, const RequestId& request, const Result<ReleaseReply>& reply);
+
+  // What the store tells unasked.
+  void nudged(BootTime now, const RequestId& request);
+  void ended(BootTime now, const RequestId& request);
+
+  // Time passes: everything due by `now` happens.
+  void tick(BootTime now);
+
+  // When tick() has something to do next.
+  std::optional<BootTime> next_wake() const;
+
+  Effects take_effects() { return std::exchange(effects_, {}); }
+
+  // Nothing is on its way to or from the store, and nothing waits to be retried, except leases
+  // that are held.
+  bool settled() const { return unsettled_ == 0; }
+
+ private:
+  enum class Phase {
+    acquiring,   // asking, or waiting to ask again
+    confirming,  // granted after a wait or a retry: one renewal tells from when it counts
+    holding,     // the caller has the lease, until it releases or drops it
+    leaving,     // being withdrawn from the store until that is acknowledged
+  };
+
+  struct Acquisition {
+    Acquisition(const RequestId& id, AcquireSpec wanted, BootTime now)
+        : request(id), spec(std::move(wanted)), started(now) {}
+
+    RequestId request;
+    AcquireSpec spec;
+    Phase phase = Phase::acquiring;
+
+    BootTime started;
+    BootTime first_sent;
+    int attempts = 0;
+    int failures = 0;  // in a row, of whatever is being tried
+    bool call_in_flight = false;
+    bool answered = false;  // the store said busy or queued at least once
+    bool traces = false;    // something of this request may exist at the store
+    bool nudged_meanwhile = false;
+    std::string ahead;  // who has the lock, for the message
+    std::optional<Error> last_error;
+    BootTime try_at;      // acquiring, confirming, leaving: when to call again
+    BootTime give_up_at;  // acquiring, confirming: when the caller gets its answer
+
+    std::optional<Grant> grant;
+    LeaseState state = LeaseState::held;
+    BootTime renew_at;
+    BootTime renew_sent;
+    bool renew_in_flight = false;
+
+    Millis keep_for{0};
+    bool caller_waits = false;  // leaving: a ReleaseEnded is owed
+    BootTime answer_by;
+    bool release_in_flight = false;
+    bool release_ambiguous = false;
+
+    std::optional<BootTime> wake;  // as it stands in wakes_
+  };
+
+  Acquisition* find(const RequestId& request);
+  void set_phase(Acquisition& it, Phase phase);
+  void forget(Acquisition& it);
+  void reschedule(Acquisition& it);
+  std::optional<BootTime> wake_of(const Acquisition& it) const;
+  void on_wake(BootTime now, Acquisition& it);
+
+  void send_acquire(BootTime now, Acquisition& it);
+  void acquire_failed(BootTime now, Acquisition& it, Error error);
+  void granted(BootTime now, Acquisition& it, const Granted& granted);
+  void wait_on(BootTime now, Acquisition& it, BootTime next_try);
+  void give_up(BootTime now, Acquisition& it);
+  void end_acquire(BootTime now, Acquisition& it, Error error);
+
+  void confirm(BootTime now, Acquisition& it);
+  void hold(Acquisition& it, BootTime counted_from);
+  void renewed(BootTime now, Acquisition& it);
+  void renewal_failed(BootTime now, Acquisition& it);
+  void send_due_renewals(BootTime now);
+  void send_renewals(BootTime now, std::span<Acquisition* const> due);
+  void change(Acquisition& it, LeaseState state);
+
+  void leave(BootTime now, Acquisition& it);
+  void send_release(BootTime now, Acquisition& it);
+  void answer_release(Acquisition& it, Result<ReleaseOutcome> result);
+
+  const bool store_queues_;
+  Random& random_;
+  std::unordered_map<RequestId, Acquisition> acquisitions_;
+  std::set<std::pair<BootTime, RequestId>> wakes_;
+  std::size_t unsettled_ = 0;
+  Effects effects_;
+};
+
+}  // namespace leasehold::engine

@@ -1,0 +1,53 @@
+// All the times that the engine derives from a TTL, in one place.
+#pragma once
+
+#include <algorithm>
+
+#include "leasehold/random.h"
+#include "leasehold/time.h"
+
+namespace leasehold::engine {
+
+using Duration = BootClock::duration;
+
+// Between 90 and 100 percent of `length`, so that many clients do not act in step.
+inline Duration jittered(Duration length, Random& random) {
+  const auto percent = static_cast<Duration::rep>(90 + random.next() % 11);
+  return length / 100 * percent;
+}
+
+// How much earlier than the store this process ends a lease: clocks may differ by 1000 ppm, and a
+// timer may fire late.
+inline Duration drift_allowance(Duration ttl) {
+  return ttl / 1000 + Millis(2);
+}
+
+inline Duration renewal_interval(Duration ttl) {
+  return ttl / 3;
+}
+
+// A renewal may be sent this much early, to share a batch with one that is due.
+inline Duration renewal_slack(Duration ttl) {
+  return ttl / 64;
+}
+
+// Grows from `first` by doubling up to `most`.
+inline Duration backoff(int failures, Duration first, Duration most, Random& random) {
+  const int doublings = std::min(failures, 16);
+  return jittered(std::min(first * (1 << doublings), most), random);
+}
+
+inline Duration renewal_retry(int failures, Duration ttl, Random& random) {
+  return backoff(failures, std::min<Duration>(ttl / 30, Millis(200)), ttl / 6, random);
+}
+
+inline Duration store_retry(int failures, Random& random) {
+  return backoff(failures, Millis(10), std::chrono::seconds(1), random);
+}
+
+// Polling a busy lock where the store has no queue.
+inline Duration busy_poll(int polls, Random& random) {
+  return backoff(polls, Millis(5), Millis(250), random);
+}
+
+}  // namespace leasehold::engine

@@ -1,0 +1,114 @@
+#include "leasehold/lease.h"
+
+#include "client_core.h"
+
+namespace leasehold {
+namespace {
+
+Error not_this_process(const detail::LeaseControl& lease) {
+  return Error(ErrorCode::lost, "the lease of lock '" + lease.grant.lock.str() +
+                                    "' belongs to process " + std::to_string(lease.process) +
+                                    "; a forked child does not hold it");
+}
+
+std::string in_millis(BootClock::duration length) {
+  return std::to_string(std::chrono::duration_cast<Millis>(length).count()) + " ms";
+}
+
+}  // namespace
+
+std::string_view to_string(LeaseState state) {
+  switch (state) {
+    case LeaseState::held:
+      return "held";
+    case LeaseState::uncertain:
+      return "uncertain";
+    case LeaseState::lost:
+      return "lost";
+  }
+  return "lost";
+}
+
+Lease::Lease(std::shared_ptr<detail::LeaseControl> control) : control_(std::move(control)) {}
+Lease::Lease(Lease&&) noexcept = default;
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this == &other) return *this;
+  abandon();
+  control_ = std::move(other.control_);
+  return *this;
+}
+
+Lease::~Lease() {
+  abandon();
+}
+
+// noexcept: running out of memory here ends the process, which ends the lease by its TTL.
+void Lease::abandon() noexcept {
+  if (control_ == nullptr || control_->in_forked_child()) return;
+  control_->core->drop(*control_);
+}
+
+const LockName& Lease::lock() const {
+  return control_->grant.lock;
+}
+const RequestId& Lease::request() const {
+  return control_->grant.request;
+}
+Millis Lease::ttl() const {
+  return control_->grant.ttl;
+}
+LeaseState Lease::state() const {
+  return control_->state();
+}
+BootTime Lease::deadline() const {
+  return control_->deadline();
+}
+
+BootClock::duration Lease::remaining() const {
+  if (state() == LeaseState::lost) return {};
+  return std::max(BootClock::duration(), deadline() - control_->core->now());
+}
+
+Status Lease::require(BootClock::duration margin) const {
+  if (control_->in_forked_child()) return fail(not_this_process(*control_));
+  const auto left = remaining();
+  if (left == BootClock::duration()) {
+    return fail(ErrorCode::lost, "the lease of lock '" + lock().str() + "' has ended");
+  }
+  if (left < margin) {
+    return fail(ErrorCode::lost, "the lease of lock '" + lock().str() + "' has only " +
+                                     in_millis(left) + " left; " + in_millis(margin) +
+                                     " are needed");
+  }
+  return {};
+}
+
+std::stop_token Lease::lost() const {
+  return control_->lost.get_token();
+}
+
+Result<ReleaseOutcome> Lease::release(Millis within) {
+  return end(Millis(0), within);
+}
+
+Result<ReleaseOutcome> Lease::release_after(Millis keep_for, Millis within) {
+  const StoreTraits& store = control_->core->traits();
+  if (!store.keeps_after_release) {
+    return fail(ErrorCode::unsupported,
+                "the store " + store.address + " cannot keep a lock that nobody holds");
+  }
+  return end(keep_for, within);
+}
+
+Result<ReleaseOutcome> Lease::end(Millis keep_for, Millis within) {
+  if (control_->in_forked_child()) return fail(not_this_process(*control_));
+  if (!control_->begin_release()) return ReleaseOutcome::too_late;
+  return control_->core->release(*control_, keep_for, within);
+}
+
+const Token& FencedLease::token() const {
+  return control().token;
+}
+
+}  // namespace leasehold
