@@ -18,7 +18,7 @@ TEST_F(RunSignalsTest, EverySignalReachesTheCommand) {
                                                                              {SIGALRM, "ALRM"},
                                                                              {SIGWINCH, "WINCH"}}) {
     Child wrapper =
-        start_ready(run_shell({"x"}, "trap 'exit 42' " + name + "; echo ready; read l"));
+        start_ready(run_shell({"x"}, "trap 'exit 42' " + name + "; sleep 600 & echo ready; wait"));
     wrapper.signal(number);
     EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(42)) << name;
   }

@@ -71,7 +71,8 @@ TEST_F(RunTerminalTest, TheCommandCanUseTheTerminal) {
 
 TEST_F(RunTerminalTest, CtrlCReachesTheCommand) {
   type(
-      "leasehold run x -- sh -c 'trap \"echo got-i\"\"nt; exit 3\" INT; echo re\"\"ady; read l'\n");
+      "leasehold run x -- sh -c 'trap \"echo got-i\"\"nt; exit 3\" INT; sleep 600 & echo "
+      "re\"\"ady; wait'\n");
   expect("ready");
   type(ctrl_c);
   expect("got-int");
