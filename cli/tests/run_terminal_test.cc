@@ -162,13 +162,14 @@ TEST_F(RunTerminalTest, InAPipelineTheTerminalIsGivenWhenItIsNeeded) {
 }
 
 TEST_F(RunTerminalTest, InAPipelineTheOthersKeepTheTerminal) {
-  // The last program of the pipeline reads the keyboard, as a pager does.
+  // The last program of the pipeline reads the keyboard while the command runs, as a pager does.
   type(
-      "leasehold run x -- echo page | sh -c 'cat; echo re\"\"ady; read key </dev/tty; echo "
-      "got-$key'\n");
+      "leasehold run x -- sh -c 'echo page; exec sleep 600' | "
+      "sh -c 'read l; echo re\"\"ady; read key </dev/tty; echo got-$key'\n");
   expect("ready");
   type("q\n");
   expect("got-q");
+  type(ctrl_c);
   expect("P> ");
 }
 
