@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "leasehold/sqlite/fence.h"
 #include "user_database.h"
@@ -142,6 +145,31 @@ TEST_F(OnceTest, RepeatDuringTheWorkIsBusyAndDoesNotRun) {
     return add_row("first")(open);
   });
   ASSERT_TRUE(good(first));
+  EXPECT_EQ(rows(), "1");
+}
+
+// Runs `then` on another connection just before this one asks for the write lock.
+struct BeforeTheLock {
+  std::function<void()> then;
+
+  static int trace(unsigned, void* self, void*, void* sql) {
+    auto& then = static_cast<BeforeTheLock*>(self)->then;
+    const bool begins = std::string_view(static_cast<const char*>(sql)).starts_with("BEGIN");
+    if (begins && then) std::exchange(then, nullptr)();
+    return 0;
+  }
+};
+
+TEST_F(OnceTest, ResultStoredBetweenTheLookAndTheLockIsReplayed) {
+  const UserConnection other(path_);
+  BeforeTheLock before{[&] {
+    EXPECT_FALSE(Once::open(other.get())->run("k", "", add_row("first")).value().replayed);
+  }};
+  sqlite3_trace_v2(user_.get(), SQLITE_TRACE_STMT, BeforeTheLock::trace, &before);
+  const auto answer = once().run("k", "", add_row("second"));
+  ASSERT_TRUE(good(answer));
+  EXPECT_TRUE(answer->replayed);
+  EXPECT_EQ(answer->result, "first");
   EXPECT_EQ(rows(), "1");
 }
 
