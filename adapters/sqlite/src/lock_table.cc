@@ -83,10 +83,11 @@ constexpr std::array<std::string_view, 16> kStatements = {
     "UPDATE lock SET request = NULL, expires_at = 0"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3",
     // kLock
-    "SELECT name, token, request, owner, granted_at, expires_at, kept FROM lock WHERE name = ?1",
+    "SELECT ?1, token, request, owner, granted_at, expires_at, kept, id"
+    " FROM store LEFT JOIN lock ON name = ?1",
     // kLocks
-    "SELECT name, token, request, owner, granted_at, expires_at, kept FROM lock"
-    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0 FROM waiter"
+    "SELECT name, token, request, owner, granted_at, expires_at, kept, id FROM lock, store"
+    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id FROM waiter, store"
     " WHERE lock NOT IN (SELECT name FROM lock) ORDER BY 1",
     // kRecall
     "SELECT parameters, result FROM once WHERE lock = ?1 AND key = ?2",
@@ -573,7 +574,11 @@ Result<ReleaseReply> LockTable::force_release(const LockName& lock, const Reques
 Result<LockStatus> LockTable::read_status(Statement& row) {
   auto name = LockName::parse(row.text(0));
   if (!name) return fail(damaged(options_.path));
-  LockStatus status{.lock = std::move(*name), .last_token = {}, .holder = {}, .waiters = {}};
+  LockStatus status{.lock = std::move(*name),
+                    .store = row.id<StoreId>(7),
+                    .last_token = {},
+                    .holder = {},
+                    .waiters = {}};
   const auto token = TokenNumber::of(row.integer(1));
   if (token) status.last_token = *token;
   const auto request = row.id<RequestId>(2);
@@ -603,7 +608,7 @@ Result<LockStatus> LockTable::inspect(const LockName& lock) {
   row->bind(1, lock.str());
   const auto there = row->step();
   if (!there) return fail(there.error());
-  if (!*there) return LockStatus{.lock = lock, .last_token = {}, .holder = {}, .waiters = {}};
+  if (!*there) return fail(damaged(options_.path));
   return read_status(*row);
 }
 
@@ -620,6 +625,20 @@ Result<std::vector<LockStatus>> LockTable::list() {
     if (!status) return fail(std::move(status.error()));
     locks.push_back(std::move(*status));
   }
+}
+
+Result<StoreId> LockTable::rotate_lineage() {
+  const Connection db = database_.connection();
+  const SyncedCommits synced(db);
+  if (!synced.on()) return fail(synced.on().error());
+  auto transaction = Transaction::begin(db);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto update = db.prepare("UPDATE store SET id = ?1");
+  if (!update) return fail(std::move(update.error()));
+  const StoreId id = StoreId::random(*options_.random);
+  if (auto ok = update->bind(1, id.bytes()).run(); !ok) return fail(std::move(ok.error()));
+  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  return id;
 }
 
 // ---- once ----------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ class LockTable {
   [[nodiscard]] Result<ReleaseReply> force_release(const LockName& lock, const RequestId& seen);
   [[nodiscard]] Result<LockStatus> inspect(const LockName& lock);
   [[nodiscard]] Result<std::vector<LockStatus>> list();
+  [[nodiscard]] Result<StoreId> rotate_lineage();
   [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock,
                                                          const std::string& key);
   [[nodiscard]] Status record(const LockName& lock, const RequestId& request,

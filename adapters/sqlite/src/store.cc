@@ -9,7 +9,10 @@ namespace {
 constexpr auto kOpenWithin = std::chrono::seconds(5);
 
 StoreTraits traits_of(const std::string& path) {
-  return {.address = "sqlite:" + path,
+  Url url;
+  url.scheme = "sqlite";
+  url.path = path;
+  return {.address = url.redacted(),
           .guarantee = Guarantee::correctness,
           .why =
               "token numbers are on disk before they are granted, and the processes of one "
@@ -94,6 +97,11 @@ void SqliteStore::force_release(LockName lock, RequestId seen, CallContext conte
                                 Completion<ReleaseReply> done) {
   with_table<ReleaseReply>(std::move(context), done,
                            [&](LockTable& table) { return table.force_release(lock, seen); });
+}
+
+void SqliteStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
+  with_table<StoreId>(std::move(context), done,
+                      [&](LockTable& table) { return table.rotate_lineage(); });
 }
 
 void SqliteStore::recall(LockName lock, std::string key, CallContext context,
