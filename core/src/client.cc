@@ -27,9 +27,8 @@ Result<Reply> ask(detail::ClientCore& core, const CallOptions& options, Send sen
          answer->changed.notify_one();
        });
   MutexLock lock(answer->mutex);
-  answer->changed.wait(answer->mutex, [&]() LEASEHOLD_REQUIRES(answer->mutex) {
-    return answer->reply.has_value();
-  });
+  answer->changed.wait(
+      answer->mutex, [&]() LEASEHOLD_REQUIRES(answer->mutex) { return answer->reply.has_value(); });
   return std::move(*answer->reply);
 }
 
@@ -43,7 +42,9 @@ Client& Client::operator=(const Client&) = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
-const StoreTraits& Client::store() const { return core_->traits(); }
+const StoreTraits& Client::store() const {
+  return core_->traits();
+}
 
 Result<Lease> Client::acquire(const LockName& lock, AcquireOptions options) {
   return core_->acquire(lock, options);
@@ -94,8 +95,8 @@ Result<std::optional<OnceRecord>> Client::recall(const LockName& lock, std::stri
 }
 
 Status Client::record(const Lease& lease, std::string key, OnceRecord what, CallOptions options) {
-  const auto done = ask<std::monostate>(
-      *core_, options, [&](Store& store, CallContext context, auto completion) {
+  const auto done =
+      ask<std::monostate>(*core_, options, [&](Store& store, CallContext context, auto completion) {
         store.record(lease.lock(), lease.request(), std::move(key), std::move(what),
                      std::move(context), std::move(completion));
       });

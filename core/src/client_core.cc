@@ -22,8 +22,7 @@ LeaseState LeaseControl::state() const {
   return last;
 }
 
-std::shared_ptr<ClientCore> ClientCore::make(std::unique_ptr<Store> store,
-                                             ConnectOptions options) {
+std::shared_ptr<ClientCore> ClientCore::make(std::unique_ptr<Store> store, ConnectOptions options) {
   std::shared_ptr<ClientCore> core(new ClientCore(std::move(store), std::move(options)),
                                    [](ClientCore* dying) {
                                      // A forked child has none of the threads: leave it all as is.
@@ -92,15 +91,15 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
     return fail(ErrorCode::invalid, "store_timeout is not positive");
   }
   if (options.stop.stop_requested()) {
-    return fail(ErrorCode::cancelled, "stop was requested before lock '" + lock.str() +
-                                          "' was asked for");
+    return fail(ErrorCode::cancelled,
+                "stop was requested before lock '" + lock.str() + "' was asked for");
   }
 
   AcquireSlot slot;
   std::optional<RequestId> request;
   make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-               request = engine.acquire(clock_.now(), {lock, owner_, *ttl, options.wait,
-                                                       options.store_timeout});
+               request = engine.acquire(clock_.now(),
+                                        {lock, owner_, *ttl, options.wait, options.store_timeout});
                acquiring_.emplace(*request, &slot);
              }),
              options.stop);
@@ -137,15 +136,13 @@ void ClientCore::drop(LeaseControl& lease) {
 }
 
 void ClientCore::nudged(const RequestId& request) {
-  make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-    engine.nudged(clock_.now(), request);
-  }));
+  make_calls(feed([&](engine::Engine& engine)
+                      LEASEHOLD_REQUIRES(mutex_) { engine.nudged(clock_.now(), request); }));
 }
 
 void ClientCore::ended(const RequestId& request) {
-  make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-    engine.ended(clock_.now(), request);
-  }));
+  make_calls(feed([&](engine::Engine& engine)
+                      LEASEHOLD_REQUIRES(mutex_) { engine.ended(clock_.now(), request); }));
 }
 
 // ---- between engine and world --------------------------------------------------------------
@@ -212,9 +209,8 @@ void ClientCore::make_calls(Calls calls, std::stop_token stop) {
 
 void ClientCore::make_calls_elsewhere(Calls calls) {
   if (calls.empty()) return;
-  calls_.post([this, moved = std::make_shared<Calls>(std::move(calls))] {
-    make_calls(std::move(*moved));
-  });
+  calls_.post(
+      [this, moved = std::make_shared<Calls>(std::move(calls))] { make_calls(std::move(*moved)); });
 }
 
 void ClientCore::make(engine::SendAcquire& send, const std::stop_token& stop) {

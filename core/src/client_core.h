@@ -11,8 +11,8 @@
 
 #include "engine/engine.h"
 #include "leasehold/client.h"
-#include "task_thread.h"
 #include "leasehold/detail/thread_safety.h"
+#include "task_thread.h"
 #include "wake_timer.h"
 
 namespace leasehold::detail {
@@ -75,7 +75,8 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   };
   using Calls = std::vector<engine::StoreCall>;
 
-  Result<LeasePointer> take(const LockName& lock, const AcquireOptions& options) LEASEHOLD_EXCLUDES(mutex_);
+  Result<LeasePointer> take(const LockName& lock, const AcquireOptions& options)
+      LEASEHOLD_EXCLUDES(mutex_);
 
   // Gives the engine one event, tells what came of it, and returns the calls to make.
   template <class Event>

@@ -39,7 +39,9 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   return *this;
 }
 
-Lease::~Lease() { abandon(); }
+Lease::~Lease() {
+  abandon();
+}
 
 // noexcept: running out of memory here ends the process, which ends the lease by its TTL.
 void Lease::abandon() noexcept {
@@ -47,11 +49,21 @@ void Lease::abandon() noexcept {
   control_->core->drop(*control_);
 }
 
-const LockName& Lease::lock() const { return control_->grant.lock; }
-const RequestId& Lease::request() const { return control_->grant.request; }
-Millis Lease::ttl() const { return control_->grant.ttl; }
-LeaseState Lease::state() const { return control_->state(); }
-BootTime Lease::deadline() const { return control_->deadline(); }
+const LockName& Lease::lock() const {
+  return control_->grant.lock;
+}
+const RequestId& Lease::request() const {
+  return control_->grant.request;
+}
+Millis Lease::ttl() const {
+  return control_->grant.ttl;
+}
+LeaseState Lease::state() const {
+  return control_->state();
+}
+BootTime Lease::deadline() const {
+  return control_->deadline();
+}
 
 BootClock::duration Lease::remaining() const {
   if (state() == LeaseState::lost) return {};
@@ -72,9 +84,13 @@ Status Lease::require(BootClock::duration margin) const {
   return {};
 }
 
-std::stop_token Lease::lost() const { return control_->lost.get_token(); }
+std::stop_token Lease::lost() const {
+  return control_->lost.get_token();
+}
 
-Result<ReleaseOutcome> Lease::release(Millis within) { return end(Millis(0), within); }
+Result<ReleaseOutcome> Lease::release(Millis within) {
+  return end(Millis(0), within);
+}
 
 Result<ReleaseOutcome> Lease::release_after(Millis keep_for, Millis within) {
   const StoreTraits& store = control_->core->traits();
@@ -91,6 +107,8 @@ Result<ReleaseOutcome> Lease::end(Millis keep_for, Millis within) {
   return control_->core->release(*control_, keep_for, within);
 }
 
-const Token& FencedLease::token() const { return control().token; }
+const Token& FencedLease::token() const {
+  return control().token;
+}
 
 }  // namespace leasehold

@@ -56,10 +56,11 @@ namespace detail {
 
 Status check_name(std::string_view field, std::string_view text) {
   const std::string name(field);
-  if (text.empty()) return fail(ErrorCode::invalid, name + " is empty; it must have 1 to 512 bytes");
+  if (text.empty())
+    return fail(ErrorCode::invalid, name + " is empty; it must have 1 to 512 bytes");
   if (text.size() > kMaxNameBytes) {
-    return fail(ErrorCode::invalid, name + " has " + std::to_string(text.size()) +
-                                        " bytes; at most 512 are allowed");
+    return fail(ErrorCode::invalid,
+                name + " has " + std::to_string(text.size()) + " bytes; at most 512 are allowed");
   }
   for (std::size_t at = 0; at < text.size();) {
     const Decoded decoded = decode_utf8(text.substr(at));

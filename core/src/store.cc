@@ -26,8 +26,7 @@ void Store::force_release(LockName, RequestId, CallContext, Completion<ReleaseRe
   done(fail(cannot(*this, "take a lock away from its holder")));
 }
 
-void Store::recall(LockName, std::string, CallContext,
-                   Completion<std::optional<OnceRecord>> done) {
+void Store::recall(LockName, std::string, CallContext, Completion<std::optional<OnceRecord>> done) {
   done(fail(cannot(*this, "remember what was done once")));
 }
 

@@ -60,9 +60,8 @@ Result<HostPort> parse_host(std::string_view text) {
     if (has_port && host.port.empty()) return bad("has a ':' without a port");
   }
   if (host.host.empty()) return bad("has an empty host");
-  if (host.port.size() > 5 ||
-      !std::all_of(host.port.begin(), host.port.end(),
-                   [](unsigned char c) { return std::isdigit(c); })) {
+  if (host.port.size() > 5 || !std::all_of(host.port.begin(), host.port.end(),
+                                           [](unsigned char c) { return std::isdigit(c); })) {
     return bad("has a port that is not a number");
   }
   return host;
@@ -142,7 +141,8 @@ Status Url::only_options(std::initializer_list<std::string_view> known) const {
   for (const auto& [key, value] : query) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     std::string list;
-    for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
+    for (const std::string_view name : known)
+      list += (list.empty() ? "" : ", ") + std::string(name);
     return bad("has the unknown option '" + key + "'; " + scheme +
                (list.empty() ? " takes none" : " takes: " + list));
   }

@@ -4,8 +4,8 @@
 #include <functional>
 #include <thread>
 
-#include "leasehold/time.h"
 #include "leasehold/detail/thread_safety.h"
+#include "leasehold/time.h"
 
 namespace leasehold::detail {
 

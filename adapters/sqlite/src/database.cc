@@ -97,7 +97,9 @@ Status Statement::run() {
   }
 }
 
-void Statement::reset() { sqlite3_reset(statement_.get()); }
+void Statement::reset() {
+  sqlite3_reset(statement_.get());
+}
 
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
@@ -115,7 +117,8 @@ std::string_view Statement::text(int column) const {
 }
 
 std::span<const std::uint8_t> Statement::blob(int column) const {
-  const auto* data = static_cast<const std::uint8_t*>(sqlite3_column_blob(statement_.get(), column));
+  const auto* data =
+      static_cast<const std::uint8_t*>(sqlite3_column_blob(statement_.get(), column));
   if (data == nullptr) return {};
   return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
 }
@@ -165,8 +168,7 @@ Status Transaction::commit() {
 }
 
 Result<Database> Database::open(const std::string& path, bool create, const char* vfs) {
-  const int flags =
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, vfs);
   Database database(raw);

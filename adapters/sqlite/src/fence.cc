@@ -35,8 +35,11 @@ std::string order_sentence(const ResourceName& resource, const Token& token, con
 Error explain(Connection connection, const ResourceName& resource, const Token& token, Entry entry,
               Error error) {
   auto mark = read_threshold(connection, resource);
-  if (!mark) return std::move(mark.error());
-  if (!*mark) return Error(ErrorCode::internal, "a refusal without a mark", error.store_words);
+  if (!mark || !*mark) {
+    error.message = "resource '" + resource.str() + "' refused token " +
+                    std::to_string(token.number.value()) + "; its mark cannot be read";
+    return error;
+  }
   const bool foreign = (*mark)->lineage != token.lineage.str();
   error.message = foreign ? foreign_sentence(resource, token, **mark)
                           : order_sentence(resource, token, **mark, entry);
@@ -44,12 +47,14 @@ Error explain(Connection connection, const ResourceName& resource, const Token& 
   return error;
 }
 
+// Maps its error while the statement lives: finalizing it would be SQLite's latest call.
 Status insert_entry(Connection connection, const ResourceName& resource, const Token& token,
                     Entry entry) {
+  const bool had_read = has_snapshot(connection);
   auto insert = connection.prepare(
       "INSERT INTO main.leasehold_enter(resource, token, lineage, request, once)"
       " VALUES(?1, ?2, ?3, ?4, ?5)");
-  if (!insert) return fail(std::move(insert.error()));
+  if (!insert) return fail(entry_error(connection, std::move(insert.error()), had_read));
   const std::string lineage = token.lineage.str();
   const std::string request = token.request.hex();
   insert->bind(1, resource.str())
@@ -57,7 +62,9 @@ Status insert_entry(Connection connection, const ResourceName& resource, const T
       .bind(3, lineage)
       .bind(4, request)
       .bind(5, std::int64_t{entry == Entry::once});
-  return insert->run();
+  auto ok = insert->run();
+  if (!ok) return fail(entry_error(connection, std::move(ok.error()), had_read));
+  return {};
 }
 
 }  // namespace
@@ -87,12 +94,9 @@ Status Fence::enter(const Token& token, Entry entry) const {
     return fail(ErrorCode::invalid,
                 "no transaction is open: entering and writing must be one transaction");
   }
-  const bool had_read = has_snapshot(connection);
   auto ok = insert_entry(connection, resource_, token, entry);
-  if (ok) return {};
-  Error error = entry_error(connection, std::move(ok.error()), had_read);
-  if (error.code != ErrorCode::fenced_out) return fail(std::move(error));
-  return fail(explain(connection, resource_, token, entry, std::move(error)));
+  if (ok || ok.error().code != ErrorCode::fenced_out) return ok;
+  return fail(explain(connection, resource_, token, entry, std::move(ok.error())));
 }
 
 Result<detail::OwnedTransaction> Fence::begin(const Token& token, Entry entry) const {

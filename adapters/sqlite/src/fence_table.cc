@@ -13,7 +13,7 @@ constexpr Part kFence = {"fence", 1,
 constexpr std::string_view kFencedOut = "leasehold: fenced_out";
 constexpr std::string_view kInvalid = "leasehold: invalid";
 
-// In the order of the views' and triggers' needs. Every check is a RAISE and none a constraint:
+// Every check is a RAISE and none a constraint:
 // a caller's INSERT OR IGNORE overrides the conflict handling of the statements in a trigger, but
 // not a RAISE.
 constexpr std::string_view kTable = R"sql(
@@ -54,10 +54,14 @@ std::string refuse_mark(std::string_view words, std::string_view where) {
                            std::string(where) + ")");
 }
 
+// length(), substr() and GLOB read a text only up to its first zero byte; comparing does not.
+std::string not_text(const std::string& value) {
+  return "typeof(" + value + ") <> 'text' OR instr(" + value + ", char(0)) > 0";
+}
+
 // The same limits as Name, as far as SQL can say them. U+FFFD is what GLOB reads for broken UTF-8.
 std::string not_a_name(const std::string& text) {
-  return "length(CAST(" + text + " AS BLOB)) NOT BETWEEN 1 AND 512 OR instr(" + text +
-         ", char(0)) > 0 OR " + text +
+  return "length(CAST(" + text + " AS BLOB)) NOT BETWEEN 1 AND 512 OR " + text +
          " GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) ||"
          " char(8232) || char(8233) || ']*' OR (" +
          text + " GLOB '*' || char(65533) || '*' AND instr(" + text + ", char(65533)) = 0)";
@@ -69,12 +73,12 @@ std::string not_hex(const std::string& text) {
 
 std::string check_resource() {
   return refuse("invalid: resource must be 1 to 512 bytes of text without control characters",
-                "typeof(NEW.resource) <> 'text' OR " + not_a_name("NEW.resource"));
+                not_text("NEW.resource") + " OR " + not_a_name("NEW.resource"));
 }
 
 std::string check_request() {
   return refuse("invalid: request must be text of 32 lower-case hexadecimal digits",
-                "typeof(NEW.request) <> 'text' OR " + not_hex("NEW.request"));
+                not_text("NEW.request") + " OR " + not_hex("NEW.request"));
 }
 
 std::string check_token() {
@@ -86,7 +90,7 @@ std::string check_lineage() {
   return refuse(
       "invalid: lineage must be text of 32 lower-case hexadecimal digits, a slash and the lock "
       "name",
-      "typeof(NEW.lineage) <> 'text' OR " + not_hex("substr(NEW.lineage, 1, 32)") +
+      not_text("NEW.lineage") + " OR " + not_hex("substr(NEW.lineage, 1, 32)") +
           " OR substr(NEW.lineage, 33, 1) <> '/' OR " + not_a_name("substr(NEW.lineage, 34)"));
 }
 

@@ -152,9 +152,7 @@ struct LockTable::Found {
 // ---- opening -------------------------------------------------------------------------------
 
 LockTable::LockTable(Options options, Database database)
-    : options_(std::move(options)),
-      wake_folder_(options_.path),
-      database_(std::move(database)) {
+    : options_(std::move(options)), wake_folder_(options_.path), database_(std::move(database)) {
   sqlite3_busy_handler(database_.handle(), on_busy, this);
   sqlite3_wal_hook(database_.handle(), on_commit, this);
 }
@@ -286,8 +284,8 @@ Status LockTable::enter_boot() {
 int LockTable::on_busy(void* self, int attempts) {
   const auto& table = *static_cast<LockTable*>(self);
   const CallContext& patience = table.patience_;
-  const bool enough = table.hurried_ || patience.stop.stop_requested() ||
-                      BootClock::now() >= patience.deadline;
+  const bool enough =
+      table.hurried_ || patience.stop.stop_requested() || BootClock::now() >= patience.deadline;
   if (enough) return 0;
   // A transaction of another process takes some tens of microseconds, rarely a sync of the disk.
   const std::int64_t step = 20LL << std::min(attempts, 6);
@@ -338,8 +336,9 @@ Status LockTable::raise_ceiling() {
   if (!synced.on()) return synced.on();
   auto transaction = Transaction::begin(db);
   if (!transaction) return fail(std::move(transaction.error()));
-  auto update = db.prepare("UPDATE store SET ceiling = ceiling + ?1"
-                           " WHERE ceiling <= 9223372036854775807 - ?1");
+  auto update = db.prepare(
+      "UPDATE store SET ceiling = ceiling + ?1"
+      " WHERE ceiling <= 9223372036854775807 - ?1");
   if (!update) return fail(std::move(update.error()));
   if (auto ok = update->bind(1, kTokenBlock).run(); !ok) return ok;
   if (db.changes() == 0) {
@@ -381,11 +380,11 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
     if (!granted) return fail(std::move(granted.error()));
     reply = *granted;
   } else if (call.queue) {
-    auto queued = enqueue(call, wake_address, held ? found->expires_at : 0);
-    if (!queued) return fail(std::move(queued.error()));
-    reply = std::move(*queued);
+    const auto recheck = enqueue(call, wake_address, held ? found->expires_at : 0);
+    if (!recheck) return fail(recheck.error());
+    reply = Queued{*recheck, std::move(*ahead)};
   } else {
-    reply = Busy{*ahead};
+    reply = Busy{std::move(*ahead)};
   }
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
   return reply;
@@ -440,8 +439,8 @@ Result<std::vector<LockTable::Waiter>> LockTable::waiters_of(const LockName& loc
     if (!*there) return waiters;
     const auto request = row->id<RequestId>(0);
     if (!request) return fail(damaged(options_.path));
-    waiters.push_back({*request, std::string(row->text(1)), std::string(row->text(2)),
-                       row->integer(3)});
+    waiters.push_back(
+        {*request, std::string(row->text(1)), std::string(row->text(2)), row->integer(3)});
   }
 }
 
@@ -461,8 +460,9 @@ Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const Lo
   }
 }
 
-Result<AcquireReply> LockTable::enqueue(const AcquireCall& call, const std::string& wake_address,
-                                        std::int64_t free_at) {
+// Takes or keeps a place; returns when to ask again.
+Result<Millis> LockTable::enqueue(const AcquireCall& call, const std::string& wake_address,
+                                  std::int64_t free_at) {
   const std::int64_t at = now();
   auto insert = sql(kEnqueue);
   if (!insert) return fail(std::move(insert.error()));
@@ -478,7 +478,7 @@ Result<AcquireReply> LockTable::enqueue(const AcquireCall& call, const std::stri
   // The first two look again when the lease runs out: the second in case that the first is dead.
   const bool near = row->integer(0) < 2;
   const Millis until_free = millis(std::max<std::int64_t>(free_at - at, 0)) + Millis(1);
-  return Queued{near && free_at != 0 ? std::min(until_free, kWaiterRefresh) : kWaiterRefresh};
+  return near && free_at != 0 ? std::min(until_free, kWaiterRefresh) : kWaiterRefresh;
 }
 
 Result<bool> LockTable::drop_waiter(const RequestId& request) {
@@ -651,8 +651,8 @@ Status LockTable::record(const LockName& lock, const RequestId& request, const s
     const auto held = row->step();
     if (!held) return fail(held.error());
     if (!*held) {
-      return fail(ErrorCode::lost, "the lease of lock '" + lock.str() +
-                                       "' ended before the result could be stored");
+      return fail(ErrorCode::lost,
+                  "the lease of lock '" + lock.str() + "' ended before the result could be stored");
     }
   }
   auto insert = sql(kRecord);

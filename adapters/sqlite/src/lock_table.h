@@ -100,10 +100,9 @@ class LockTable {
                                                   const std::string& wake_address);
   Result<Found> find(const LockName& lock);
   Result<std::vector<Waiter>> waiters_of(const LockName& lock, std::int64_t limit);
-  Result<std::optional<Waiter>> first_living_waiter(const LockName& lock,
-                                                    const RequestId& asking);
-  Result<AcquireReply> enqueue(const AcquireCall& call, const std::string& wake_address,
-                               std::int64_t free_at);
+  Result<std::optional<Waiter>> first_living_waiter(const LockName& lock, const RequestId& asking);
+  Result<Millis> enqueue(const AcquireCall& call, const std::string& wake_address,
+                         std::int64_t free_at);
   Result<Granted> grant(const AcquireCall& call, const Found& found);
   Result<bool> run_on(Sql which, const LockName& lock, const RequestId& request);
   Result<bool> drop_waiter(const RequestId& request);

@@ -11,8 +11,9 @@ constexpr auto kOpenWithin = std::chrono::seconds(5);
 StoreTraits traits_of(const std::string& path) {
   return {.address = "sqlite:" + path,
           .guarantee = Guarantee::correctness,
-          .why = "token numbers are on disk before they are granted, and the processes of one "
-                 "machine share one clock",
+          .why =
+              "token numbers are on disk before they are granted, and the processes of one "
+              "machine share one clock",
           .instead = "For more than one machine use a store with a server.",
           .queues = true,
           .keeps_after_release = true};
@@ -55,9 +56,8 @@ const std::string& SqliteStore::wake_address() {
   static const std::string nowhere;
   if (!wake_socket_tried_) {
     wake_socket_tried_ = true;
-    wake_socket_ = WakeSocket::bind(table_->wake_folder(), random_, [this](const RequestId& it) {
-      events_->nudged(it);
-    });
+    wake_socket_ = WakeSocket::bind(table_->wake_folder(), random_,
+                                    [this](const RequestId& it) { events_->nudged(it); });
   }
   return wake_socket_ ? wake_socket_->address() : nowhere;
 }
@@ -98,9 +98,8 @@ void SqliteStore::force_release(LockName lock, RequestId seen, CallContext conte
 
 void SqliteStore::recall(LockName lock, std::string key, CallContext context,
                          Completion<std::optional<OnceRecord>> done) {
-  with_table<std::optional<OnceRecord>>(std::move(context), done, [&](LockTable& table) {
-    return table.recall(lock, key);
-  });
+  with_table<std::optional<OnceRecord>>(std::move(context), done,
+                                        [&](LockTable& table) { return table.recall(lock, key); });
 }
 
 void SqliteStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,

@@ -25,7 +25,9 @@ std::optional<sockaddr_un> socket_address(const std::string& path) {
   return address;
 }
 
-Fd datagram_socket() { return Fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+Fd datagram_socket() {
+  return Fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 
 }  // namespace
 

@@ -57,6 +57,8 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message,
                                   std::string store_words = {}) {
   return tl::unexpected<Error>(Error(code, std::move(message), std::move(store_words)));
 }
-inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 }  // namespace leasehold

@@ -13,9 +13,9 @@ namespace leasehold {
 
 struct FenceMark {
   ResourceName resource;
-  std::optional<Token> mark;      // nothing has entered yet: none
+  std::optional<Token> mark;       // nothing has entered yet: none
   std::optional<Lineage> lineage;  // the only lineage that may enter; none: the first to come
-  std::int64_t refused = 0;       // stale or foreign tokens turned away
+  std::int64_t refused = 0;        // stale or foreign tokens turned away
   std::optional<RequestId> claim;  // who last claimed it, in claim mode
 };
 
@@ -30,7 +30,8 @@ class FenceAdmin {
   // All marks, by resource name. `unavailable` if the fence is not installed.
   [[nodiscard]] virtual Result<std::vector<FenceMark>> marks() = 0;
 
-  // Lets `lineage` in from `at_least` on, and nobody else: deliberately, after a store was replaced.
+  // Lets `lineage` in from `at_least` on, and nobody else: deliberately, after a store was
+  // replaced.
   [[nodiscard]] virtual Status adopt(const ResourceName& resource, const Lineage& lineage,
                                      TokenNumber at_least) = 0;
 };

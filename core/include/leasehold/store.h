@@ -28,9 +28,9 @@ std::string_view to_string(Guarantee guarantee);
 struct StoreTraits {
   std::string address;  // the URL without secrets
   Guarantee guarantee = Guarantee::efficiency;
-  std::string why;      // one sentence: what makes the guarantee so
-  std::string instead;  // one sentence: what to do if more is needed
-  bool queues = false;  // waits first come, first served, and nudges the next
+  std::string why;                   // one sentence: what makes the guarantee so
+  std::string instead;               // one sentence: what to do if more is needed
+  bool queues = false;               // waits first come, first served, and nudges the next
   bool keeps_after_release = false;  // ReleaseCall::keep_for is honoured without a living holder
 };
 
@@ -48,9 +48,10 @@ struct Granted {
 };
 struct Queued {
   Millis recheck_after;  // ask again then, even if no nudge comes
+  std::string ahead;     // as in Busy
 };
 struct Busy {
-  std::string holder;  // label, for the message; may be empty
+  std::string ahead;  // label of the holder or of who is next, for the message; may be empty
 };
 using AcquireReply = std::variant<Granted, Queued, Busy>;
 
@@ -80,7 +81,7 @@ struct LockStatus {
     TokenNumber token;
     std::string owner;
     Millis held_for;
-    Millis remaining;  // by the store's clock
+    Millis remaining;   // by the store's clock
     bool kept = false;  // released with keep_for: nobody works under it any more
   };
   std::optional<Holder> holder;

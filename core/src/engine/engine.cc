@@ -16,9 +16,11 @@ bool worth_retrying(ErrorCode code) {
   return code == ErrorCode::unavailable || code == ErrorCode::outcome_unknown;
 }
 
-std::string quoted(const LockName& lock) { return "lock '" + lock.str() + "'"; }
+std::string quoted(const LockName& lock) {
+  return "lock '" + lock.str() + "'";
+}
 
-Error busy(const LockName& lock, const std::string& holder) {
+Error held_by(const LockName& lock, const std::string& holder) {
   return Error(ErrorCode::busy,
                quoted(lock) + " is held" + (holder.empty() ? "" : " by " + holder));
 }
@@ -167,12 +169,14 @@ void Engine::acquire_replied(BootTime now, const RequestId& request, Result<Acqu
   if (const auto* grant = std::get_if<Granted>(&*reply)) return granted(now, it, *grant);
 
   it.answered = true;
-  if (const auto* held = std::get_if<Busy>(&*reply)) {
-    it.holder = held->holder;
+  if (auto* busy = std::get_if<Busy>(&*reply)) {
+    it.ahead = std::move(busy->ahead);
     return wait_on(now, it, now + busy_poll(it.attempts - 1, random_));
   }
+  auto& queued = std::get<Queued>(*reply);
+  it.ahead = std::move(queued.ahead);
   if (it.nudged_meanwhile && now < it.started + it.spec.wait) return send_acquire(now, it);
-  wait_on(now, it, now + std::get<Queued>(*reply).recheck_after);
+  wait_on(now, it, now + queued.recheck_after);
 }
 
 void Engine::acquire_failed(BootTime now, Acquisition& it, Error error) {
@@ -184,7 +188,7 @@ void Engine::acquire_failed(BootTime now, Acquisition& it, Error error) {
 }
 
 void Engine::wait_on(BootTime now, Acquisition& it, BootTime next_try) {
-  if (it.spec.wait == Millis(0)) return end_acquire(now, it, busy(it.spec.lock, it.holder));
+  if (it.spec.wait == Millis(0)) return end_acquire(now, it, held_by(it.spec.lock, it.ahead));
   it.give_up_at = it.started + it.spec.wait;
   it.try_at = next_try;
   reschedule(it);
@@ -193,7 +197,7 @@ void Engine::wait_on(BootTime now, Acquisition& it, BootTime next_try) {
 void Engine::give_up(BootTime now, Acquisition& it) {
   if (it.phase == Phase::confirming) return end_acquire(now, it, unknown_grant(it.spec.lock));
   if (it.answered) {
-    return end_acquire(now, it, timed_out(it.spec.lock, it.spec.wait, it.holder));
+    return end_acquire(now, it, timed_out(it.spec.lock, it.spec.wait, it.ahead));
   }
   if (it.call_in_flight || it.traces || !it.last_error) {
     return end_acquire(now, it, unknown_grant(it.spec.lock));
@@ -228,8 +232,8 @@ void Engine::confirm(BootTime now, Acquisition& it) {
   set_phase(it, Phase::confirming);
   it.renew_in_flight = true;
   it.renew_sent = now;
-  effects_.calls.push_back(SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}},
-                                     now + it.spec.store_timeout});
+  effects_.calls.push_back(
+      SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}}, now + it.spec.store_timeout});
   reschedule(it);
 }
 

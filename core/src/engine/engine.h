@@ -77,11 +77,11 @@ class Engine {
   Engine(bool store_queues, Random& random) : store_queues_(store_queues), random_(random) {}
 
   // What callers want.
-  RequestId acquire(BootTime now, AcquireSpec spec);       // answered by one AcquireEnded
-  void cancel(BootTime now, const RequestId& request);     // ends an acquire that still waits
+  RequestId acquire(BootTime now, AcquireSpec spec);    // answered by one AcquireEnded
+  void cancel(BootTime now, const RequestId& request);  // ends an acquire that still waits
   void release(BootTime now, const RequestId& request, Millis keep_for,
-               Millis within);                             // answered by one ReleaseEnded
-  void drop(BootTime now, const RequestId& request);       // releases, nobody waits for it
+               Millis within);                        // answered by one ReleaseEnded
+  void drop(BootTime now, const RequestId& request);  // releases, nobody waits for it
 
   // What the store answers.
   void acquire_replied(BootTime now, const RequestId& request, Result<AcquireReply> reply);
@@ -124,15 +124,15 @@ class Engine {
     BootTime started;
     BootTime first_sent;
     int attempts = 0;
-    int failures = 0;          // in a row, of whatever is being tried
+    int failures = 0;  // in a row, of whatever is being tried
     bool call_in_flight = false;
-    bool answered = false;     // the store said busy or queued at least once
-    bool traces = false;       // something of this request may exist at the store
+    bool answered = false;  // the store said busy or queued at least once
+    bool traces = false;    // something of this request may exist at the store
     bool nudged_meanwhile = false;
-    std::string holder;
+    std::string ahead;  // who has the lock, for the message
     std::optional<Error> last_error;
-    BootTime try_at;           // acquiring, confirming, leaving: when to call again
-    BootTime give_up_at;       // acquiring, confirming: when the caller gets its answer
+    BootTime try_at;      // acquiring, confirming, leaving: when to call again
+    BootTime give_up_at;  // acquiring, confirming: when the caller gets its answer
 
     std::optional<Grant> grant;
     LeaseState state = LeaseState::held;

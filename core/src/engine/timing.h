@@ -18,12 +18,18 @@ inline Duration jittered(Duration length, Random& random) {
 
 // How much earlier than the store this process ends a lease: clocks may differ by 1000 ppm, and a
 // timer may fire late.
-inline Duration drift_allowance(Duration ttl) { return ttl / 1000 + Millis(2); }
+inline Duration drift_allowance(Duration ttl) {
+  return ttl / 1000 + Millis(2);
+}
 
-inline Duration renewal_interval(Duration ttl) { return ttl / 3; }
+inline Duration renewal_interval(Duration ttl) {
+  return ttl / 3;
+}
 
 // A renewal may be sent this much early, to share a batch with one that is due.
-inline Duration renewal_slack(Duration ttl) { return ttl / 64; }
+inline Duration renewal_slack(Duration ttl) {
+  return ttl / 64;
+}
 
 // Grows from `first` by doubling up to `most`.
 inline Duration backoff(int failures, Duration first, Duration most, Random& random) {

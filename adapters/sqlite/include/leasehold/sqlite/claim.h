@@ -14,6 +14,7 @@
 #pragma once
 
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "leasehold/error.h"
@@ -33,7 +34,7 @@ class Claim {
  public:
   // Writes `request` into the resource and commits. Whoever was there is taken over from, and can
   // commit no more. Doing it again with the same request takes the resource back.
-  // Read the data after this call, never before.
+  // Read the data after this call, never before; after taking it back, read everything again.
   // Fails with `invalid` for a wrong name, inside a transaction, or if the resource is used with
   // tokens; `unavailable` if the fence is not installed or cannot be written; `outcome_unknown` if
   // the disk failed during the commit.

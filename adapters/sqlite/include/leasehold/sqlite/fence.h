@@ -15,6 +15,7 @@
 
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,8 @@ enum class Entry {
 // to be used by two threads at once. Every call may block as long as the connection's busy handler.
 class Fence {
  public:
-  // `db` is your own connection; the fence lives in its database "main".
+  // `db` is your own connection; the fence lives in its database "main". Opening reads, so do it
+  // before you begin the transaction in which you enter.
   // Fails with `invalid` for a wrong name (1 to 512 bytes of UTF-8 without control characters),
   // `unavailable` if the fence is not installed there or has another version.
   [[nodiscard]] static Result<Fence> open(sqlite3* db, std::string_view resource);
@@ -57,7 +59,8 @@ class Fence {
   const ResourceName& resource() const { return resource_; }
 
   // Enters the fence in the transaction that is open on the connection. Call it before reading:
-  // what was read before entering may be stale. The mark moves when that transaction commits.
+  // what was read before entering may be stale. The mark moves when that transaction commits; do
+  // not roll back to a savepoint from before the entry and go on.
   //
   // Fails with
   // - `fenced_out`: refused; error.refusal has both numbers. Roll back, then count_refusal().

@@ -1,0 +1,19 @@
+leasehold_test(sqlite_fence_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/fence_test.cc ${CMAKE_CURRENT_LIST_DIR}/fence_conformance_test.cc
+  LIBS leasehold::sqlite leasehold_fence_conformance SQLite::SQLite3
+  PRIVATE_HEADERS_OF adapters/sqlite/src)
+
+leasehold_test(sqlite_fence_admin_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/fence_admin_test.cc
+  LIBS leasehold::sqlite SQLite::SQLite3
+  PRIVATE_HEADERS_OF adapters/sqlite/src)
+
+leasehold_test(sqlite_claim_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/claim_test.cc
+  LIBS leasehold::sqlite SQLite::SQLite3
+  PRIVATE_HEADERS_OF adapters/sqlite/src)
+
+leasehold_test(sqlite_once_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/once_test.cc
+  LIBS leasehold::sqlite SQLite::SQLite3
+  PRIVATE_HEADERS_OF adapters/sqlite/src)

@@ -1,0 +1,279 @@
+// The driver: threads, clocks, destructors and forks around the engine.
+#include "leasehold/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <future>
+
+#include "testing/faulty_store.h"
+#include "testing/memory_store.h"
+#include "testing/virtual_time.h"
+
+namespace leasehold {
+namespace {
+
+using namespace std::chrono_literals;
+using leasehold::testing::FakeClock;
+using leasehold::testing::Fault;
+using leasehold::testing::Faults;
+using leasehold::testing::MemoryStore;
+using leasehold::testing::Operation;
+using leasehold::testing::with_faults;
+using ::testing::HasSubstr;
+
+class ClientTest : public ::testing::Test {
+ protected:
+  Client connect(ConnectOptions options = {}) {
+    auto owned = std::make_unique<MemoryStore>();
+    memory = owned.get();
+    return Client(with_faults(std::move(owned), faults), std::move(options));
+  }
+
+  static void wait_for(const std::stop_token& stop) {
+    std::promise<void> told;
+    const std::stop_callback callback(stop, [&] { told.set_value(); });
+    told.get_future().wait();
+  }
+
+  std::shared_ptr<Faults> faults = std::make_shared<Faults>();
+  MemoryStore* memory = nullptr;
+};
+
+TEST_F(ClientTest, LeaseIsRenewedInTheBackground) {
+  Client client = connect();
+  auto lease = client.acquire("job", {.ttl = 150ms});
+  ASSERT_TRUE(lease);
+  faults->wait_for_calls(Operation::renew, 8);
+  EXPECT_EQ(lease->state(), LeaseState::held);
+  EXPECT_TRUE(lease->require());
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+}
+
+TEST_F(ClientTest, LossIsToldAlthoughAStoreCallHangs) {
+  faults->always(Operation::renew, Fault::hang);
+  Client client = connect();
+  auto lease = client.acquire("job", {.ttl = 200ms});
+  ASSERT_TRUE(lease);
+  faults->wait_until_one_hangs();
+  wait_for(lease->lost());
+  EXPECT_EQ(lease->state(), LeaseState::lost);
+  EXPECT_EQ(lease->remaining(), 0ns);
+  EXPECT_EQ(lease->require().error().code, ErrorCode::lost);
+  faults->let_go();
+}
+
+TEST_F(ClientTest, SlowLossCallbackDelaysNoRenewal) {
+  Client client = connect();
+  auto lost = client.acquire("a", {.ttl = 300ms});
+  auto kept = client.acquire("b", {.ttl = 300ms});
+  ASSERT_TRUE(lost && kept);
+  std::promise<void> entered;
+  std::promise<void> leave;
+  const std::stop_callback slow(lost->lost(), [&] {
+    entered.set_value();
+    leave.get_future().wait();
+  });
+  memory->end(lost->request());
+  entered.get_future().wait();
+  faults->wait_for_calls(Operation::renew, faults->calls(Operation::renew) + 6);
+  EXPECT_EQ(kept->state(), LeaseState::held);
+  leave.set_value();
+}
+
+TEST_F(ClientTest, FailedRenewalsAreUncertainThenLost) {
+  Client client = connect();
+  auto lease = client.acquire("job", {.ttl = 600ms});
+  ASSERT_TRUE(lease);
+  faults->always(Operation::renew, Fault::refuse);
+  faults->wait_for_calls(Operation::renew, 2);
+  EXPECT_NE(lease->state(), LeaseState::held);
+  wait_for(lease->lost());
+  EXPECT_EQ(lease->state(), LeaseState::lost);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+}
+
+TEST_F(ClientTest, StateIsLostInTheFirstInstantAfterAPause) {
+  FakeClock clock(BootClock::now());
+  Client client = connect({.owner = {}, .clock = &clock, .random = nullptr});
+  auto lease = client.acquire("job", {.ttl = 30s});
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->state(), LeaseState::held);
+  EXPECT_EQ(lease->require(60s).error().code, ErrorCode::lost) << "not enough left";
+  clock.advance(31s);  // no thread of the client had a chance to run
+  EXPECT_EQ(lease->state(), LeaseState::lost);
+  EXPECT_EQ(lease->remaining(), 0ns);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+}
+
+TEST_F(ClientTest, ThreadsDoNotGrowWithLeases) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                         std::filesystem::directory_iterator());
+  };
+  Client client = connect();
+  std::vector<Lease> leases;
+  const auto take = [&](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      auto lease = client.acquire("lock-" + std::to_string(i), {.ttl = 1s});
+      ASSERT_TRUE(lease);
+      leases.push_back(std::move(*lease));
+    }
+  };
+  take(0, 10);
+  faults->wait_for_calls(Operation::renew, 1);
+  const auto with_ten = threads();
+  take(10, 2000);
+  faults->wait_for_calls(Operation::renew, faults->calls(Operation::renew) + 3);
+  EXPECT_EQ(threads(), with_ten);
+}
+
+TEST_F(ClientTest, DestructorReleases) {
+  Client client = connect();
+  { ASSERT_TRUE(client.acquire("job")); }
+  EXPECT_TRUE(client.acquire("job", {.wait = 10s}));
+}
+
+TEST_F(ClientTest, AssignmentReleasesWhatWasHeld) {
+  Client client = connect();
+  auto lease = client.acquire("a");
+  lease = client.acquire("b");
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(client.acquire("a", {.wait = 10s}));
+  EXPECT_EQ(client.acquire("b").error().code, ErrorCode::busy);
+}
+
+TEST_F(ClientTest, ClientMayGoBeforeItsLeases) {
+  auto client = std::make_unique<Client>(connect());
+  auto lease = client->acquire("job", {.ttl = 150ms});
+  ASSERT_TRUE(lease);
+  client.reset();
+  faults->wait_for_calls(Operation::renew, 4);
+  EXPECT_EQ(lease->state(), LeaseState::held);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+}
+
+TEST_F(ClientTest, LastLeaseMayBeDestroyedInItsOwnLossCallback) {
+  auto client = std::make_unique<Client>(connect());
+  auto lease = std::make_unique<Lease>(client->acquire("job").value());
+  MemoryStore* store = memory;
+  client.reset();
+  std::promise<void> gone;
+  const std::stop_token lost = lease->lost();
+  const RequestId request = lease->request();
+  const std::stop_callback callback(lost, [&] {
+    lease.reset();
+    gone.set_value();
+  });
+  store->end(request);
+  gone.get_future().wait();
+}
+
+TEST_F(ClientTest, SecondReleaseIsTooLate) {
+  Client client = connect();
+  auto lease = client.acquire("job");
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  EXPECT_EQ(lease->state(), LeaseState::lost);
+  EXPECT_FALSE(lease->lost().stop_requested()) << "a release is no loss";
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+}
+
+TEST_F(ClientTest, KeepingNeedsAStoreThatCan) {
+  Client client = connect();
+  auto lease = client.acquire("job");
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->release_after(1s).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(lease->state(), LeaseState::held) << "unchanged";
+}
+
+TEST_F(ClientTest, WaitingCanBeStopped) {
+  Client client = connect();
+  auto holder = client.acquire("job");
+  ASSERT_TRUE(holder);
+  std::stop_source stop;
+  auto waiting = std::async(std::launch::async, [&] {
+    return client.acquire("job", {.wait = 1h, .stop = stop.get_token()});
+  });
+  faults->wait_for_calls(Operation::acquire, 3);
+  stop.request_stop();
+  EXPECT_EQ(waiting.get().error().code, ErrorCode::cancelled);
+  EXPECT_EQ(client.acquire("job", {.stop = stop.get_token()}).error().code, ErrorCode::cancelled);
+}
+
+TEST_F(ClientTest, EfficiencyStoreRefusesTokensWithTheReason) {
+  Client client(with_faults(std::make_unique<MemoryStore>(Guarantee::efficiency), faults));
+  const auto lease = client.acquire_fenced("job");
+  ASSERT_FALSE(lease);
+  EXPECT_EQ(lease.error().code, ErrorCode::unsafe_for_correctness);
+  EXPECT_THAT(lease.error().message, HasSubstr("counter is lost"));
+  EXPECT_THAT(lease.error().message, HasSubstr("Use a store that writes to disk"));
+  EXPECT_EQ(faults->calls(Operation::acquire), 0);
+  EXPECT_TRUE(client.acquire("job"));
+}
+
+TEST_F(ClientTest, TokenIsTheGrantsOwn) {
+  Client client = connect();
+  auto lease = client.acquire_fenced("job");
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->token().request, lease->request());
+  EXPECT_EQ(lease->token().lineage.lock.str(), "job");
+  EXPECT_EQ(lease->token().number.value(), 1);
+}
+
+TEST_F(ClientTest, WrongInputIsInvalidAndSendsNothing) {
+  Client client = connect();
+  EXPECT_EQ(client.acquire("").error().code, ErrorCode::invalid);
+  EXPECT_EQ(client.acquire("x", {.ttl = 1ms}).error().code, ErrorCode::invalid);
+  EXPECT_EQ(client.acquire("x", {.wait = -1s}).error().code, ErrorCode::invalid);
+  EXPECT_EQ(client.acquire("x", {.store_timeout = 0s}).error().code, ErrorCode::invalid);
+  EXPECT_EQ(faults->calls(Operation::acquire), 0);
+  EXPECT_EQ(leasehold::connect("nonsense").error().code, ErrorCode::invalid);
+  EXPECT_EQ(leasehold::connect("gopher://x").error().code, ErrorCode::unsupported);
+}
+
+TEST_F(ClientTest, StoreWithoutACapabilitySaysSo) {
+  Client client = connect();
+  EXPECT_EQ(client.list().error().code, ErrorCode::unsupported);
+  EXPECT_THAT(client.inspect(LockName::parse("x").value()).error().message, HasSubstr("memory:"));
+}
+
+TEST_F(ClientTest, ForkedChildHoldsNothing) {
+  Client client = connect();
+  auto lease = client.acquire("job");
+  ASSERT_TRUE(lease);
+  const pid_t child = fork();
+  if (child == 0) {
+    int wrong = 0;
+    wrong += lease->state() != LeaseState::lost;
+    wrong += lease->require().has_value();
+    wrong += lease->remaining() != 0ns;
+    wrong += lease->release().has_value();
+    wrong += client.acquire("other").error().code != ErrorCode::invalid;
+    {
+      const Lease dropped = std::move(*lease);
+      const Client gone = std::move(client);
+    }
+    _exit(wrong);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(lease->state(), LeaseState::held);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+}
+
+TEST_F(ClientTest, PendingReleasesAreSentBeforeTheClientGoes) {
+  {
+    Client client = connect();
+    faults->next(Operation::release, Fault::lose_request, 2);
+    auto lease = client.acquire("job");
+    ASSERT_TRUE(lease);
+  }
+  EXPECT_EQ(faults->calls(Operation::release), 3);
+}
+
+}  // namespace
+}  // namespace leasehold

@@ -1,0 +1,633 @@
+// Every rule that a lease obeys, in virtual time. The test plays the store by hand.
+#include "engine/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "engine/timing.h"
+#include "testing/virtual_time.h"
+
+namespace leasehold::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using leasehold::testing::SeededRandom;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class EngineTest : public ::testing::Test {
+ protected:
+  static LockName name(std::string_view text = "job") { return LockName::parse(text).value(); }
+
+  RequestId acquire(Millis ttl = 30s, Millis wait = 0ms, Millis store_timeout = 5s) {
+    const auto request = engine().acquire(now, {name(), OwnerLabel::parse("test").value(),
+                                                Ttl::of(ttl).value(), wait, store_timeout});
+    collect();
+    return request;
+  }
+
+  // An uncontended acquire whose reply comes at once.
+  RequestId hold(Millis ttl = 30s) {
+    const auto request = acquire(ttl);
+    take<SendAcquire>();
+    grant(request, ttl);
+    EXPECT_TRUE(take_notice<AcquireEnded>().result.has_value());
+    return request;
+  }
+
+  void grant(const RequestId& request, Millis ttl = 30s, std::int64_t token = 7) {
+    reply(request, Granted{TokenNumber::of(token).value(), store, ttl});
+  }
+  void reply(const RequestId& request, Result<AcquireReply> answer) {
+    engine().acquire_replied(now, request, std::move(answer));
+    collect();
+  }
+  void renewal(const RequestId& request, Result<RenewReply> answer) {
+    Result<std::vector<RenewReply>> all = std::vector<RenewReply>{};
+    if (answer) {
+      all->push_back(*answer);
+    } else {
+      all = fail(answer.error());
+    }
+    engine().renew_replied(now, std::span(&request, 1), all);
+    collect();
+  }
+  void released(const RequestId& request, Result<ReleaseReply> answer) {
+    engine().release_replied(now, request, answer);
+    collect();
+  }
+  void release(const RequestId& request, Millis keep_for = 0ms, Millis within = 5s) {
+    engine().release(now, request, keep_for, within);
+    collect();
+  }
+
+  // Moves the time forward, stopping at every wake in between.
+  void pass(Duration span) {
+    const BootTime end = now + span;
+    for (;;) {
+      const auto wake = engine().next_wake();
+      if (!wake || *wake > end) break;
+      now = std::max(now, *wake);
+      engine().tick(now);
+      collect();
+      ASSERT_TRUE(!engine().next_wake() || *engine().next_wake() > now) << "tick made no progress";
+    }
+    now = end;
+  }
+
+  void collect() {
+    Effects effects = engine().take_effects();
+    for (auto& call : effects.calls) calls.push_back(std::move(call));
+    for (auto& notice : effects.notices) notices.push_back(std::move(notice));
+  }
+
+  template <class Kind>
+  Kind take() {
+    EXPECT_FALSE(calls.empty());
+    Kind call = std::get<Kind>(std::move(calls.front()));
+    calls.pop_front();
+    return call;
+  }
+  template <class Kind>
+  Kind take_notice() {
+    EXPECT_FALSE(notices.empty());
+    Kind notice = std::get<Kind>(std::move(notices.front()));
+    notices.pop_front();
+    return notice;
+  }
+  ErrorCode acquire_error() { return take_notice<AcquireEnded>().result.error().code; }
+
+  Engine& engine() { return queues ? queueing : polling; }
+
+  static Error unknown() { return Error(ErrorCode::outcome_unknown, "reply lost"); }
+  static Error unavailable() { return Error(ErrorCode::unavailable, "store down"); }
+
+  BootTime now{1h};
+  SeededRandom random{42};
+  StoreId store = StoreId::random(random);
+  Engine queueing{true, random};
+  Engine polling{false, random};
+  bool queues = true;
+  std::deque<StoreCall> calls;
+  std::deque<Notice> notices;
+};
+
+// ---- rule 1: from when a lease counts ------------------------------------------------------
+
+TEST_F(EngineTest, DeadlineCountsFromBeforeTheFirstAttempt) {
+  const BootTime asked = now;
+  const auto request = acquire(30s);
+  now += 3s;  // the reply was slow
+  grant(request);
+  const auto ended = take_notice<AcquireEnded>();
+  ASSERT_TRUE(ended.result);
+  EXPECT_EQ(ended.result->deadline, asked + 30s - drift_allowance(30s));
+}
+
+TEST_F(EngineTest, HolderEndsBeforeTheStoreDoes) {
+  EXPECT_GT(drift_allowance(100ms), 0ms);
+  EXPECT_LT(drift_allowance(100ms), 10ms);
+  EXPECT_GE(drift_allowance(24h), 24h / 1000);
+}
+
+TEST_F(EngineTest, GrantAfterWaitingIsConfirmedByOneRenewalAndCountsFromThat) {
+  const auto request = acquire(30s, 60s);
+  take<SendAcquire>();
+  reply(request, Queued{2s, "other"});
+  pass(1s);
+  engine().nudged(now, request);
+  collect();
+  take<SendAcquire>();
+  now += 10ms;
+  grant(request);
+  EXPECT_THAT(notices, IsEmpty()) << "not told before it is confirmed";
+  const BootTime confirming = now;
+  ASSERT_EQ(take<SendRenew>().calls.size(), 1u);
+  now += 5ms;
+  renewal(request, RenewReply::renewed);
+  const auto ended = take_notice<AcquireEnded>();
+  ASSERT_TRUE(ended.result);
+  EXPECT_EQ(ended.result->deadline, confirming + 30s - drift_allowance(30s));
+}
+
+TEST_F(EngineTest, GrantUnderARetriedIdIsConfirmed) {
+  const auto request = acquire();
+  take<SendAcquire>();
+  reply(request, fail(unknown()));
+  pass(1s);
+  EXPECT_EQ(take<SendAcquire>().call.request, request) << "a retry signs with the same id";
+  grant(request);
+  EXPECT_THAT(notices, IsEmpty());
+  take<SendRenew>();
+  renewal(request, RenewReply::renewed);
+  EXPECT_TRUE(take_notice<AcquireEnded>().result);
+}
+
+TEST_F(EngineTest, FirstGrantThatComesVeryLateIsConfirmed) {
+  const auto request = acquire(4s, 0ms, 10s);
+  take<SendAcquire>();
+  now += 3s;
+  grant(request, 4s);
+  EXPECT_THAT(notices, IsEmpty());
+  take<SendRenew>();
+  renewal(request, RenewReply::renewed);
+  EXPECT_EQ(take_notice<AcquireEnded>().result->deadline, now + 4s - drift_allowance(4s));
+}
+
+TEST_F(EngineTest, ExpiredGrantIsNeverAnswered) {
+  const auto request = acquire(1s, 0ms, 10s);
+  take<SendAcquire>();
+  now += 5s;
+  grant(request, 1s);
+  take<SendRenew>();
+  renewal(request, RenewReply::gone);
+  EXPECT_THAT(notices, IsEmpty());
+  EXPECT_EQ(take<SendAcquire>().call.request, request) << "asked anew";
+}
+
+TEST_F(EngineTest, ConfirmationThatTookLongerThanTheTtlIsNotTrusted) {
+  const auto request = acquire(1s, 0ms, 10s);
+  take<SendAcquire>();
+  now += 900ms;
+  grant(request, 1s);
+  take<SendRenew>();
+  now += 2s;
+  renewal(request, RenewReply::renewed);
+  EXPECT_THAT(notices, IsEmpty());
+  pass(1s);
+  take<SendRenew>();
+}
+
+// ---- rule 2: renewal -----------------------------------------------------------------------
+
+TEST_F(EngineTest, RenewsAtAThirdOfTheTtlWithJitter) {
+  hold(30s);
+  const BootTime granted = now;
+  pass(10s);
+  const auto renew = take<SendRenew>();
+  EXPECT_EQ(renew.calls.size(), 1u);
+  EXPECT_THAT(calls, IsEmpty());
+  std::set<Duration> intervals;
+  for (int i = 0; i < 20; ++i) intervals.insert(jittered(renewal_interval(30s), random));
+  EXPECT_GT(intervals.size(), 3u);
+  EXPECT_GE(*intervals.begin(), 9s);
+  EXPECT_LE(*intervals.rbegin(), 10s);
+  EXPECT_LE(now - granted, 10s);
+}
+
+TEST_F(EngineTest, RenewalMovesTheDeadlineFromWhenItWasSent) {
+  const auto request = hold(30s);
+  pass(10s);
+  take<SendRenew>();
+  const BootTime latest = now;
+  now += 2s;  // a slow reply
+  renewal(request, RenewReply::renewed);
+  const auto changed = take_notice<LeaseChanged>();
+  EXPECT_EQ(changed.state, LeaseState::held);
+  EXPECT_LE(changed.deadline, latest + 30s - drift_allowance(30s));
+  EXPECT_GT(changed.deadline, latest + 28s - drift_allowance(30s));
+}
+
+TEST_F(EngineTest, FailedRenewalIsUncertainRetriedAndLostAtTheDeadline) {
+  const BootTime asked = now;
+  const auto request = hold(30s);
+  pass(10s);
+  take<SendRenew>();
+  renewal(request, fail(unavailable()));
+  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::uncertain);
+  int retries = 0;
+  while (notices.empty()) {
+    pass(10ms);
+    while (!calls.empty()) {
+      take<SendRenew>();
+      ++retries;
+      renewal(request, fail(unknown()));
+    }
+    while (!notices.empty() &&
+           std::get<LeaseChanged>(notices.front()).state == LeaseState::uncertain) {
+      notices.pop_front();
+    }
+  }
+  const auto lost = take_notice<LeaseChanged>();
+  EXPECT_EQ(lost.state, LeaseState::lost);
+  EXPECT_GT(retries, 5);
+  EXPECT_GE(now, asked + 30s - drift_allowance(30s));
+  EXPECT_LE(now, asked + 30s) << "told before the store's own end";
+}
+
+TEST_F(EngineTest, LossIsToldAtTheDeadlineAlthoughTheRenewalNeverAnswers) {
+  const BootTime asked = now;
+  hold(30s);
+  pass(10s);
+  take<SendRenew>();
+  pass(asked + 30s - drift_allowance(30s) - now - 1ns);
+  EXPECT_THAT(notices, IsEmpty());
+  pass(1ns);
+  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+}
+
+TEST_F(EngineTest, UncertainLeaseRecovers) {
+  const auto request = hold(30s);
+  pass(10s);
+  take<SendRenew>();
+  renewal(request, fail(unavailable()));
+  take_notice<LeaseChanged>();
+  pass(1s);
+  take<SendRenew>();
+  renewal(request, RenewReply::renewed);
+  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::held);
+}
+
+TEST_F(EngineTest, RenewalOfAnEndedGrantIsLostAtOnceAndNeverReacquires) {
+  const auto request = hold(30s);
+  pass(10s);
+  take<SendRenew>();
+  renewal(request, RenewReply::gone);
+  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  pass(1h);
+  EXPECT_THAT(calls, IsEmpty());
+}
+
+TEST_F(EngineTest, LateRenewalDoesNotBringALostLeaseBack) {
+  const auto request = hold(30s);
+  pass(30s);
+  take<SendRenew>();
+  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  renewal(request, RenewReply::renewed);
+  EXPECT_THAT(notices, IsEmpty());
+}
+
+TEST_F(EngineTest, StoresWordThatAGrantEndedIsLoss) {
+  const auto request = hold();
+  engine().ended(now, request);
+  collect();
+  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+}
+
+TEST_F(EngineTest, RenewalsGoInBatches) {
+  std::vector<RequestId> requests;
+  for (int i = 0; i < 2500; ++i) requests.push_back(hold(30s));
+  std::size_t renewed = 0;
+  std::size_t batches = 0;
+  pass(10s);
+  for (; !calls.empty(); ++batches) {
+    const auto batch = take<SendRenew>();
+    EXPECT_LE(batch.calls.size(), 1000u);
+    renewed += batch.calls.size();
+  }
+  EXPECT_EQ(renewed, 2500u);
+  EXPECT_LE(batches, 8u);
+}
+
+TEST_F(EngineTest, ShortTtlDoesNotHurryALongOne) {
+  hold(100ms);
+  hold(30s);
+  pass(10s);
+  for (; !calls.empty(); calls.pop_front()) {
+    const auto& send = std::get<SendRenew>(calls.front());
+    std::set<Ttl> ttls;
+    for (const auto& call : send.calls) ttls.insert(call.ttl);
+    EXPECT_EQ(ttls.size(), 1u);
+  }
+}
+
+// ---- rule 3: lost replies ------------------------------------------------------------------
+
+TEST_F(EngineTest, AcquireWithoutAnyAnswerIsUnknownAndTakenBackLater) {
+  const auto request = acquire(30s, 0ms, 5s);
+  take<SendAcquire>();
+  pass(5s);
+  EXPECT_EQ(acquire_error(), ErrorCode::outcome_unknown);
+  EXPECT_THAT(calls, IsEmpty()) << "rule 4: a release must not overtake the acquire";
+  EXPECT_FALSE(engine().settled());
+  grant(request);
+  EXPECT_EQ(take<SendRelease>().call.request, request);
+  released(request, fail(unavailable()));
+  pass(10s);
+  take<SendRelease>();
+  released(request, ReleaseReply::released);
+  EXPECT_TRUE(engine().settled());
+  EXPECT_THAT(notices, IsEmpty());
+}
+
+TEST_F(EngineTest, AmbiguousAcquireIsUnknownNeverUnavailable) {
+  const auto request = acquire(30s, 0ms, 1s);
+  while (notices.empty()) {
+    take<SendAcquire>();
+    reply(request, fail(unknown()));
+    pass(1s);
+  }
+  EXPECT_EQ(acquire_error(), ErrorCode::outcome_unknown);
+}
+
+TEST_F(EngineTest, TryOnAStoreThatIsDownIsToldAtOnceAndLeavesNothing) {
+  const auto request = acquire();
+  take<SendAcquire>();
+  reply(request, fail(unavailable()));
+  EXPECT_EQ(acquire_error(), ErrorCode::unavailable);
+  EXPECT_THAT(calls, IsEmpty());
+  EXPECT_TRUE(engine().settled());
+}
+
+TEST_F(EngineTest, WaitingRetriesAStoreThatIsDownUntilTheWaitEnds) {
+  const auto request = acquire(30s, 10s);
+  int attempts = 0;
+  while (notices.empty()) {
+    while (!calls.empty()) {
+      take<SendAcquire>();
+      ++attempts;
+      reply(request, fail(unavailable()));
+    }
+    pass(50ms);
+  }
+  EXPECT_EQ(acquire_error(), ErrorCode::unavailable);
+  EXPECT_GT(attempts, 5);
+  EXPECT_LT(attempts, 60) << "backs off";
+}
+
+TEST_F(EngineTest, WrongInputIsNotRetried) {
+  const auto request = acquire(30s, 10s);
+  take<SendAcquire>();
+  reply(request, fail(Error(ErrorCode::unsupported, "no")));
+  EXPECT_EQ(acquire_error(), ErrorCode::unsupported);
+}
+
+// ---- rule 4: release -----------------------------------------------------------------------
+
+TEST_F(EngineTest, ReleaseTellsReleased) {
+  const auto request = hold();
+  release(request);
+  EXPECT_EQ(take<SendRelease>().call.request, request);
+  released(request, ReleaseReply::released);
+  EXPECT_EQ(take_notice<ReleaseEnded>().result.value(), ReleaseOutcome::released);
+  EXPECT_EQ(engine().next_wake(), std::nullopt);
+}
+
+TEST_F(EngineTest, ReleaseOfAGrantThatHadEndedIsTooLate) {
+  const auto request = hold();
+  release(request);
+  take<SendRelease>();
+  released(request, ReleaseReply::not_held);
+  EXPECT_EQ(take_notice<ReleaseEnded>().result.value(), ReleaseOutcome::too_late);
+}
+
+TEST_F(EngineTest, ReleaseAfterTheDeadlineIsTooLateEvenBeforeATimerRan) {
+  const auto request = hold(30s);
+  now += 31s;  // frozen: no tick in between
+  release(request);
+  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  EXPECT_EQ(take_notice<ReleaseEnded>().result.value(), ReleaseOutcome::too_late);
+  take<SendRelease>();  // what may be left at the store is withdrawn all the same
+}
+
+TEST_F(EngineTest, ReleaseWhoseFirstReplyWasLostIsRetriedAndNotGuessed) {
+  const auto request = hold();
+  release(request);
+  take<SendRelease>();
+  released(request, fail(unknown()));
+  pass(100ms);
+  EXPECT_EQ(take<SendRelease>().call.request, request);
+  released(request, ReleaseReply::not_held);
+  EXPECT_EQ(take_notice<ReleaseEnded>().result.error().code, ErrorCode::outcome_unknown);
+}
+
+TEST_F(EngineTest, ReleaseAnswersWithinItsTimeAndGoesOnInTheBackground) {
+  const auto request = hold();
+  release(request, 0ms, 2s);
+  take<SendRelease>();
+  pass(2s);
+  EXPECT_EQ(take_notice<ReleaseEnded>().result.error().code, ErrorCode::outcome_unknown);
+  released(request, fail(unavailable()));
+  pass(5s);
+  take<SendRelease>();
+  released(request, ReleaseReply::released);
+  EXPECT_THAT(notices, IsEmpty());
+  EXPECT_TRUE(engine().settled());
+}
+
+TEST_F(EngineTest, ReleaseWhileTheStoreIsDownIsUnavailable) {
+  const auto request = hold();
+  release(request, 0ms, 1s);
+  while (notices.empty()) {
+    while (!calls.empty()) {
+      take<SendRelease>();
+      released(request, fail(unavailable()));
+    }
+    pass(10ms);
+  }
+  EXPECT_EQ(take_notice<ReleaseEnded>().result.error().code, ErrorCode::unavailable);
+}
+
+TEST_F(EngineTest, ReleaseDuringARenewalDoesNotComeBackToLife) {
+  const auto request = hold(30s);
+  pass(10s);
+  take<SendRenew>();
+  release(request);
+  take<SendRelease>();
+  renewal(request, RenewReply::renewed);
+  EXPECT_THAT(notices, IsEmpty());
+  released(request, ReleaseReply::released);
+  EXPECT_EQ(take_notice<ReleaseEnded>().result.value(), ReleaseOutcome::released);
+  pass(1h);
+  EXPECT_THAT(calls, IsEmpty());
+}
+
+TEST_F(EngineTest, KeepForTravelsWithTheRelease) {
+  const auto request = hold();
+  release(request, 60s);
+  EXPECT_EQ(take<SendRelease>().call.keep_for, 60s);
+}
+
+TEST_F(EngineTest, DroppedLeaseIsReleasedAndNobodyIsTold) {
+  const auto request = hold();
+  engine().drop(now, request);
+  collect();
+  take<SendRelease>();
+  released(request, ReleaseReply::released);
+  EXPECT_THAT(notices, IsEmpty());
+  EXPECT_TRUE(engine().settled());
+}
+
+// ---- rule 6: waiting -----------------------------------------------------------------------
+
+TEST_F(EngineTest, TryOnABusyLockIsBusyAndNamesTheHolder) {
+  const auto request = acquire();
+  EXPECT_FALSE(take<SendAcquire>().call.queue);
+  reply(request, Busy{"web-1:4711"});
+  const auto ended = take_notice<AcquireEnded>();
+  EXPECT_EQ(ended.result.error().code, ErrorCode::busy);
+  EXPECT_THAT(ended.result.error().message, ::testing::HasSubstr("web-1:4711"));
+  EXPECT_THAT(calls, IsEmpty());
+}
+
+TEST_F(EngineTest, WaiterQueuesAndAsksAgainWhenNudged) {
+  const auto request = acquire(30s, 60s);
+  EXPECT_TRUE(take<SendAcquire>().call.queue);
+  reply(request, Queued{10s, "other"});
+  pass(5s);
+  EXPECT_THAT(calls, IsEmpty()) << "does not poll";
+  engine().nudged(now, request);
+  collect();
+  EXPECT_EQ(take<SendAcquire>().call.request, request);
+}
+
+TEST_F(EngineTest, NudgeThatCrossesAReplyIsNotLost) {
+  const auto request = acquire(30s, 60s);
+  take<SendAcquire>();
+  engine().nudged(now, request);
+  collect();
+  EXPECT_THAT(calls, IsEmpty());
+  reply(request, Queued{10s, "other"});
+  take<SendAcquire>();
+}
+
+TEST_F(EngineTest, WaiterRechecksWithoutANudge) {
+  const auto request = acquire(30s, 60s);
+  take<SendAcquire>();
+  reply(request, Queued{2s, "other"});
+  pass(2s);
+  take<SendAcquire>();
+}
+
+TEST_F(EngineTest, WaitEndsInTimeWithTimeoutAndGivesUpThePlace) {
+  const BootTime asked = now;
+  const auto request = acquire(30s, 5s);
+  take<SendAcquire>();
+  reply(request, Queued{20s, "other"});
+  pass(5s - 1ns);
+  EXPECT_THAT(notices, IsEmpty());
+  pass(1ns);
+  EXPECT_EQ(acquire_error(), ErrorCode::timeout);
+  EXPECT_EQ(now, asked + 5s);
+  EXPECT_EQ(take<SendRelease>().call.request, request);
+}
+
+TEST_F(EngineTest, WithoutAQueuePollsWithGrowingJitteredPauses) {
+  queues = false;
+  const auto request = acquire(30s, 60s);
+  EXPECT_FALSE(take<SendAcquire>().call.queue);
+  std::vector<Duration> pauses;
+  for (int i = 0; i < 12; ++i) {
+    reply(request, Busy{"other"});
+    const BootTime since = now;
+    pass(*engine().next_wake() - now);
+    pauses.push_back(now - since);
+    take<SendAcquire>();
+  }
+  EXPECT_LE(pauses.front(), 5ms);
+  EXPECT_GT(pauses.back(), 200ms);
+  EXPECT_LE(pauses.back(), 250ms);
+}
+
+TEST_F(EngineTest, CancelledWaiterIsToldAtOnceAndWithdraws) {
+  const auto request = acquire(30s, 60s);
+  take<SendAcquire>();
+  reply(request, Queued{10s, "other"});
+  engine().cancel(now, request);
+  collect();
+  EXPECT_EQ(acquire_error(), ErrorCode::cancelled);
+  take<SendRelease>();
+}
+
+TEST_F(EngineTest, CancelDuringACallWaitsForItBeforeItWithdraws) {
+  const auto request = acquire(30s, 60s);
+  take<SendAcquire>();
+  engine().cancel(now, request);
+  collect();
+  EXPECT_EQ(acquire_error(), ErrorCode::cancelled);
+  EXPECT_THAT(calls, IsEmpty());
+  grant(request);
+  EXPECT_EQ(take<SendRelease>().call.request, request);
+}
+
+TEST_F(EngineTest, GrantThatCrossesTheTimeoutIsGivenBack) {
+  const auto request = acquire(30s, 5s);
+  take<SendAcquire>();
+  reply(request, Queued{4s, "other"});
+  pass(4s);
+  take<SendAcquire>();
+  pass(1s);
+  EXPECT_EQ(acquire_error(), ErrorCode::timeout);
+  grant(request);
+  take<SendRelease>();
+  EXPECT_THAT(notices, IsEmpty());
+}
+
+// ---- a passive machine ---------------------------------------------------------------------
+
+TEST(EngineTraceTest, SameSeedSameTrace) {
+  const auto trace = [](std::uint64_t seed) {
+    SeededRandom random(seed);
+    Engine engine(true, random);
+    BootTime now(1h);
+    std::vector<std::string> lines;
+    for (int i = 0; i < 50; ++i) {
+      const auto request =
+          engine.acquire(now, {LockName::parse("job").value(), OwnerLabel::parse("t").value(),
+                               Ttl::of(1s).value(), 0ms, 1s});
+      engine.acquire_replied(
+          now, request,
+          Granted{TokenNumber::of(i + 1).value(), StoreId::random(random), Millis(1s)});
+    }
+    (void)engine.take_effects();
+    for (int step = 0; step < 500; ++step) {
+      now = *engine.next_wake();
+      engine.tick(now);
+      for (auto& call : engine.take_effects().calls) {
+        const auto& send = std::get<SendRenew>(call);
+        std::vector<RequestId> ids;
+        for (const auto& item : send.calls) ids.push_back(item.request);
+        lines.push_back(std::to_string(now.time_since_epoch().count()) + ids.front().hex());
+        engine.renew_replied(now, ids, std::vector(ids.size(), RenewReply::renewed));
+      }
+    }
+    return lines;
+  };
+  EXPECT_EQ(trace(1), trace(1));
+  EXPECT_NE(trace(1), trace(2));
+}
+
+}  // namespace
+}  // namespace leasehold::engine

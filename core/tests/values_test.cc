@@ -1,0 +1,112 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <type_traits>
+
+#include "leasehold/name.h"
+#include "leasehold/registry.h"
+#include "leasehold/token.h"
+#include "leasehold/ttl.h"
+#include "testing/virtual_time.h"
+
+namespace leasehold {
+namespace {
+
+using namespace std::chrono_literals;
+using leasehold::testing::SeededRandom;
+using ::testing::HasSubstr;
+
+static_assert(!std::is_convertible_v<LockName, ResourceName>);
+static_assert(!std::is_constructible_v<RequestId, StoreId>);
+static_assert(!std::is_convertible_v<std::int64_t, TokenNumber>);
+static_assert(!std::is_constructible_v<LockName, const char*>);
+
+TEST(LockNameTest, TakesUpTo512BytesOfUtf8) {
+  EXPECT_TRUE(LockName::parse("invoice/1234"));
+  EXPECT_TRUE(LockName::parse("Überweisung/☕"));
+  EXPECT_TRUE(LockName::parse(std::string(512, 'x')));
+}
+
+TEST(LockNameTest, RefusesWithTheFieldTheLimitAndWhatWasGiven) {
+  EXPECT_THAT(LockName::parse("").error().message, HasSubstr("lock name is empty"));
+  const auto long_name = LockName::parse(std::string(513, 'x'));
+  EXPECT_EQ(long_name.error().code, ErrorCode::invalid);
+  EXPECT_THAT(long_name.error().message, HasSubstr("513"));
+  EXPECT_THAT(long_name.error().message, HasSubstr("512"));
+  EXPECT_THAT(ResourceName::parse("").error().message, HasSubstr("resource name"));
+}
+
+TEST(LockNameTest, RefusesControlCharactersAndWrongUtf8) {
+  using namespace std::string_view_literals;
+  for (const auto text : {"a\nb"sv, "a\0b"sv, "\x7f"sv, "\xc2\x85"sv, "\xe2\x80\xa8"sv}) {
+    EXPECT_THAT(LockName::parse(text).error().message, HasSubstr("control character"));
+  }
+  for (const auto text : {"\xff"sv, "\xc0\xaf"sv, "\xed\xa0\x80"sv, "\xe2\x98"sv, "\x80"sv,
+                          "\xf4\x90\x80\x80"sv, "\xe2\x28\xa1"sv}) {
+    EXPECT_THAT(LockName::parse(text).error().message, HasSubstr("UTF-8"));
+  }
+}
+
+TEST(OwnerLabelTest, DefaultNamesHostProcessAndProgram) {
+  EXPECT_THAT(default_owner_label().str(), HasSubstr(":" + std::to_string(getpid()) + ":"));
+}
+
+TEST(TtlTest, FromATenthOfASecondToADay) {
+  EXPECT_TRUE(Ttl::of(100ms));
+  EXPECT_TRUE(Ttl::of(24h));
+  EXPECT_EQ(Ttl::of(99ms).error().code, ErrorCode::invalid);
+  EXPECT_THAT(Ttl::of(24h + 1ms).error().message, HasSubstr("86400001 ms"));
+  EXPECT_FALSE(Ttl::of(-1s));
+}
+
+TEST(TokenNumberTest, IsAPositive63BitInteger) {
+  EXPECT_EQ(TokenNumber::parse("9223372036854775807")->value(), INT64_MAX);
+  EXPECT_EQ(TokenNumber::parse("9007199254740993")->value(), 9007199254740993);
+  for (const auto* text : {"", "0", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x1",
+                           "9223372036854775808", "99999999999999999999999"}) {
+    EXPECT_EQ(TokenNumber::parse(text).error().code, ErrorCode::invalid) << text;
+  }
+  EXPECT_FALSE(TokenNumber::of(0));
+}
+
+TEST(TokenTest, TravelsAsThreeStrings) {
+  SeededRandom random(1);
+  const Lineage lineage{StoreId::random(random), LockName::parse("a/b").value()};
+  const RequestId request = RequestId::random(random);
+  const auto token = Token::parse("34", lineage.str(), request.hex());
+  ASSERT_TRUE(token);
+  EXPECT_EQ(*token, (Token{TokenNumber::of(34).value(), lineage, request}));
+  EXPECT_THAT(Token::parse("x", lineage.str(), request.hex()).error().message,
+              HasSubstr("token number"));
+  EXPECT_THAT(Token::parse("34", "abc", request.hex()).error().message, HasSubstr("lineage"));
+  EXPECT_FALSE(Token::parse("34", lineage.store.hex() + "/", request.hex()));
+  EXPECT_THAT(Token::parse("34", lineage.str(), "12").error().message, HasSubstr("request id"));
+}
+
+TEST(IdTest, HexRoundTrip) {
+  SeededRandom random(3);
+  const RequestId id = RequestId::random(random);
+  EXPECT_EQ(RequestId::from_hex(id.hex()), id);
+  EXPECT_EQ(RequestId::from_bytes(id.bytes()), id);
+  EXPECT_FALSE(RequestId::from_hex("12"));
+  EXPECT_FALSE(RequestId::from_hex(std::string(32, 'g')));
+  EXPECT_NE(RequestId::random(system_random()), RequestId::random(system_random()));
+}
+
+TEST(RegistryTest, NamesWhatItKnows) {
+  Registry registry;
+  EXPECT_THAT(registry.find("etcd").error().message, HasSubstr("register_stores"));
+  registry.add({.scheme = "sqlite", .example = "sqlite:x", .open_store = {}, .open_fence = {}});
+  EXPECT_TRUE(registry.find("sqlite"));
+  const auto missing = registry.find("etcd");
+  EXPECT_EQ(missing.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(missing.error().message, HasSubstr("sqlite"));
+}
+
+TEST(ErrorTest, OneLineWithTheStoresWords) {
+  EXPECT_EQ(to_string(Error(ErrorCode::unavailable, "cannot open /x", "disk I/O error")),
+            "unavailable: cannot open /x (disk I/O error)");
+}
+
+}  // namespace
+}  // namespace leasehold

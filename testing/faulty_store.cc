@@ -1,0 +1,146 @@
+#include "testing/faulty_store.h"
+
+namespace leasehold::testing {
+
+void Faults::next(Operation operation, Fault fault, int times) {
+  const MutexLock lock(mutex_);
+  planned_[operation].insert(planned_[operation].end(), static_cast<std::size_t>(times), fault);
+}
+
+void Faults::always(Operation operation, Fault fault) {
+  const MutexLock lock(mutex_);
+  standing_.insert_or_assign(operation, fault);
+}
+
+void Faults::never(Operation operation) {
+  const MutexLock lock(mutex_);
+  standing_.erase(operation);
+  planned_.erase(operation);
+}
+
+int Faults::calls(Operation operation) {
+  const MutexLock lock(mutex_);
+  return calls_[operation];
+}
+
+void Faults::wait_for_calls(Operation operation, int count) {
+  const MutexLock lock(mutex_);
+  changed_.wait(mutex_, [&]() LEASEHOLD_REQUIRES(mutex_) { return calls_[operation] >= count; });
+}
+
+void Faults::let_go() {
+  const MutexLock lock(mutex_);
+  let_go_ = true;
+  changed_.notify_all();
+}
+
+void Faults::wait_until_one_hangs() {
+  const MutexLock lock(mutex_);
+  changed_.wait(mutex_, [&]() LEASEHOLD_REQUIRES(mutex_) { return hanging_ > 0; });
+}
+
+std::optional<Fault> Faults::take(Operation operation) {
+  const MutexLock lock(mutex_);
+  ++calls_[operation];
+  changed_.notify_all();
+  auto& planned = planned_[operation];
+  if (!planned.empty()) {
+    const Fault fault = planned.front();
+    planned.pop_front();
+    return fault;
+  }
+  const auto standing = standing_.find(operation);
+  if (standing == standing_.end()) return std::nullopt;
+  return standing->second;
+}
+
+void Faults::hang() {
+  const MutexLock lock(mutex_);
+  ++hanging_;
+  changed_.notify_all();
+  changed_.wait(mutex_, [&]() LEASEHOLD_REQUIRES(mutex_) { return let_go_; });
+  --hanging_;
+}
+
+namespace {
+
+class FaultyStore final : public Store {
+ public:
+  FaultyStore(std::unique_ptr<Store> inner, std::shared_ptr<Faults> faults)
+      : inner_(std::move(inner)), faults_(std::move(faults)) {}
+
+  const StoreTraits& traits() const override { return inner_->traits(); }
+  void start(StoreEvents& events) override { inner_->start(events); }
+  void close() override {
+    faults_->let_go();
+    inner_->close();
+  }
+  void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) override {
+    with_fault(Operation::acquire, std::move(done), [&](Completion<AcquireReply> then) {
+      inner_->acquire(std::move(call), std::move(context), std::move(then));
+    });
+  }
+  void renew(std::vector<RenewCall> calls, CallContext context,
+             Completion<std::vector<RenewReply>> done) override {
+    with_fault(Operation::renew, std::move(done), [&](Completion<std::vector<RenewReply>> then) {
+      inner_->renew(std::move(calls), std::move(context), std::move(then));
+    });
+  }
+  void release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) override {
+    with_fault(Operation::release, std::move(done), [&](Completion<ReleaseReply> then) {
+      inner_->release(std::move(call), std::move(context), std::move(then));
+    });
+  }
+  void force_release(LockName lock, RequestId seen, CallContext context,
+                     Completion<ReleaseReply> done) override {
+    with_fault(Operation::force_release, std::move(done), [&](Completion<ReleaseReply> then) {
+      inner_->force_release(std::move(lock), seen, std::move(context), std::move(then));
+    });
+  }
+  void inspect(LockName lock, CallContext context, Completion<LockStatus> done) override {
+    inner_->inspect(std::move(lock), std::move(context), std::move(done));
+  }
+  void list(CallContext context, Completion<std::vector<LockStatus>> done) override {
+    inner_->list(std::move(context), std::move(done));
+  }
+  void recall(LockName lock, std::string key, CallContext context,
+              Completion<std::optional<OnceRecord>> done) override {
+    inner_->recall(std::move(lock), std::move(key), std::move(context), std::move(done));
+  }
+  void record(LockName lock, RequestId request, std::string key, OnceRecord what,
+              CallContext context, Completion<std::monostate> done) override {
+    inner_->record(std::move(lock), request, std::move(key), std::move(what), std::move(context),
+                   std::move(done));
+  }
+
+ private:
+  template <class Reply, class Send>
+  void with_fault(Operation operation, Completion<Reply> done, Send send) {
+    const auto fault = faults_->take(operation);
+    if (!fault) return send(std::move(done));
+    switch (*fault) {
+      case Fault::lose_reply:
+        return send([done = std::move(done)](Result<Reply>) {
+          done(fail(ErrorCode::outcome_unknown, "the reply was lost"));
+        });
+      case Fault::lose_request:
+        return done(fail(ErrorCode::outcome_unknown, "the request was lost"));
+      case Fault::refuse:
+        return done(fail(ErrorCode::unavailable, "the store is down"));
+      case Fault::hang:
+        faults_->hang();
+        return send(std::move(done));
+    }
+  }
+
+  std::unique_ptr<Store> inner_;
+  std::shared_ptr<Faults> faults_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> with_faults(std::unique_ptr<Store> store, std::shared_ptr<Faults> faults) {
+  return std::make_unique<FaultyStore>(std::move(store), std::move(faults));
+}
+
+}  // namespace leasehold::testing

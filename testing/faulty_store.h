@@ -1,0 +1,55 @@
+// Any store, with faults at chosen operations.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "leasehold/detail/thread_safety.h"
+#include "leasehold/store.h"
+
+namespace leasehold::testing {
+
+enum class Operation { acquire, renew, release, force_release };
+
+enum class Fault {
+  lose_reply,    // it is done, and the answer is lost: outcome_unknown
+  lose_request,  // it is not done, but nobody can tell: outcome_unknown
+  refuse,        // it is not done, and that is known: unavailable
+  hang,          // blocks the calling thread until let_go() or close, then it is done
+};
+
+// The test's hand on the faults. Thread safe.
+class Faults {
+ public:
+  // The next `times` calls of `operation` suffer `fault`.
+  void next(Operation operation, Fault fault, int times = 1);
+  // Every call from now on.
+  void always(Operation operation, Fault fault);
+  void never(Operation operation);
+
+  // How many calls there were, with and without a fault.
+  int calls(Operation operation);
+  void wait_for_calls(Operation operation, int count);
+
+  // Ends all hanging, now and later.
+  void let_go();
+  void wait_until_one_hangs();
+
+  std::optional<Fault> take(Operation operation);
+  void hang();
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::map<Operation, std::deque<Fault>> planned_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::map<Operation, Fault> standing_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::map<Operation, int> calls_ LEASEHOLD_GUARDED_BY(mutex_);
+  int hanging_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
+  bool let_go_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+};
+
+std::unique_ptr<Store> with_faults(std::unique_ptr<Store> store, std::shared_ptr<Faults> faults);
+
+}  // namespace leasehold::testing

@@ -1,0 +1,86 @@
+// What every fence must do, whatever it guards. A fence plugs in by a FenceUnderTest and one line:
+//
+//   INSTANTIATE_TEST_SUITE_P(Sqlite, FenceConformance, ::testing::Values(FenceCase{"wal", make}),
+//                            name_of_fence_case);
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leasehold/error.h"
+#include "leasehold/fence_admin.h"
+#include "leasehold/token.h"
+
+namespace leasehold::testing {
+
+enum class EntryMode { repeatable, once };
+
+// One connection to resources behind a fence. Each resource holds one text, empty at first. Used by
+// one thread at a time. Names are passed as they come, for the fence to refuse. A call waits for
+// other connections rather than answer `unavailable`.
+class FenceConnection {
+ public:
+  using Change = std::function<std::string(std::string)>;
+
+  virtual ~FenceConnection() = default;
+
+  // Enter, then read or write, in one atomic step.
+  virtual Result<std::string> enter_and_read(std::string_view resource, const Token& token,
+                                             EntryMode mode) = 0;
+  virtual Status enter_and_write(std::string_view resource, const Token& token,
+                                 std::string_view value, EntryMode mode) = 0;
+
+  // Enters, reads, writes change(value). Here: enter_and_read, then enter_and_write. A resource
+  // with transactions overrides it by one transaction.
+  virtual Status update(std::string_view resource, const Token& token, const Change& change);
+
+  // The value as it is, past the fence.
+  virtual Result<std::string> peek(std::string_view resource) = 0;
+
+  virtual Result<std::vector<FenceMark>> marks() = 0;
+  virtual Status adopt(const ResourceName& resource, const Lineage& lineage,
+                       TokenNumber at_least) = 0;
+};
+
+// The resources of one test, with the fence installed and nothing entered yet.
+class FenceUnderTest {
+ public:
+  virtual ~FenceUnderTest() = default;
+
+  // A new, independent connection; never null. Called from any thread, and in forked children.
+  virtual std::unique_ptr<FenceConnection> connect() = 0;
+
+  // Ends whatever keeps the resources and begins it anew: kills and starts a server, drops caches.
+  // Called while no connection is open.
+  virtual void restart() = 0;
+
+  // true: update() is one transaction, so that the mark and the value never differ.
+  virtual bool update_is_one_transaction() const = 0;
+};
+
+struct FenceCase {
+  std::string name;
+  std::function<std::unique_ptr<FenceUnderTest>()> make;
+};
+void PrintTo(const FenceCase& fence, std::ostream* out);
+std::string name_of_fence_case(const ::testing::TestParamInfo<FenceCase>& info);
+
+class FenceConformance : public ::testing::TestWithParam<FenceCase> {
+ protected:
+  void SetUp() override;
+
+  std::unique_ptr<FenceUnderTest> fence_;
+  std::unique_ptr<FenceConnection> here_;  // reset before forking
+};
+
+// Tokens for tests: `store` and `request` are one digit of an id each.
+Lineage test_lineage(int store = 1, std::string_view lock = "invoice/1234");
+Token test_token(std::int64_t number, int request, const Lineage& lineage = test_lineage());
+
+}  // namespace leasehold::testing

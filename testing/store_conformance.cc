@@ -1,0 +1,639 @@
+#include "testing/store_conformance.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <future>
+#include <thread>
+
+#include "testing/worker.h"
+
+namespace leasehold::testing {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+namespace {
+
+LockName name(std::string_view text) {
+  return LockName::parse(text).value();
+}
+
+void wait_for(const std::stop_token& stop) {
+  std::promise<void> told;
+  const std::stop_callback callback(stop, [&] { told.set_value(); });
+  told.get_future().wait();
+}
+
+std::int64_t token_in(const std::string& line) {
+  EXPECT_THAT(line, StartsWith("held "));
+  return line.size() > 5 ? std::stoll(line.substr(5)) : -1;
+}
+
+class NoEvents final : public StoreEvents {
+ public:
+  void nudged(const RequestId&) override {}
+  void ended(const RequestId&) override {}
+};
+
+// The store itself, without the engine: one call, one answer.
+class RawStore {
+ public:
+  explicit RawStore(std::unique_ptr<Store> opened) : store(std::move(opened)) {
+    store->start(events);
+  }
+  ~RawStore() { store->close(); }
+
+  Result<AcquireReply> acquire(const RequestId& request, Millis ttl = 30s) {
+    std::promise<Result<AcquireReply>> answer;
+    store->acquire(
+        {name("job"), request, OwnerLabel::parse("raw").value(), Ttl::of(ttl).value(), false},
+        context(), [&](Result<AcquireReply> reply) { answer.set_value(reply); });
+    return answer.get_future().get();
+  }
+  RenewReply renew(const RequestId& request) {
+    std::promise<Result<std::vector<RenewReply>>> answer;
+    store->renew({{name("job"), request, Ttl::of(30s).value()}}, context(),
+                 [&](Result<std::vector<RenewReply>> replies) { answer.set_value(replies); });
+    return answer.get_future().get().value().at(0);
+  }
+  ReleaseReply release(const RequestId& request) {
+    std::promise<Result<ReleaseReply>> answer;
+    store->release({name("job"), request, 0ms}, context(),
+                   [&](Result<ReleaseReply> reply) { answer.set_value(reply); });
+    return answer.get_future().get().value();
+  }
+  std::int64_t token(const RequestId& request) {
+    return std::get<Granted>(acquire(request).value()).token.value();
+  }
+
+ private:
+  static CallContext context() { return {BootClock::now() + 10s, {}}; }
+  NoEvents events;
+  std::unique_ptr<Store> store;
+};
+
+RequestId new_request() {
+  return RequestId::random(system_random());
+}
+
+}  // namespace
+
+LockStatus StoreConformance::status(Client& client, const std::string& lock) {
+  return client.inspect(name(lock)).value();
+}
+
+void StoreConformance::wait_for_waiters(Client& client, const std::string& lock,
+                                        std::size_t count) {
+  // A store has no event for the length of its queue, so this one is polled.
+  while (status(client, lock).waiters.size() != count) std::this_thread::sleep_for(1ms);
+}
+
+// ---- one holder ----------------------------------------------------------------------------
+
+TEST_P(StoreConformance, OneHolderAtATime) {
+  Client one = client();
+  Client two = client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  const auto refused = two.acquire("job");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::busy);
+  EXPECT_THAT(refused.error().message, HasSubstr(default_owner_label().str()));
+  EXPECT_TRUE(two.acquire("another")) << "other locks are free";
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  EXPECT_TRUE(two.acquire("job"));
+}
+
+TEST_P(StoreConformance, SixteenProcessesExcludeEachOther) {
+  const std::string file = folder.file("number");
+  constexpr int processes = 16;
+  constexpr int times = 20;
+  std::vector<Worker> workers;
+  for (int i = 0; i < processes; ++i) {
+    workers.push_back(Worker::count(store->url(), "job", file, times));
+  }
+  for (Worker& worker : workers) EXPECT_EQ(worker.wait(), 0);
+  int number = 0;
+  std::ifstream(file) >> number;
+  EXPECT_EQ(number, processes * times) << "an update was lost";
+  std::ifstream tokens(file + ".tokens");
+  std::int64_t last = 0;
+  int seen = 0;
+  for (std::int64_t token = 0; tokens >> token; ++seen) {
+    EXPECT_GT(token, last);
+    last = token;
+  }
+  EXPECT_EQ(seen, processes * times);
+}
+
+TEST_P(StoreConformance, ManyThreadsOfOneClientExcludeEachOther) {
+  Client shared = client();
+  int number = 0;  // guarded by the lock alone
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 25; ++turn) {
+        auto lease = shared.acquire("job", {.wait = 60s});
+        ASSERT_TRUE(lease) << to_string(lease.error());
+        ++number;
+        ASSERT_TRUE(lease->release());
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(number, 8 * 25);
+}
+
+// ---- waiting -------------------------------------------------------------------------------
+
+TEST_P(StoreConformance, WaitersComeInTheOrderOfArrival) {
+  Client holder = client();
+  if (!holder.store().queues) return;  // nothing promised
+  auto lease = holder.acquire("job");
+  ASSERT_TRUE(lease);
+  std::vector<Worker> waiters;
+  for (std::size_t i = 0; i < 5; ++i) {
+    waiters.push_back(Worker::hold(store->url(), "job", 30s, 60s));
+    wait_for_waiters(holder, "job", i + 1);
+  }
+  ASSERT_TRUE(lease->release());
+  std::int64_t last = 0;
+  for (Worker& waiter : waiters) {
+    EXPECT_EQ(waiter.line(), "asking");
+    const std::int64_t token = token_in(waiter.line());
+    EXPECT_GT(token, last);
+    last = token;
+    const auto seen = status(holder, "job");
+    ASSERT_TRUE(seen.holder);
+    EXPECT_EQ(seen.holder->token.value(), token);
+    waiter.tell("release");
+    EXPECT_EQ(waiter.line(), "released");
+  }
+}
+
+TEST_P(StoreConformance, NewcomerDoesNotOvertakeAWaiter) {
+  Client holder = client();
+  if (!holder.store().queues) return;  // nothing promised
+  auto lease = holder.acquire("job");
+  ASSERT_TRUE(lease);
+  Worker waiter = Worker::hold(store->url(), "job", 30s, 60s);
+  wait_for_waiters(holder, "job", 1);
+  ASSERT_TRUE(lease->release());
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(holder.acquire("job")) << "the waiter is next";
+  EXPECT_EQ(waiter.line(), "asking");
+  EXPECT_THAT(waiter.line(), StartsWith("held"));
+}
+
+TEST_P(StoreConformance, WaitEndsWithTimeoutAndLeavesTheQueue) {
+  Client one = client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  const auto late = one.acquire("job", {.wait = 50ms});
+  EXPECT_EQ(late.error().code, ErrorCode::timeout);
+  wait_for_waiters(one, "job", 0);
+  ASSERT_TRUE(lease->release());
+  EXPECT_TRUE(one.acquire("job"));
+}
+
+TEST_P(StoreConformance, WaitCanBeCancelled) {
+  Client one = client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  std::stop_source stop;
+  auto waiting = std::async(std::launch::async, [&] {
+    return one.acquire("job", {.wait = 1h, .stop = stop.get_token()});
+  });
+  if (one.store().queues) wait_for_waiters(one, "job", 1);
+  stop.request_stop();
+  EXPECT_EQ(waiting.get().error().code, ErrorCode::cancelled);
+  wait_for_waiters(one, "job", 0);
+}
+
+TEST_P(StoreConformance, DeadWaiterDoesNotBlockThoseBehindIt) {
+  Client holder = client();
+  auto lease = holder.acquire("job");
+  ASSERT_TRUE(lease);
+  Worker dead = Worker::hold(store->url(), "job", 30s, 60s);
+  if (holder.store().queues) wait_for_waiters(holder, "job", 1);
+  auto behind = std::async(std::launch::async, [&] { return holder.acquire("job", {.wait = 4s}); });
+  if (holder.store().queues) wait_for_waiters(holder, "job", 2);
+  dead.kill();
+  ASSERT_TRUE(lease->release());
+  const auto got = behind.get();
+  EXPECT_TRUE(got) << to_string(got.error());
+}
+
+TEST_P(StoreConformance, FrozenWaiterIsPassedOver) {
+  Client holder = client();
+  auto lease = holder.acquire("job");
+  ASSERT_TRUE(lease);
+  Worker frozen = Worker::hold(store->url(), "job", 1s, 60s);
+  if (holder.store().queues) wait_for_waiters(holder, "job", 1);
+  frozen.freeze();
+  auto behind =
+      std::async(std::launch::async, [&] { return holder.acquire("job", {.wait = 30s}); });
+  if (holder.store().queues) wait_for_waiters(holder, "job", 2);
+  ASSERT_TRUE(lease->release());
+  auto got = behind.get();
+  ASSERT_TRUE(got) << to_string(got.error());
+  frozen.thaw();
+  EXPECT_EQ(got->release().value(), ReleaseOutcome::released);
+  EXPECT_EQ(frozen.line(), "asking");
+  EXPECT_THAT(frozen.line(), StartsWith("held")) << "it still wants the lock, and gets it";
+}
+
+// ---- expiry, renewal, loss -----------------------------------------------------------------
+
+TEST_P(StoreConformance, DeadHoldersLockIsFreeAfterItsTtl) {
+  Worker holder = Worker::hold(store->url(), "job", 300ms);
+  EXPECT_EQ(holder.line(), "asking");
+  const std::int64_t first = token_in(holder.line());
+  holder.kill();
+  Client successor = client();
+  auto lease = successor.acquire_fenced("job", {.wait = 30s});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  EXPECT_GT(lease->token().number.value(), first);
+}
+
+TEST_P(StoreConformance, FrozenHolderLosesTheLockAndIsTold) {
+  Worker holder = Worker::hold(store->url(), "job", 300ms);
+  EXPECT_EQ(holder.line(), "asking");
+  const std::int64_t first = token_in(holder.line());
+  holder.freeze();
+  Client successor = client();
+  auto lease = successor.acquire_fenced("job", {.wait = 30s});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  EXPECT_GT(lease->token().number.value(), first);
+  holder.thaw();
+  EXPECT_EQ(holder.line(), "lost");
+  holder.tell("state");
+  EXPECT_EQ(holder.line(), "lost");
+  holder.tell("release");
+  EXPECT_EQ(holder.line(), "too_late");
+  EXPECT_EQ(holder.wait(), 0);
+  EXPECT_EQ(status(successor, "job").holder->request, lease->request())
+      << "the late release did not touch the successor";
+}
+
+TEST_P(StoreConformance, RenewedLeaseOutlivesItsTtlManyTimes) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = faulty_client(faults);
+  Client other = client();
+  auto lease = one.acquire("job", {.ttl = 200ms});
+  ASSERT_TRUE(lease);
+  const RequestId request = lease->request();
+  for (int round = 1; round <= 5; ++round) {
+    faults->wait_for_calls(Operation::renew, 3 * round);
+    EXPECT_EQ(other.acquire("job").error().code, ErrorCode::busy);
+    EXPECT_EQ(status(other, "job").holder->request, request);
+  }
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+}
+
+TEST_P(StoreConformance, HoldersDeadlineIsBeforeTheStores) {
+  Client one = client();
+  auto lease = one.acquire("job", {.ttl = 10s});
+  ASSERT_TRUE(lease);
+  const auto seen = status(one, "job");
+  EXPECT_LT(lease->deadline(), BootClock::now() + seen.holder->remaining);
+}
+
+TEST_P(StoreConformance, LossIsToldAndReleaseAfterItIsTooLate) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = faulty_client(faults);
+  auto lease = one.acquire("job", {.ttl = 300ms});
+  ASSERT_TRUE(lease);
+  faults->always(Operation::renew, Fault::refuse);
+  wait_for(lease->lost());
+  EXPECT_EQ(lease->state(), LeaseState::lost);
+  EXPECT_EQ(lease->require().error().code, ErrorCode::lost);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+  EXPECT_TRUE(client().acquire("job", {.wait = 30s}));
+}
+
+// ---- request ids ---------------------------------------------------------------------------
+
+TEST_P(StoreConformance, SameRequestIdGetsTheSameGrant) {
+  RawStore raw(store->open());
+  const RequestId request = new_request();
+  const auto first = raw.token(request);
+  EXPECT_EQ(raw.token(request), first);
+  EXPECT_TRUE(std::holds_alternative<Busy>(raw.acquire(new_request()).value()));
+}
+
+TEST_P(StoreConformance, AcquireDoesNotRenew) {
+  RawStore raw(store->open());
+  Client observer = client();
+  const RequestId request = new_request();
+  ASSERT_TRUE(raw.acquire(request));
+  const Millis first = status(observer, "job").holder->remaining;
+  while (status(observer, "job").holder->remaining >= first) std::this_thread::sleep_for(1ms);
+  const Millis before = status(observer, "job").holder->remaining;
+  ASSERT_TRUE(raw.acquire(request));
+  EXPECT_LE(status(observer, "job").holder->remaining, before);
+}
+
+TEST_P(StoreConformance, ReleaseAndRenewTouchOnlyTheirOwn) {
+  RawStore raw(store->open());
+  Client observer = client();
+  const RequestId mine = new_request();
+  const RequestId other = new_request();
+  ASSERT_TRUE(raw.acquire(mine));
+  EXPECT_EQ(raw.release(other), ReleaseReply::not_held);
+  EXPECT_EQ(raw.renew(other), RenewReply::gone);
+  EXPECT_EQ(status(observer, "job").holder->request, mine);
+  EXPECT_EQ(raw.renew(mine), RenewReply::renewed);
+  EXPECT_EQ(raw.release(mine), ReleaseReply::released);
+  EXPECT_EQ(raw.renew(mine), RenewReply::gone) << "renew never acquires";
+  EXPECT_FALSE(status(observer, "job").holder);
+}
+
+TEST_P(StoreConformance, OldGrantTouchesNothingAfterASuccessorCame) {
+  RawStore raw(store->open());
+  Client observer = client();
+  const RequestId old = new_request();
+  const auto first = raw.token(old);
+  EXPECT_EQ(raw.release(old), ReleaseReply::released);
+  const RequestId next = new_request();
+  EXPECT_GT(raw.token(next), first);
+  raw.release(old);
+  EXPECT_EQ(raw.renew(old), RenewReply::gone);
+  EXPECT_EQ(status(observer, "job").holder->request, next);
+}
+
+TEST_P(StoreConformance, ExpiredGrantIsNeitherRenewedNorReleased) {
+  RawStore raw(store->open());
+  const RequestId request = new_request();
+  ASSERT_TRUE(raw.acquire(request, 100ms));
+  Client observer = client();
+  while (status(observer, "job").holder) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(raw.renew(request), RenewReply::gone);
+  EXPECT_EQ(raw.release(request), ReleaseReply::not_held);
+}
+
+// ---- lost replies --------------------------------------------------------------------------
+
+TEST_P(StoreConformance, AcquireWhoseReplyWasLostIsOneGrant) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = faulty_client(faults);
+  Client observer = client();
+  faults->next(Operation::acquire, Fault::lose_reply, 2);
+  auto lease = one.acquire_fenced("job");
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  EXPECT_EQ(faults->calls(Operation::acquire), 3);
+  EXPECT_EQ(status(observer, "job").last_token, lease->token().number) << "granted once";
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+}
+
+TEST_P(StoreConformance, AcquireWhoseRequestWasLostIsRetried) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = faulty_client(faults);
+  faults->next(Operation::acquire, Fault::lose_request, 2);
+  EXPECT_TRUE(one.acquire("job"));
+}
+
+TEST_P(StoreConformance, WaiterWhoseReplyWasLostKeepsItsPlace) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  Client two = faulty_client(faults);
+  faults->next(Operation::acquire, Fault::lose_reply);
+  auto waiting = std::async(std::launch::async, [&] { return two.acquire("job", {.wait = 60s}); });
+  faults->wait_for_calls(Operation::acquire, 2);
+  if (one.store().queues) wait_for_waiters(one, "job", 1);
+  faults->next(Operation::acquire, Fault::lose_reply);  // and again when it is its turn
+  ASSERT_TRUE(lease->release());
+  const auto got = waiting.get();
+  ASSERT_TRUE(got) << to_string(got.error());
+  EXPECT_EQ(status(one, "job").holder->request, got->request());
+}
+
+TEST_P(StoreConformance, AbandonedAcquireIsGivenBackInTheBackground) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = faulty_client(faults);
+  faults->always(Operation::acquire, Fault::lose_reply);
+  const auto lost = one.acquire("job", {.ttl = 24h, .store_timeout = 100ms});
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, ErrorCode::outcome_unknown);
+  const auto next = client().acquire("job", {.wait = 30s});
+  EXPECT_TRUE(next) << to_string(next.error());
+}
+
+TEST_P(StoreConformance, RenewalWhoseReplyWasLostKeepsTheLease) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = faulty_client(faults);
+  auto lease = one.acquire("job", {.ttl = 1s});
+  ASSERT_TRUE(lease);
+  faults->next(Operation::renew, Fault::lose_reply, 2);
+  faults->wait_for_calls(Operation::renew, 4);
+  EXPECT_NE(lease->state(), LeaseState::lost);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+}
+
+TEST_P(StoreConformance, ReleaseWhoseReplyWasLostFreesTheLockOnce) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = faulty_client(faults);
+  auto lease = one.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(lease);
+  faults->next(Operation::release, Fault::lose_reply);
+  const auto outcome = lease->release();
+  // A store that remembers who released says so; another can only say that it does not know.
+  const bool honest = outcome ? *outcome == ReleaseOutcome::released
+                              : outcome.error().code == ErrorCode::outcome_unknown;
+  EXPECT_TRUE(honest);
+  EXPECT_TRUE(client().acquire("job", {.wait = 30s}));
+}
+
+TEST_P(StoreConformance, ReleaseWhoseRequestWasLostIsRetried) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = faulty_client(faults);
+  auto lease = one.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(lease);
+  faults->next(Operation::release, Fault::lose_request);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  EXPECT_TRUE(client().acquire("job"));
+}
+
+TEST_P(StoreConformance, ForceReleaseWhoseReplyWasLostIsSafeToRepeat) {
+  const auto faults = std::make_shared<Faults>();
+  Client operator_client = faulty_client(faults);
+  Client one = client();
+  auto first = one.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(first);
+  faults->next(Operation::force_release, Fault::lose_reply);
+  EXPECT_EQ(operator_client.force_release(name("job"), first->request()).error().code,
+            ErrorCode::outcome_unknown);
+  auto second = one.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(second);
+  EXPECT_EQ(operator_client.force_release(name("job"), first->request()).value(),
+            ReleaseReply::not_held);
+  EXPECT_EQ(status(one, "job").holder->request, second->request()) << "not the successor";
+}
+
+// ---- force release -------------------------------------------------------------------------
+
+TEST_P(StoreConformance, ForceReleaseTakesFromTheSeenHolderAndTellsIt) {
+  Client one = client();
+  Client operator_client = client();
+  auto stuck = one.acquire_fenced("job", {.ttl = 600ms});
+  ASSERT_TRUE(stuck);
+  const auto seen = status(operator_client, "job").holder->request;
+  EXPECT_EQ(operator_client.force_release(name("job"), seen).value(), ReleaseReply::released);
+  auto next = operator_client.acquire_fenced("job");
+  ASSERT_TRUE(next);
+  EXPECT_GT(next->token().number, stuck->token().number);
+  wait_for(stuck->lost());
+  EXPECT_EQ(stuck->release().value(), ReleaseOutcome::too_late);
+  EXPECT_EQ(operator_client.force_release(name("job"), seen).value(), ReleaseReply::not_held);
+  EXPECT_EQ(next->state(), LeaseState::held);
+}
+
+TEST_P(StoreConformance, ForceReleaseWakesTheNextWaiter) {
+  Client one = client();
+  auto stuck = one.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(stuck);
+  auto waiting =
+      std::async(std::launch::async, [&] { return client().acquire("job", {.wait = 60s}); });
+  if (one.store().queues) wait_for_waiters(one, "job", 1);
+  ASSERT_TRUE(one.force_release(name("job"), stuck->request()));
+  EXPECT_TRUE(waiting.get());
+}
+
+// ---- tokens --------------------------------------------------------------------------------
+
+TEST_P(StoreConformance, TokensIncreaseAcrossReleasesAndRestarts) {
+  std::int64_t last = 0;
+  std::optional<StoreId> lineage;
+  for (int life = 0; life < 3; ++life) {
+    {
+      Client one = client();
+      for (int i = 0; i < 5; ++i) {
+        auto lease = one.acquire_fenced("job");
+        ASSERT_TRUE(lease) << to_string(lease.error());
+        EXPECT_GT(lease->token().number.value(), last);
+        last = lease->token().number.value();
+        if (lineage) {
+          EXPECT_EQ(lease->token().lineage.store, *lineage);
+        }
+        lineage = lease->token().lineage.store;
+        ASSERT_TRUE(lease->release());
+      }
+    }
+    store->restart();
+  }
+}
+
+TEST_P(StoreConformance, LeaseSurvivesARestartInsideItsTtl) {
+  {
+    RawStore raw(store->open());
+    ASSERT_TRUE(raw.acquire(new_request()));
+  }
+  store->restart();
+  EXPECT_EQ(client().acquire("job").error().code, ErrorCode::busy) << "honoured or waited out";
+}
+
+// ---- what else a lease can do --------------------------------------------------------------
+
+TEST_P(StoreConformance, KeptLockStaysTakenWithoutItsHolder) {
+  Client observer = client();
+  if (!observer.store().keeps_after_release) return;  // nothing promised
+  {
+    Client one = client();
+    auto lease = one.acquire("job", {.ttl = 24h});
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(lease->release_after(400ms).value(), ReleaseOutcome::released);
+    EXPECT_EQ(lease->state(), LeaseState::lost);
+  }
+  const auto kept = status(observer, "job");
+  ASSERT_TRUE(kept.holder);
+  EXPECT_TRUE(kept.holder->kept);
+  EXPECT_EQ(observer.acquire("job").error().code, ErrorCode::busy);
+  EXPECT_TRUE(observer.acquire("job", {.wait = 30s})) << "and then it is free";
+}
+
+TEST_P(StoreConformance, OnceRecordsAreKeptPerLockAndKey) {
+  Client one = client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  EXPECT_FALSE(one.recall(name("job"), "2026-11-15").value());
+  ASSERT_TRUE(one.record(*lease, "2026-11-15", {"cmd", "0"}));
+  ASSERT_TRUE(one.record(*lease, "2026-11-15", {"cmd", "1"}));
+  Client other = client();
+  const auto again = other.recall(name("job"), "2026-11-15").value();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->parameters, "cmd");
+  EXPECT_EQ(again->result, "0") << "never overwritten";
+  EXPECT_FALSE(other.recall(name("another"), "2026-11-15").value());
+}
+
+TEST_P(StoreConformance, NothingIsRecordedWithoutTheLock) {
+  Client one = client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  ASSERT_TRUE(one.force_release(name("job"), lease->request()));
+  EXPECT_EQ(one.record(*lease, "key", {"cmd", "0"}).error().code, ErrorCode::lost);
+  EXPECT_FALSE(one.recall(name("job"), "key").value());
+}
+
+TEST_P(StoreConformance, ListShowsEveryLock) {
+  Client one = client();
+  auto held = one.acquire_fenced("held");
+  ASSERT_TRUE(held);
+  ASSERT_TRUE(one.acquire("free")->release());
+  const auto locks = one.list().value();
+  ASSERT_EQ(locks.size(), 2u);
+  EXPECT_EQ(locks[0].lock.str(), "free");
+  EXPECT_FALSE(locks[0].holder);
+  EXPECT_EQ(locks[1].lock.str(), "held");
+  ASSERT_TRUE(locks[1].holder);
+  EXPECT_EQ(locks[1].holder->owner, default_owner_label().str());
+  EXPECT_EQ(locks[1].holder->token, held->token().number);
+}
+
+TEST_P(StoreConformance, ForkedChildHoldsNothing) {
+  Client one = client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool holds = lease->state() != LeaseState::lost || lease->release().has_value();
+    { const Lease dropped = std::move(*lease); }
+    _exit(holds ? 1 : 0);
+  }
+  int status_of_child = 0;
+  ASSERT_EQ(waitpid(child, &status_of_child, 0), child);
+  EXPECT_EQ(status_of_child, 0);
+  EXPECT_EQ(status(one, "job").holder->request, lease->request());
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+}
+
+TEST_P(StoreConformance, WrongNamesAndTtlsAreInvalid) {
+  Client one = client();
+  EXPECT_EQ(one.acquire("").error().code, ErrorCode::invalid);
+  EXPECT_EQ(one.acquire(std::string(513, 'x')).error().code, ErrorCode::invalid);
+  EXPECT_EQ(one.acquire("a\nb").error().code, ErrorCode::invalid);
+  EXPECT_EQ(one.acquire("x", {.ttl = 99ms}).error().code, ErrorCode::invalid);
+  EXPECT_EQ(one.acquire("x", {.ttl = 25h}).error().code, ErrorCode::invalid);
+  EXPECT_TRUE(one.list()->empty()) << "nothing reached the store";
+}
+
+TEST_P(StoreConformance, HostileNamesAreJustNames) {
+  Client one = client();
+  const std::vector<std::string> names = {
+      "'; DROP TABLE lock; --", "a/b/../c", "%2e%2e", "job*", "Überweisung/☕",
+      std::string(512, 'x'),    "{tag}",    "a b",    "\\",   "\"",
+  };
+  for (const auto& hostile : names) {
+    auto lease = one.acquire(hostile);
+    ASSERT_TRUE(lease) << hostile;
+    EXPECT_EQ(one.acquire(hostile).error().code, ErrorCode::busy);
+    EXPECT_EQ(status(one, hostile).holder->request, lease->request());
+    EXPECT_TRUE(lease->release());
+  }
+}
+
+}  // namespace leasehold::testing

@@ -1,0 +1,64 @@
+// What every store must do. A store plugs in by a StoreUnderTest and one line:
+//
+//   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, ::testing::Values(StoreCase{"file", make}),
+//                            name_of_store_case);
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "leasehold/client.h"
+#include "leasehold/store.h"
+#include "testing/faulty_store.h"
+#include "testing/temp_folder.h"
+
+namespace leasehold::testing {
+
+// The server or file of one test, with no lock taken yet.
+class StoreUnderTest {
+ public:
+  virtual ~StoreUnderTest() = default;
+
+  // For other processes, which connect() to it.
+  virtual std::string url() = 0;
+
+  // A new, independent connection; never null.
+  virtual std::unique_ptr<Store> open() = 0;
+
+  // Ends whatever keeps the locks and begins it anew: kills and starts a server, drops caches.
+  // Called while no connection is open.
+  virtual void restart() = 0;
+};
+
+struct StoreCase {
+  std::string name;
+  std::function<std::unique_ptr<StoreUnderTest>()> make;
+};
+inline std::string name_of_store_case(const ::testing::TestParamInfo<StoreCase>& info) {
+  return info.param.name;
+}
+inline std::ostream& operator<<(std::ostream& out, const StoreCase& it) {
+  return out << it.name;
+}
+
+class StoreConformance : public ::testing::TestWithParam<StoreCase> {
+ protected:
+  StoreConformance() : store(GetParam().make()) {}
+
+  Client client() { return Client(store->open()); }
+  Client faulty_client(const std::shared_ptr<Faults>& faults) {
+    return Client(with_faults(store->open(), faults));
+  }
+  LockStatus status(Client& client, const std::string& lock);
+  // Returns when so many wait for the lock.
+  void wait_for_waiters(Client& client, const std::string& lock, std::size_t count);
+
+  TempFolder folder;
+  std::unique_ptr<StoreUnderTest> store;
+};
+
+}  // namespace leasehold::testing

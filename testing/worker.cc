@@ -1,0 +1,74 @@
+#include "testing/worker.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <stdexcept>
+
+namespace leasehold::testing {
+namespace {
+
+process::Child start(std::vector<std::string> argv) {
+  process::Command command;
+  command.argv = std::move(argv);
+  command.in = process::Piped{};
+  command.out = process::Piped{};
+  command.parent_death_signal = SIGKILL;
+  auto child = process::Child::start(command);
+  if (!child) throw std::runtime_error(child.error().message);
+  return std::move(*child);
+}
+
+}  // namespace
+
+Worker::Worker(std::vector<std::string> argv) : child_(start(std::move(argv))) {}
+
+Worker Worker::hold(const std::string& url, const std::string& lock, Millis ttl, Millis wait) {
+  return Worker({LEASEHOLD_LOCK_WORKER, url, "hold", lock, std::to_string(ttl.count()),
+                 std::to_string(wait.count())});
+}
+
+Worker Worker::count(const std::string& url, const std::string& lock, const std::string& file,
+                     int times) {
+  return Worker({LEASEHOLD_LOCK_WORKER, url, "count", lock, file, std::to_string(times)});
+}
+
+std::string Worker::line() {
+  constexpr auto patience = std::chrono::seconds(30);
+  while (unread_.find('\n') == std::string::npos) {
+    const std::string more =
+        process::read_until(child_.out().get(), "\n", process::within(patience));
+    if (more.empty()) return "";
+    unread_ += more;
+  }
+  const std::size_t end = unread_.find('\n');
+  std::string first = unread_.substr(0, end);
+  unread_.erase(0, end + 1);
+  return first;
+}
+
+void Worker::tell(std::string_view order) {
+  process::write_all(child_.in().get(), std::string(order) + "\n");
+}
+
+void Worker::freeze() {
+  child_.signal(SIGSTOP);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(child_.pid()), &info, WSTOPPED | WNOWAIT);
+}
+
+void Worker::thaw() {
+  child_.signal(SIGCONT);
+}
+
+void Worker::kill() {
+  child_.signal(SIGKILL);
+  child_.wait();
+}
+
+int Worker::wait() {
+  child_.in().reset();
+  return child_.wait().shell_status();
+}
+
+}  // namespace leasehold::testing

@@ -1,0 +1,35 @@
+// A test's handle on a lock_worker process.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leasehold/process/child.h"
+#include "leasehold/time.h"
+
+namespace leasehold::testing {
+
+class Worker {
+ public:
+  static Worker hold(const std::string& url, const std::string& lock, Millis ttl,
+                     Millis wait = Millis(0));
+  static Worker count(const std::string& url, const std::string& lock, const std::string& file,
+                      int times);
+
+  // The next line that it prints; empty if it ended or said nothing for half a minute.
+  std::string line();
+  void tell(std::string_view order);
+
+  void freeze();  // returns when the process has stopped
+  void thaw();
+  void kill();
+  int wait();  // its shell status
+
+ private:
+  explicit Worker(std::vector<std::string> argv);
+  process::Child child_;
+  std::string unread_;
+};
+
+}  // namespace leasehold::testing
