@@ -7,10 +7,8 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr std::int64_t kTokenBlock = 1000;
 constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
 constexpr int kFormat = 1;
-constexpr int kCheckpointFrames = 1000;
 constexpr int kCheckpointFramesAtClose = 128;  // more would make the next process start slowly
 
 // A waiter that does not ask again for so long is passed over.
@@ -237,7 +235,7 @@ Status LockTable::create_schema() {
   if (!insert) return fail(std::move(insert.error()));
   const StoreId id = StoreId::random(*options_.random);
   insert->bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
-  insert->bind(4, kTokenBlock);
+  insert->bind(4, options_.token_block);
   if (auto ok = insert->run(); !ok) return ok;
   return transaction->commit();
 }
@@ -270,7 +268,7 @@ Status LockTable::enter_boot() {
       "UPDATE store SET boot = ?1, floor = ceiling, ceiling = ceiling + ?2"
       " WHERE boot = ?3 AND ceiling <= 9223372036854775807 - ?2");
   if (!update) return fail(std::move(update.error()));
-  update->bind(1, options_.machine.boot).bind(2, kTokenBlock).bind(3, boot);
+  update->bind(1, options_.machine.boot).bind(2, options_.token_block).bind(3, boot);
   if (auto ok = update->run(); !ok) return ok;
   if (db.changes() == 1) {
     if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter");
@@ -297,7 +295,7 @@ int LockTable::on_busy(void* self, int attempts) {
 int LockTable::on_commit(void* self, sqlite3* db, const char*, int frames) {
   auto& table = *static_cast<LockTable*>(self);
   table.wal_frames_ = frames;
-  if (frames >= kCheckpointFrames) {
+  if (frames >= table.options_.checkpoint_frames) {
     sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   }
   return SQLITE_OK;
@@ -340,7 +338,7 @@ Status LockTable::raise_ceiling() {
       "UPDATE store SET ceiling = ceiling + ?1"
       " WHERE ceiling <= 9223372036854775807 - ?1");
   if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, kTokenBlock).run(); !ok) return ok;
+  if (auto ok = update->bind(1, options_.token_block).run(); !ok) return ok;
   if (db.changes() == 0) {
     return fail(ErrorCode::unavailable, "the token numbers of this store are used up");
   }

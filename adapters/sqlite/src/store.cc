@@ -126,11 +126,12 @@ Result<std::unique_ptr<Store>> open_store(const Url& url) {
   // Absolute: the address goes to child processes, which may run in another folder.
   std::error_code unknown_folder;
   const auto absolute = std::filesystem::absolute(url.path, unknown_folder);
-  return SqliteStore::open({.path = unknown_folder ? url.path : absolute.string(),
-                            .machine = std::move(*machine),
-                            .clock = &machine_clock(),
-                            .random = &system_random(),
-                            .vfs = nullptr});
+  LockTable::Options options;
+  options.path = unknown_folder ? url.path : absolute.string();
+  options.machine = std::move(*machine);
+  options.clock = &machine_clock();
+  options.random = &system_random();
+  return SqliteStore::open(std::move(options));
 }
 
 }  // namespace leasehold::sqlite
