@@ -258,8 +258,8 @@ Status LockTable::enter_boot() {
                 "it was last used by another machine (" +
                     (machine.empty() ? std::string("without a machine id") : machine) +
                     "), and SQLite leases hold on one machine only. Use a file on a local disk; "
-                    "if this machine was renamed or the file was moved here for good, set "
-                    "LEASEHOLD_MACHINE_ID to that machine's id once");
+                    "if the file was moved here for good, keep LEASEHOLD_MACHINE_ID set to that "
+                    "machine's id");
   }
   const SyncedCommits synced(db);
   if (!synced.on()) return synced.on();
