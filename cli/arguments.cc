@@ -1,0 +1,285 @@
+#include "arguments.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <charconv>
+#include <map>
+
+#include "duration.h"
+
+namespace leasehold::cli {
+
+struct Arguments::State {
+  CLI::App* app = nullptr;
+  std::unique_ptr<CLI::App> owned;  // only at the root
+  std::string usage;
+  std::string description;
+  std::vector<ExampleDoc> examples;
+  bool lists_exit_statuses = false;
+  std::vector<std::string>* rest = nullptr;
+  PositionalDoc rest_doc;
+  std::map<const CLI::Option*, std::vector<std::string>> choices;
+  std::vector<std::unique_ptr<Arguments>> children;
+
+  CLI::Option* add(const std::string& names, const std::string& value, std::string help,
+                   std::function<void(const std::string&)> take) {
+    return app->add_option_function<std::string>(names, std::move(take), std::move(help))
+        ->type_name(value);
+  }
+};
+
+namespace {
+
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : std::string(between)) + word;
+  return text;
+}
+
+std::function<void(const std::string&)> take_choice(std::string name,
+                                                    std::vector<std::string> choices,
+                                                    std::string& into) {
+  return [name = std::move(name), choices = std::move(choices), &into](const std::string& text) {
+    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+      throw CLI::ValidationError(name, "'" + text + "' is not one of " + joined(choices, ", "));
+    }
+    into = text;
+  };
+}
+
+std::string first_name(const std::string& names) {
+  return names.substr(0, names.find(','));
+}
+
+template <class Into>
+std::function<void(const std::string&)> take_duration(const std::string& names, Into& into) {
+  return [name = first_name(names), &into](const std::string& text) {
+    auto parsed = parse_duration(text);
+    if (!parsed) throw CLI::ValidationError(name, parsed.error().message);
+    into = *parsed;
+  };
+}
+
+// CLI11 says these with line breaks, capitals and hints of its own.
+std::string sentence(const CLI::ParseError& error, const std::string& program) {
+  std::string text = error.what();
+  for (char& letter : text) {
+    if (letter == '\n') letter = ' ';
+  }
+  return text + "; see '" + program + " --help'";
+}
+
+}  // namespace
+
+void Arguments::usage(std::string text) {
+  state_->usage = std::move(text);
+}
+void Arguments::description(std::string text) {
+  state_->description = std::move(text);
+}
+void Arguments::lists_exit_statuses() {
+  state_->lists_exit_statuses = true;
+}
+
+void Arguments::example(std::string command, std::string what) {
+  state_->examples.push_back({std::move(command), std::move(what)});
+}
+
+void Arguments::positional(const std::string& name, std::string& into, std::string help) {
+  state_->app->add_option(name, into, std::move(help))->required()->type_name("");
+}
+
+void Arguments::positional_choice(const std::string& name, std::vector<std::string> choices,
+                                  std::string& into, std::string help) {
+  CLI::Option* option =
+      state_->add(name, "", std::move(help), take_choice(name, choices, into))->required();
+  state_->choices[option] = std::move(choices);
+}
+
+void Arguments::option(const std::string& names, const std::string& value,
+                       std::optional<std::string>& into, std::string help) {
+  state_->add(names, value, std::move(help), [&into](const std::string& text) { into = text; });
+}
+
+void Arguments::required_option(const std::string& names, const std::string& value,
+                                std::string& into, std::string help) {
+  state_->app->add_option(names, into, std::move(help))->required()->type_name(value);
+}
+
+void Arguments::choice(const std::string& names, std::vector<std::string> choices,
+                       std::string& into, std::string help) {
+  CLI::Option* option = state_->add(names, joined(choices, "|"), std::move(help),
+                                    take_choice(first_name(names), choices, into));
+  state_->choices[option] = std::move(choices);
+}
+
+void Arguments::duration(const std::string& names, Millis& into, std::string help) {
+  state_->add(names, "DURATION", std::move(help), take_duration(names, into));
+}
+
+void Arguments::duration(const std::string& names, std::optional<Millis>& into, std::string help) {
+  state_->add(names, "DURATION", std::move(help), take_duration(names, into));
+}
+
+void Arguments::number(const std::string& names, int least, int most, int& into, std::string help) {
+  state_->add(names, "N", std::move(help),
+              [name = first_name(names), least, most, &into](const std::string& text) {
+                int value = 0;
+                const char* end = text.data() + text.size();
+                const auto [stop, error] = std::from_chars(text.data(), end, value);
+                if (error != std::errc() || stop != end || value < least || value > most) {
+                  throw CLI::ValidationError(name, "'" + text + "' is not a whole number from " +
+                                                       std::to_string(least) + " to " +
+                                                       std::to_string(most));
+                }
+                into = value;
+              });
+}
+
+void Arguments::flag(const std::string& names, bool& into, std::string help) {
+  state_->app->add_flag(names, into, std::move(help));
+}
+
+void Arguments::rest_after_dashes(const std::string& name, std::vector<std::string>& into,
+                                  std::string help) {
+  state_->rest = &into;
+  state_->rest_doc = {name, std::move(help), {}};
+}
+
+Arguments& Arguments::subcommand(const std::string& name, const std::string& summary) {
+  auto state = std::make_shared<State>();
+  state->app = state_->app->add_subcommand(name, summary);
+  state_->app->require_subcommand(1);
+  state_->children.push_back(std::unique_ptr<Arguments>(new Arguments(std::move(state))));
+  return *state_->children.back();
+}
+
+bool Arguments::chosen() const {
+  return state_->app->parsed();
+}
+
+CommandLine::CommandLine(const std::string& program, const std::string& description) {
+  auto state = std::make_shared<Arguments::State>();
+  state->owned = std::make_unique<CLI::App>(description, program);
+  state->app = state->owned.get();
+  state->app->set_help_flag("--help,-h", "Print this help");
+  state->app->set_version_flag("--version", program, "Print the version");
+  root_ = std::unique_ptr<Arguments>(new Arguments(std::move(state)));
+}
+
+CommandLine::~CommandLine() = default;
+
+Arguments& CommandLine::root() {
+  return *root_;
+}
+
+namespace {
+
+std::string default_usage(const CommandDoc& doc) {
+  std::string text;
+  for (const PositionalDoc& positional : doc.positionals) text += positional.name + " ";
+  if (!doc.children.empty()) text += "COMMAND ";
+  return text + "[OPTIONS]";
+}
+
+OptionDoc describe(const CLI::Option& option, std::vector<std::string> choices) {
+  OptionDoc doc;
+  for (const std::string& name : option.get_lnames()) doc.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) doc.names.push_back("-" + name);
+  if (option.get_items_expected_max() > 0) doc.value = option.get_type_name();
+  doc.help = option.get_description();
+  doc.choices = std::move(choices);
+  return doc;
+}
+
+}  // namespace
+
+// Walks the parser's own tree, so that nothing it accepts can be missing here.
+static CommandDoc document_from(
+    const CLI::App& app, const std::string& prefix,
+    const std::map<const CLI::Option*, std::vector<std::string>>& choices) {
+  CommandDoc doc;
+  doc.name = app.get_name();
+  doc.path = prefix.empty() ? doc.name : prefix + " " + doc.name;
+  doc.summary = app.get_description();
+  for (const CLI::Option* option : app.get_options()) {
+    const auto found = choices.find(option);
+    auto named = found == choices.end() ? std::vector<std::string>() : found->second;
+    if (option->get_positional()) {
+      doc.positionals.push_back({option->get_single_name(), option->get_description(), named});
+    } else {
+      doc.options.push_back(describe(*option, named));
+    }
+  }
+  return doc;
+}
+
+CommandDoc CommandLine::document() const {
+  const auto walk = [](const auto& self, const Arguments& arguments,
+                       const std::string& prefix) -> CommandDoc {
+    const Arguments::State& state = *arguments.state_;
+    CommandDoc doc = document_from(*state.app, prefix, state.choices);
+    for (const auto& child : state.children) {
+      if (child->state_->app->get_group().empty()) continue;
+      doc.children.push_back(self(self, *child, doc.path));
+    }
+    if (state.rest) doc.positionals.push_back(state.rest_doc);
+    doc.description = state.description;
+    doc.examples = state.examples;
+    doc.lists_exit_statuses = state.lists_exit_statuses;
+    doc.usage = state.usage.empty() ? default_usage(doc) : state.usage;
+    return doc;
+  };
+  return walk(walk, *root_, "");
+}
+
+Arguments* CommandLine::named_by(const std::vector<std::string>& arguments) const {
+  for (const auto& child : root_->state_->children) {
+    if (!arguments.empty() && child->state_->app->get_name() == arguments.front()) {
+      return child.get();
+    }
+  }
+  return nullptr;
+}
+
+Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& arguments) {
+  CLI::App* app = root_->state_->app;
+  const auto deepest = [&] {
+    CommandDoc doc = document();
+    for (const CLI::App* at = app; !at->get_subcommands().empty();) {
+      at = at->get_subcommands().front();
+      const auto child =
+          std::find_if(doc.children.begin(), doc.children.end(),
+                       [&](const CommandDoc& it) { return it.name == at->get_name(); });
+      if (child == doc.children.end()) break;
+      CommandDoc next = std::move(*child);
+      doc = std::move(next);
+    }
+    return doc;
+  };
+
+  auto end = arguments.end();
+  const Arguments* named = named_by(arguments);
+  std::vector<std::string>* rest = named ? named->state_->rest : nullptr;
+  if (rest) {
+    end = std::find(arguments.begin(), arguments.end(), "--");
+    if (end != arguments.end()) rest->assign(end + 1, arguments.end());
+  }
+  try {
+    app->parse(std::vector<std::string>(std::reverse_iterator(end), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    return Parsed(HelpWanted{deepest()});
+  } catch (const CLI::CallForVersion&) {
+    return Parsed(VersionWanted{});
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorCode::invalid, sentence(error, deepest().path));
+  }
+  if (rest && rest->empty()) {
+    return fail(ErrorCode::invalid, "the command is missing: write it after '--', as in '" +
+                                        deepest().path + " NAME -- echo hello'");
+  }
+  return Parsed(std::monostate{});
+}
+
+}  // namespace leasehold::cli

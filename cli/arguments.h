@@ -1,0 +1,113 @@
+// Arguments of a subcommand, declared once: parsing, --help, the manual page and the completions
+// all come from here. CLI11 stays behind this header.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "leasehold/error.h"
+#include "leasehold/time.h"
+
+namespace leasehold::cli {
+
+struct OptionDoc {
+  std::vector<std::string> names;  // "--verbose", "-v"
+  std::string value;               // what its value is called; empty: a flag
+  std::string help;
+  std::vector<std::string> choices;
+};
+
+struct PositionalDoc {
+  std::string name;
+  std::string help;
+  std::vector<std::string> choices;
+};
+
+struct ExampleDoc {
+  std::string command;
+  std::string what;
+};
+
+// One command as a reader sees it.
+struct CommandDoc {
+  std::string path;  // "leasehold fence show"
+  std::string name;
+  std::string summary;
+  std::string usage;  // what follows the path
+  std::string description;
+  std::vector<PositionalDoc> positionals;
+  std::vector<OptionDoc> options;
+  std::vector<ExampleDoc> examples;
+  std::vector<CommandDoc> children;
+  bool lists_exit_statuses = false;
+};
+
+class Arguments {
+ public:
+  // The command's whole argument list as a reader should see it; default: made from what follows.
+  void usage(std::string text);
+  void description(std::string text);
+  void example(std::string command, std::string what);
+  void lists_exit_statuses();
+
+  // Required, in this order. `into` outlives the parse, here and below.
+  void positional(const std::string& name, std::string& into, std::string help);
+  void positional_choice(const std::string& name, std::vector<std::string> choices,
+                         std::string& into, std::string help);
+
+  // `names` as in "--verbose,-v"; `value` names the value in the help.
+  void option(const std::string& names, const std::string& value, std::optional<std::string>& into,
+              std::string help);
+  void required_option(const std::string& names, const std::string& value, std::string& into,
+                       std::string help);
+  void choice(const std::string& names, std::vector<std::string> choices, std::string& into,
+              std::string help);
+  void duration(const std::string& names, Millis& into, std::string help);
+  void duration(const std::string& names, std::optional<Millis>& into, std::string help);
+  void number(const std::string& names, int least, int most, int& into, std::string help);
+  void flag(const std::string& names, bool& into, std::string help);
+
+  // Everything after the first "--", untouched; at least one word. Only for commands right below
+  // the root.
+  void rest_after_dashes(const std::string& name, std::vector<std::string>& into, std::string help);
+
+  // A command below this one; one of them must then be chosen.
+  Arguments& subcommand(const std::string& name, const std::string& summary);
+  bool chosen() const;
+
+ private:
+  friend class CommandLine;
+  struct State;
+  explicit Arguments(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+// The program's command line.
+class CommandLine {
+ public:
+  CommandLine(const std::string& program, const std::string& description);
+  ~CommandLine();
+
+  Arguments& root();
+
+  struct HelpWanted {
+    CommandDoc of;
+  };
+  struct VersionWanted {};
+  using Parsed = std::variant<std::monostate, HelpWanted, VersionWanted>;
+
+  // Fills in the declared values. Fails with `invalid` and one sentence.
+  [[nodiscard]] Result<Parsed> parse(const std::vector<std::string>& arguments);
+
+  CommandDoc document() const;
+
+ private:
+  Arguments* named_by(const std::vector<std::string>& arguments) const;
+  std::unique_ptr<Arguments> root_;
+};
+
+}  // namespace leasehold::cli

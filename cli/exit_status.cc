@@ -1,0 +1,52 @@
+#include "exit_status.h"
+
+namespace leasehold::cli {
+namespace {
+
+constexpr ExitStatusDoc kDocs[] = {
+    {"0", "done; for run: the command's own exit status"},
+    {"64", "wrong input: a flag, name, URL or duration; a --once key used with another command"},
+    {"69", "the store is not available"},
+    {"70", "a defect of leasehold"},
+    {"74", "outcome unknown: it may or may not have been done; or the output could not be written"},
+    {"75", "busy: somebody else holds the lock (see --busy-status); release: it is not held"},
+    {"76", "the lease was lost, or was about to be, and the command was ended"},
+    {"77", "this store cannot do that, or not safely"},
+    {"126", "the command could not be executed"},
+    {"127", "the command was not found"},
+    {"128+n", "the command was ended by signal n"},
+    {"130", "a signal came while waiting for the lock"},
+};
+
+}  // namespace
+
+int exit_status(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::busy:
+    case ErrorCode::timeout:
+      return kExitBusy;
+    case ErrorCode::cancelled:
+      return kExitCancelled;
+    case ErrorCode::unavailable:
+      return kExitUnavailable;
+    case ErrorCode::outcome_unknown:
+      return kExitUnknown;
+    case ErrorCode::fenced_out:
+    case ErrorCode::lost:
+      return kExitLost;
+    case ErrorCode::unsafe_for_correctness:
+    case ErrorCode::unsupported:
+      return kExitCannot;
+    case ErrorCode::invalid:
+      return kExitUsage;
+    case ErrorCode::internal:
+      return kExitInternal;
+  }
+  return kExitInternal;
+}
+
+std::span<const ExitStatusDoc> exit_status_docs() {
+  return kDocs;
+}
+
+}  // namespace leasehold::cli

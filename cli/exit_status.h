@@ -1,0 +1,28 @@
+// The program's exit statuses: documented in --help, the manual page and docs/run.md.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "leasehold/error.h"
+
+namespace leasehold::cli {
+
+inline constexpr int kExitUsage = 64;
+inline constexpr int kExitUnavailable = 69;
+inline constexpr int kExitInternal = 70;
+inline constexpr int kExitUnknown = 74;
+inline constexpr int kExitBusy = 75;
+inline constexpr int kExitLost = 76;
+inline constexpr int kExitCannot = 77;
+inline constexpr int kExitCancelled = 130;
+
+int exit_status(ErrorCode code);
+
+struct ExitStatusDoc {
+  std::string_view status;
+  std::string_view meaning;
+};
+std::span<const ExitStatusDoc> exit_status_docs();
+
+}  // namespace leasehold::cli

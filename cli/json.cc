@@ -1,0 +1,74 @@
+#include "json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace leasehold::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A label that another program wrote may not be UTF-8: replaced, never an exception.
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json holder_of(const LockStatus::Holder& holder) {
+  return {{"owner", holder.owner},
+          {"request", holder.request.hex()},
+          {"token", holder.token.value()},
+          {"held_ms", holder.held_for.count()},
+          {"remaining_ms", holder.remaining.count()}};
+}
+
+Json lock_of(const LockStatus& lock) {
+  Json waiters = Json::array();
+  for (const WaiterStatus& waiter : lock.waiters) {
+    waiters.push_back({{"owner", waiter.owner}, {"request", waiter.request.hex()}});
+  }
+  return {{"name", lock.lock.str()},
+          {"state", state_of(lock)},
+          {"holder", lock.holder ? holder_of(*lock.holder) : Json(nullptr)},
+          {"last_token", lock.last_token ? Json(lock.last_token->value()) : Json(nullptr)},
+          {"waiters", waiters}};
+}
+
+Json store_of(const StoreTraits& store) {
+  return {{"address", store.address},
+          {"guarantee", std::string(to_string(store.guarantee))},
+          {"why", store.why},
+          {"instead", store.instead}};
+}
+
+Json mark_of(const FenceMark& mark) {
+  return {{"resource", mark.resource.str()},
+          {"token", mark.mark ? Json(mark.mark->number.value()) : Json(nullptr)},
+          {"request", mark.mark ? Json(mark.mark->request.hex()) : Json(nullptr)},
+          {"lineage", mark.lineage ? Json(mark.lineage->str()) : Json(nullptr)},
+          {"refused", mark.refused},
+          {"claim", mark.claim ? Json(mark.claim->hex()) : Json(nullptr)}};
+}
+
+}  // namespace
+
+std::string state_of(const LockStatus& lock) {
+  if (!lock.holder) return "free";
+  return lock.holder->kept ? "kept" : "held";
+}
+
+std::string locks_json(const StoreTraits& store, const std::vector<LockStatus>& locks) {
+  Json list = Json::array();
+  for (const LockStatus& lock : locks) list.push_back(lock_of(lock));
+  return text_of({{"store", store_of(store)}, {"locks", list}});
+}
+
+std::string lock_json(const StoreTraits& store, const LockStatus& lock) {
+  return text_of({{"store", store_of(store)}, {"lock", lock_of(lock)}});
+}
+
+std::string marks_json(const std::vector<FenceMark>& marks) {
+  Json list = Json::array();
+  for (const FenceMark& mark : marks) list.push_back(mark_of(mark));
+  return text_of({{"fences", list}});
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,19 @@
+// Answers for programs. The names and types of the fields are part of the program's interface.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "leasehold/fence_admin.h"
+#include "leasehold/store.h"
+
+namespace leasehold::cli {
+
+// "held", "kept" (released, but nobody gets it yet) or "free".
+std::string state_of(const LockStatus& lock);
+
+std::string locks_json(const StoreTraits& store, const std::vector<LockStatus>& locks);
+std::string lock_json(const StoreTraits& store, const LockStatus& lock);
+std::string marks_json(const std::vector<FenceMark>& marks);
+
+}  // namespace leasehold::cli

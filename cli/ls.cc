@@ -1,0 +1,69 @@
+#include "arguments.h"
+#include "duration.h"
+#include "json.h"
+#include "output.h"
+#include "store_choice.h"
+#include "subcommand.h"
+#include "subcommands.h"
+
+namespace leasehold::cli {
+namespace {
+
+std::vector<Table::Cell> row_of(const LockStatus& lock) {
+  const std::string state = state_of(lock);
+  const Colour colour = !lock.holder        ? Colour::dim
+                        : lock.holder->kept ? Colour::yellow
+                                            : Colour::green;
+  const std::string waiters = std::to_string(lock.waiters.size());
+  if (!lock.holder) {
+    const std::string token = lock.last_token ? std::to_string(lock.last_token->value()) : "-";
+    return {{lock.lock.str()}, {state, colour}, {"-"}, {token}, {"-"}, {waiters}};
+  }
+  const LockStatus::Holder& holder = *lock.holder;
+  return {{lock.lock.str()},
+          {state, colour},
+          {holder.owner},
+          {std::to_string(holder.token.value())},
+          {format_duration(holder.remaining)},
+          {waiters}};
+}
+
+class Ls final : public Subcommand {
+ public:
+  void declare(Arguments& arguments) override {
+    declare_store(arguments, store_);
+    arguments.flag("--json", json_, "For programs: one JSON object");
+    arguments.example("leasehold ls", "a table of all locks");
+    arguments.example("leasehold ls --json | jq '.locks[] | select(.state == \"held\")'",
+                      "the held ones, for a program");
+  }
+
+  int execute() override {
+    auto client = open_store(store_);
+    if (!client) return report(client.error());
+    const auto locks = client->list();
+    if (!locks) return report(locks.error());
+    if (json_) return print(locks_json(client->store(), *locks));
+    Table table;
+    table.add({{"NAME", Colour::bold},
+               {"STATE", Colour::bold},
+               {"HOLDER", Colour::bold},
+               {"TOKEN", Colour::bold},
+               {"REMAINING", Colour::bold},
+               {"WAITERS", Colour::bold}});
+    for (const LockStatus& lock : *locks) table.add(row_of(lock));
+    return print(table.str());
+  }
+
+ private:
+  std::optional<std::string> store_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Subcommand> make_ls() {
+  return std::make_unique<Ls>();
+}
+
+}  // namespace leasehold::cli

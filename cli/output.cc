@@ -1,0 +1,92 @@
+#include "output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include "exit_status.h"
+#include "leasehold/process/io.h"
+
+namespace leasehold::cli {
+namespace {
+
+std::string_view code_of(Colour colour) {
+  switch (colour) {
+    case Colour::none:
+      return "";
+    case Colour::green:
+      return "\033[32m";
+    case Colour::yellow:
+      return "\033[33m";
+    case Colour::red:
+      return "\033[31m";
+    case Colour::dim:
+      return "\033[2m";
+    case Colour::bold:
+      return "\033[1m";
+  }
+  return "";
+}
+
+bool colours_wanted() {
+  static const bool wanted = [] {
+    const char* refused = std::getenv("NO_COLOR");
+    const char* kind = std::getenv("TERM");
+    const bool dumb = kind && std::string_view(kind) == "dumb";
+    return isatty(STDOUT_FILENO) == 1 && !(refused && *refused) && !dumb;
+  }();
+  return wanted;
+}
+
+// Code points, not bytes: names are UTF-8.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+void note(std::string_view text) {
+  // One write, so that lines of several programs on one stderr do not mix.
+  process::write_all(STDERR_FILENO, "leasehold: " + std::string(text) + "\n");
+}
+
+int report(const Error& error) {
+  note(error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")");
+  return exit_status(error.code);
+}
+
+int print(std::string_view text) {
+  if (process::write_all(STDOUT_FILENO, text)) return 0;
+  note("cannot write the output: " + std::generic_category().message(errno));
+  return kExitUnknown;
+}
+
+std::string coloured(Colour colour, std::string_view text) {
+  if (colour == Colour::none || !colours_wanted()) return std::string(text);
+  return std::string(code_of(colour)) + std::string(text) + "\033[0m";
+}
+
+std::string Table::str() const {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows_) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], width(row[i].text));
+    }
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += coloured(row[i].colour, row[i].text);
+      if (i + 1 < row.size()) text.append(widths[i] - width(row[i].text) + 2, ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace leasehold::cli

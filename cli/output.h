@@ -1,0 +1,40 @@
+// What the program says: failures and notes on stderr, answers on stdout.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leasehold/error.h"
+
+namespace leasehold::cli {
+
+// "leasehold: <text>" as one line on stderr.
+void note(std::string_view text);
+
+// The same for an error, with the store's own words. Gives its exit status.
+int report(const Error& error);
+
+// Writes to stdout. Gives 0, or 74 after a note if that failed (a full disk, a closed pipe).
+int print(std::string_view text);
+
+enum class Colour { none, green, yellow, red, dim, bold };
+
+// Colour codes around the text if stdout is a terminal and NO_COLOR is not set.
+std::string coloured(Colour colour, std::string_view text);
+
+// Columns aligned by what a reader sees, two spaces between them. The first row is the heading.
+class Table {
+ public:
+  struct Cell {
+    std::string text;
+    Colour colour = Colour::none;
+  };
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  std::string str() const;
+
+ private:
+  std::vector<std::vector<Cell>> rows_;
+};
+
+}  // namespace leasehold::cli

@@ -1,0 +1,60 @@
+#include "program.h"
+
+#include <algorithm>
+
+namespace leasehold::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "Locks for programs on one machine or many: leases, tokens and fences";
+
+}  // namespace
+
+Program::Program(std::vector<std::string> arguments)
+    : arguments_(std::move(arguments)), line_("leasehold", kDescription) {
+  Arguments& root = line_.root();
+  root.description(
+      "A lock with a timeout is a lease: it can end under a holder who is still working. Leasehold "
+      "says how good a lock is, ends the command when its lease is lost, and gives it a token with "
+      "which the resource can refuse the late.");
+  root.example("leasehold run backup -- /usr/local/bin/backup.sh",
+               "run a job unless it runs already");
+  root.example("leasehold ls", "see who holds what");
+  root.lists_exit_statuses();
+
+  const auto all = subcommands();
+  const auto named = std::find_if(all.begin(), all.end(), [&](const SubcommandEntry& entry) {
+    return !arguments_.empty() && arguments_.front() == entry.name;
+  });
+  for (const SubcommandEntry& entry : all) {
+    const bool wanted = named == all.end() ? !entry.hidden : &entry == &*named;
+    if (wanted) declare(entry);
+  }
+}
+
+void Program::declare(const SubcommandEntry& entry) {
+  Arguments& arguments =
+      line_.root().subcommand(std::string(entry.name), std::string(entry.summary));
+  declared_.push_back({&arguments, entry.make()});
+  declared_.back().command->declare(arguments);
+}
+
+Result<CommandLine::Parsed> Program::parse() {
+  return line_.parse(arguments_);
+}
+
+Subcommand& Program::chosen() {
+  const auto it = std::find_if(declared_.begin(), declared_.end(),
+                               [](const Declared& one) { return one.arguments->chosen(); });
+  return *it->command;  // the parser requires exactly one
+}
+
+CommandDoc document_program() {
+  return Program({}).document();
+}
+
+std::string version_line() {
+  return "leasehold " LEASEHOLD_VERSION "\n";
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,97 @@
+#include "store_choice.h"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include "arguments.h"
+#include "leasehold/stores.h"
+
+namespace leasehold::cli {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+Result<std::string> state_folder() {
+  std::string folder = environment("XDG_STATE_HOME");
+  if (folder.starts_with('/')) return folder;  // the XDG rules: ignore a relative one
+  std::string home = environment("HOME");
+  if (home.empty()) {
+    const passwd* user = getpwuid(getuid());
+    if (user && user->pw_dir) home = user->pw_dir;
+  }
+  if (!home.starts_with('/')) {
+    return fail(ErrorCode::invalid,
+                "there is no home folder for the default store; give one with --store or "
+                "LEASEHOLD_STORE, as in sqlite:/var/lib/app/locks.db");
+  }
+  return home + "/.local/state";
+}
+
+// mkdir -p, for this user only.
+int make_folders(const std::string& path) {
+  struct stat there {};
+  if (stat(path.c_str(), &there) == 0) return S_ISDIR(there.st_mode) ? 0 : ENOTDIR;
+  const std::size_t slash = path.rfind('/');
+  if (slash != 0 && slash != std::string::npos) {
+    if (const int error = make_folders(path.substr(0, slash)); error != 0) return error;
+  }
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return 0;
+  return errno;
+}
+
+std::string as_url(const std::string& path) {
+  std::string url = "sqlite:";
+  for (const char letter : path) {
+    if (letter == '%') {
+      url += "%25";
+    } else if (letter == '?') {
+      url += "%3F";
+    } else if (letter != '/' || !url.ends_with('/')) {  // "//" would begin a host
+      url += letter;
+    }
+  }
+  return url;
+}
+
+Result<std::string> default_url() {
+  auto state = state_folder();
+  if (!state) return fail(state.error());
+  const std::string folder = *state + "/leasehold";
+  if (const int error = make_folders(folder); error != 0) {
+    return fail(ErrorCode::unavailable, "cannot create the folder of the default store, " + folder,
+                std::generic_category().message(error));
+  }
+  return as_url(folder + "/locks.db");
+}
+
+Result<std::string> chosen_url(const std::optional<std::string>& given) {
+  if (given) return *given;
+  std::string url = environment("LEASEHOLD_STORE");
+  if (!url.empty()) return url;
+  return default_url();
+}
+
+}  // namespace
+
+void declare_store(Arguments& arguments, std::optional<std::string>& into) {
+  arguments.option("--store", "URL", into,
+                   "Where the locks live, as in sqlite:/var/lib/app/locks.db. Default: "
+                   "$LEASEHOLD_STORE, else leasehold/locks.db in the user's state folder");
+}
+
+Result<Client> open_store(const std::optional<std::string>& given, ConnectOptions options) {
+  const auto url = chosen_url(given);
+  if (!url) return fail(url.error());
+  register_stores();
+  return connect(*url, std::move(options));
+}
+
+}  // namespace leasehold::cli

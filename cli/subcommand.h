@@ -1,0 +1,33 @@
+// One subcommand of the program: what it takes, and what it does.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace leasehold::cli {
+
+class Arguments;
+
+class Subcommand {
+ public:
+  virtual ~Subcommand() = default;
+
+  // Tells its arguments, and where their values go. Called once, before execute().
+  virtual void declare(Arguments& arguments) = 0;
+
+  // Gives the program's exit status; has said why on stderr if it is not zero.
+  virtual int execute() = 0;
+};
+
+struct SubcommandEntry {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<Subcommand> (*make)();
+  bool hidden = false;  // works, but help and completion do not show it
+};
+
+// All of them, in the order of --help.
+std::span<const SubcommandEntry> subcommands();
+
+}  // namespace leasehold::cli

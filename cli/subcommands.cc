@@ -1,0 +1,26 @@
+#include "subcommands.h"
+
+#include "subcommand.h"
+
+namespace leasehold::cli {
+namespace {
+
+// A new subcommand: its own file, one declaration in subcommands.h and one line here.
+constexpr SubcommandEntry kSubcommands[] = {
+    {"run", "Run a command while holding a lock", make_run},
+    {"ls", "List all locks of a store", make_ls},
+    {"show", "Show everything about one lock", make_show},
+    {"release", "Take a lock away from a dead or stuck holder", make_release},
+    {"fence", "Look after the fences at a resource", make_fence},
+    {"completion", "Print the completion script of a shell", make_completion},
+    {"version", "Print the version", make_version},
+    {"man", "Print the manual page", make_man, true},
+};
+
+}  // namespace
+
+std::span<const SubcommandEntry> subcommands() {
+  return kSubcommands;
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,19 @@
+// The makers of all subcommands; each is defined in the file of its name.
+#pragma once
+
+#include <memory>
+
+namespace leasehold::cli {
+
+class Subcommand;
+
+std::unique_ptr<Subcommand> make_completion();
+std::unique_ptr<Subcommand> make_fence();
+std::unique_ptr<Subcommand> make_ls();
+std::unique_ptr<Subcommand> make_man();
+std::unique_ptr<Subcommand> make_release();
+std::unique_ptr<Subcommand> make_run();
+std::unique_ptr<Subcommand> make_show();
+std::unique_ptr<Subcommand> make_version();
+
+}  // namespace leasehold::cli
