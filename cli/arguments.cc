@@ -67,6 +67,9 @@ std::string sentence(const CLI::ParseError& error, const std::string& program) {
   for (char& letter : text) {
     if (letter == '\n') letter = ' ';
   }
+  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1]))) {
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  }
   return text + "; see '" + program + " --help'";
 }
 

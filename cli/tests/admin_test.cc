@@ -1,0 +1,177 @@
+// ls, show, release, fence.
+#include <sqlite3.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli_fixture.h"
+
+namespace leasehold::cli {
+namespace {
+
+using nlohmann::json;
+
+class AdminTest : public CliTest {
+ protected:
+  Child hold(const std::string& lock) const {
+    return start_ready(run_shell({lock, "--owner", "me"}, "echo ready; read line"));
+  }
+  std::string database() const {
+    const std::string file = path("app.db");
+    sqlite3* made = nullptr;
+    EXPECT_EQ(sqlite3_open(file.c_str(), &made), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(made, "CREATE TABLE invoice (id)", nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    sqlite3_close(made);
+    return "sqlite:" + file;
+  }
+};
+
+TEST_F(AdminTest, LsShowsHeldAndFreeLocks) {
+  ASSERT_EQ(leasehold({"run", "old", "--", "true"}).status, 0);
+  Child holder = hold("ünïcode");
+  const Finished list = leasehold({"ls"});
+  EXPECT_EQ(list.status, 0);
+  EXPECT_THAT(list.out, testing::StartsWith("NAME     STATE  HOLDER  TOKEN  REMAINING  WAITERS\n"));
+  EXPECT_THAT(list.out, HasSubstr("\nold      free   -       1      -          0\n"));
+  EXPECT_THAT(list.out, HasSubstr("\nünïcode  held   me      1      "));
+}
+
+TEST_F(AdminTest, LsAsJson) {
+  Child holder = hold("a \"quoted\" name");
+  const json list = json::parse(leasehold({"ls", "--json"}).out);
+  ASSERT_EQ(list.at("locks").size(), 1u);
+  const json& lock = list.at("locks").at(0);
+  EXPECT_EQ(lock.at("name"), "a \"quoted\" name");
+  EXPECT_EQ(lock.at("state"), "held");
+  EXPECT_EQ(lock.at("holder").at("owner"), "me");
+  EXPECT_EQ(lock.at("holder").at("token"), 1);
+  EXPECT_GT(lock.at("holder").at("remaining_ms").get<int>(), 0);
+  EXPECT_EQ(lock.at("waiters").size(), 0u);
+  EXPECT_EQ(list.at("store").at("guarantee"), "correctness");
+}
+
+TEST_F(AdminTest, LsOfAnEmptyStore) {
+  EXPECT_EQ(json::parse(leasehold({"ls", "--json"}).out).at("locks"), json::array());
+  EXPECT_EQ(leasehold({"ls"}).status, 0);
+}
+
+TEST_F(AdminTest, ShowTellsEverythingAboutOneLock) {
+  Child holder = hold("x");
+  const Finished page = leasehold({"show", "x"});
+  EXPECT_EQ(page.status, 0);
+  EXPECT_THAT(page.out, AllOf(HasSubstr("held"), HasSubstr("me"), HasSubstr("guarantee"),
+                              HasSubstr("correctness"), HasSubstr("because")));
+  const json lock = json::parse(leasehold({"show", "x", "--json"}).out);
+  EXPECT_EQ(lock.at("lock").at("name"), "x");
+  EXPECT_EQ(lock.at("lock").at("holder").at("request").get<std::string>().size(), 32u);
+  EXPECT_FALSE(lock.at("store").at("why").get<std::string>().empty());
+}
+
+TEST_F(AdminTest, ShowOfALockThatNobodyEverTook) {
+  EXPECT_THAT(leasehold({"show", "x"}).out, HasSubstr("free, never taken"));
+  const json lock = json::parse(leasehold({"show", "x", "--json"}).out);
+  EXPECT_EQ(lock.at("lock").at("holder"), nullptr);
+  EXPECT_EQ(lock.at("lock").at("last_token"), nullptr);
+}
+
+TEST_F(AdminTest, ReleaseWithoutForceExplainsAndDoesNothing) {
+  Child holder = hold("x");
+  const Finished refused = leasehold({"release", "x"});
+  EXPECT_EQ(refused.status, 64);
+  EXPECT_THAT(refused.err, HasSubstr("--force"));
+  EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 75);
+}
+
+TEST_F(AdminTest, ReleaseSaysWhomItTookTheLockFrom) {
+  Child holder = hold("x");
+  const Finished taken = leasehold({"release", "x", "--force"});
+  EXPECT_EQ(taken.status, 0);
+  EXPECT_THAT(taken.out, AllOf(HasSubstr("took 'x' away from me"), HasSubstr("token 1")));
+  EXPECT_THAT(leasehold({"run", "x", "--fenced", "--", "env"}).out,
+              HasSubstr("LEASEHOLD_TOKEN=2\n"));
+}
+
+TEST_F(AdminTest, ReleaseOfALockThatNobodyHolds) {
+  const Finished gone = leasehold({"release", "x", "--force"});
+  EXPECT_EQ(gone.status, 75);
+  EXPECT_THAT(gone.err, HasSubstr("'x' is not held"));
+}
+
+TEST_F(AdminTest, ReleaseNeverHitsTheSuccessor) {
+  std::string first;
+  {
+    Child holder = hold("x");
+    first = json::parse(leasehold({"show", "x", "--json"}).out)
+                .at("lock")
+                .at("holder")
+                .at("request")
+                .get<std::string>();
+    holder.in().reset();
+    holder.wait();
+  }
+  Child successor = hold("x");
+  const Finished refused = leasehold({"release", "x", "--force", "--request", first});
+  EXPECT_EQ(refused.status, 75);
+  EXPECT_THAT(refused.err, HasSubstr("another request"));
+  EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 75) << "the successor still holds it";
+}
+
+TEST_F(AdminTest, ReleaseFreesAKeptLock) {
+  ASSERT_EQ(leasehold({"run", "x", "--at-least", "10m", "--", "true"}).status, 0);
+  EXPECT_EQ(leasehold({"release", "x", "--force"}).status, 0);
+  EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
+}
+
+TEST_F(AdminTest, FenceIsInstalledShownAndAdopted) {
+  const std::string url = database();
+  EXPECT_EQ(leasehold({"fence", "install", url}).status, 0);
+  EXPECT_EQ(leasehold({"fence", "install", url}).status, 0) << "again changes nothing";
+  EXPECT_EQ(json::parse(leasehold({"fence", "show", url, "--json"}).out).at("fences"),
+            json::array());
+  const std::string lineage = "00112233445566778899aabbccddeeff/invoices";
+  const Finished adopted =
+      leasehold({"fence", "adopt", url, "invoice", "--lineage", lineage, "--at-least", "7"});
+  EXPECT_EQ(adopted.status, 0) << adopted.err;
+  const json marks = json::parse(leasehold({"fence", "show", url, "--json"}).out).at("fences");
+  ASSERT_EQ(marks.size(), 1u);
+  EXPECT_EQ(marks.at(0).at("resource"), "invoice");
+  EXPECT_EQ(marks.at(0).at("lineage"), lineage);
+  EXPECT_THAT(leasehold({"fence", "show", url}).out, HasSubstr(lineage));
+}
+
+TEST_F(AdminTest, FenceThatIsNotThere) {
+  const Finished bare = leasehold({"fence", "show", database()});
+  EXPECT_EQ(bare.status, 69);
+  EXPECT_THAT(bare.err, testing::StartsWith("leasehold: "));
+  EXPECT_EQ(leasehold({"fence", "show", "sqlite:" + path("missing.db")}).status, 69);
+}
+
+TEST_F(AdminTest, FenceAdoptChecksItsInput) {
+  const std::string url = database();
+  const std::string lineage = "00112233445566778899aabbccddeeff/invoices";
+  const auto adopt = [&](const std::string& resource, const std::string& of,
+                         const std::string& from) {
+    return leasehold({"fence", "adopt", url, resource, "--lineage", of, "--at-least", from}).status;
+  };
+  EXPECT_EQ(adopt("", lineage, "1"), 64);
+  EXPECT_EQ(adopt("r", "nonsense", "1"), 64);
+  EXPECT_EQ(adopt("r", lineage, "0"), 64);
+  EXPECT_EQ(adopt("r", lineage, "9223372036854775808"), 64);
+  EXPECT_EQ(adopt("r", lineage, "1.5"), 64);
+  EXPECT_EQ(leasehold({"fence", "adopt", url, "r"}).status, 64);
+}
+
+TEST_F(AdminTest, OutputThatCannotBeWrittenIsAFailure) {
+  const Finished full = shell("leasehold ls > /dev/full");
+  EXPECT_EQ(full.status, 74);
+  EXPECT_THAT(full.err, HasSubstr("No space left on device"));
+}
+
+TEST_F(AdminTest, Version) {
+  EXPECT_THAT(leasehold({"version"}).out,
+              testing::MatchesRegex("leasehold [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_EQ(leasehold({"--version"}).out, leasehold({"version"}).out);
+}
+
+}  // namespace
+}  // namespace leasehold::cli

@@ -1,0 +1,212 @@
+// Every failure: one sentence on stderr, the documented status, nothing run and nothing lost.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "cli_fixture.h"
+
+namespace leasehold::cli {
+namespace {
+
+struct Wrong {
+  Words words;
+  int status;
+  std::string says;
+};
+
+class BadInputTest : public CliTest {
+ protected:
+  void check(const Wrong& wrong) const {
+    const Finished done = leasehold(wrong.words);
+    std::string line;
+    for (const std::string& word : wrong.words) line += word.substr(0, 60) + " ";
+    EXPECT_EQ(done.status, wrong.status) << line << done.err;
+    EXPECT_EQ(done.out, "") << line;
+    EXPECT_THAT(done.err, testing::StartsWith("leasehold: ")) << line;
+    EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << line << done.err;
+    EXPECT_THAT(done.err, HasSubstr(wrong.says)) << line;
+  }
+  // A root shell in a mount namespace of its own, so that it may mount.
+  Finished in_namespace(const std::string& script) const {
+    const std::string flags = getuid() == 0 ? "-m" : "-rm";
+    return finish({"unshare", flags, "sh", "-c", script});
+  }
+};
+
+TEST_F(BadInputTest, Flags) {
+  const Wrong table[] = {
+      {{}, 64, "a command is missing"},
+      {{"nonsense"}, 64, "'nonsense' is not a command"},
+      {{"--nonsense"}, 64, "--nonsense"},
+      {{"run"}, 64, "NAME"},
+      {{"run", "x"}, 64, "the command is missing"},
+      {{"run", "x", "--"}, 64, "the command is missing"},
+      {{"run", "--", "echo", "ran"}, 64, "NAME"},
+      {{"run", "x", "y", "--", "echo", "ran"}, 64, "y"},
+      {{"run", "x", "--nonsense", "--", "echo", "ran"}, 64, "--nonsense"},
+      {{"run", "x", "-q", "--", "echo", "ran"}, 64, "-q"},
+      {{"run", "x", "--ttl", "--", "echo", "ran"}, 64, "--ttl"},
+      {{"run", "x", "--ttl", "1s", "--ttl", "2s", "--", "echo", "ran"}, 64, "--ttl"},
+      {{"run", "x", "--on-lost", "shrug", "--", "echo", "ran"}, 64, "kill, term, ignore"},
+      {{"run", "x", "--busy-status", "256", "--", "echo", "ran"}, 64, "from 0 to 255"},
+      {{"run", "x", "--busy-status", "-1", "--", "echo", "ran"}, 64, "--busy-status"},
+      {{"run", "x", "--busy-status", "1x", "--", "echo", "ran"}, 64, "--busy-status"},
+      {{"run", "x", "--once", "", "--", "echo", "ran"}, 64, "--once"},
+      {{"run", "x", "--owner", "", "--", "echo", "ran"}, 64, "owner"},
+      {{"run", "x", "--owner", "a\nb", "--", "echo", "ran"}, 64, "owner"},
+      {{"run", "x", "--fenced=maybe", "--", "echo", "ran"}, 64, "fenced"},
+      {{"ls", "extra"}, 64, "extra"},
+      {{"ls", "--jsn"}, 64, "--jsn"},
+      {{"show"}, 64, "NAME"},
+      {{"release", "x", "--force", "--request", "123"}, 64, "32 hexadecimal digits"},
+      {{"fence"}, 64, "subcommand"},
+      {{"fence", "burn"}, 64, "fence"},
+      {{"fence", "show"}, 64, "URL"},
+      {{"completion", "tcsh"}, 64, "bash, zsh, fish"},
+      {{"completion"}, 64, "SHELL"},
+  };
+  for (const Wrong& wrong : table) check(wrong);
+  EXPECT_FALSE(std::filesystem::exists(path("leasehold"))) << "no store was made for nothing";
+}
+
+TEST_F(BadInputTest, Durations) {
+  const Wrong table[] = {
+      {{"run", "x", "--ttl", "5", "--", "echo", "ran"}, 64, "--ttl: '5' is not a duration"},
+      {{"run", "x", "--ttl", "5 s", "--", "echo", "ran"}, 64, "--ttl"},
+      {{"run", "x", "--ttl", "-5s", "--", "echo", "ran"}, 64, "--ttl"},
+      {{"run", "x", "--ttl", "99ms", "--", "echo", "ran"}, 64, "from 100 ms to 24 h"},
+      {{"run", "x", "--ttl", "25h", "--", "echo", "ran"}, 64, "from 100 ms to 24 h"},
+      {{"run", "x", "--ttl", "0", "--", "echo", "ran"}, 64, "from 100 ms to 24 h"},
+      {{"run", "x", "--wait", "soon", "--", "echo", "ran"}, 64, "--wait: 'soon'"},
+      {{"run", "x", "--at-least", "1d", "--", "echo", "ran"}, 64, "--at-least: '1d'"},
+      {{"run", "x", "--grace", "20s", "--", "echo", "ran"}, 64, "--grace"},
+      {{"run", "x", "--wait", "99999999h", "--", "echo", "ran"}, 64, "longer than a year"},
+  };
+  for (const Wrong& wrong : table) check(wrong);
+}
+
+TEST_F(BadInputTest, Names) {
+  const std::string words = "lock name";
+  const Wrong table[] = {
+      {{"run", "", "--", "echo", "ran"}, 64, words},
+      {{"run", "a\nb", "--", "echo", "ran"}, 64, words},
+      {{"run", "\x1b[31m", "--", "echo", "ran"}, 64, words},
+      {{"run", "\xff\xfe", "--", "echo", "ran"}, 64, words},
+      {{"run", std::string(513, 'n'), "--", "echo", "ran"}, 64, "512"},
+      {{"show", ""}, 64, words},
+      {{"release", "", "--force"}, 64, words},
+  };
+  for (const Wrong& wrong : table) check(wrong);
+  EXPECT_EQ(leasehold({"run", std::string(512, 'n'), "--", "true"}).status, 0);
+}
+
+TEST_F(BadInputTest, StoreUrls) {
+  const Wrong table[] = {
+      {{"ls", "--store", ""}, 64, "scheme"},
+      {{"ls", "--store", "locks.db"}, 64, "scheme"},
+      {{"ls", "--store", "sqlite:"}, 64, "path"},
+      {{"ls", "--store", "sqlite:/x%zz"}, 64, "percent"},
+      {{"ls", "--store", "sqlite:/x?nonsense=1"}, 64, "nonsense"},
+      {{"ls", "--store", "carrier-pigeon://coop:1"}, 77, "carrier-pigeon"},
+      {{"fence", "show", "carrier-pigeon://coop:1"}, 77, "carrier-pigeon"},
+      {{"fence", "show", "nonsense"}, 64, "scheme"},
+  };
+  for (const Wrong& wrong : table) check(wrong);
+}
+
+TEST_F(BadInputTest, NeverRepeatsAPassword) {
+  for (const char* url : {"redis://me:geheim@host:1", "redis://me:geheim@:1", "x y://me:geheim@h",
+                          "sqlite://me:geheim@h:x/p"}) {
+    const Finished done = leasehold({"ls", "--store", url});
+    EXPECT_NE(done.status, 0);
+    EXPECT_THAT(done.err + done.out, Not(HasSubstr("geheim")));
+  }
+}
+
+TEST_F(BadInputTest, StoresThatCannotBeUsed) {
+  write("garbage.db",
+        "this is not a database, but it is long enough to be read as one" + std::string(5000, '!'));
+  std::filesystem::create_directory(path("folder.db"));
+  const Wrong table[] = {
+      {{"run", "x", "--store", "sqlite:" + path("garbage.db"), "--", "echo", "ran"},
+       69,
+       "file is not a database"},
+      {{"run", "x", "--store", "sqlite:" + path("folder.db"), "--", "echo", "ran"},
+       69,
+       "folder.db"},
+      {{"run", "x", "--store", "sqlite:" + path("no/such/folder/locks.db"), "--", "echo", "ran"},
+       69,
+       "no/such/folder"},
+      {{"run", "x", "--store", "sqlite:/proc/locks.db", "--", "echo", "ran"}, 69, "/proc/locks.db"},
+      {{"ls", "--store", "sqlite:" + path("garbage.db")}, 69, "file is not a database"},
+      {{"show", "x", "--store", "sqlite:" + path("garbage.db")}, 69, "file is not a database"},
+      {{"release", "x", "--force", "--store", "sqlite:" + path("garbage.db")},
+       69,
+       "file is not a database"},
+      {{"fence", "install", "sqlite:" + path("garbage.db")}, 69, "file is not a database"},
+  };
+  for (const Wrong& wrong : table) check(wrong);
+  EXPECT_THAT(read("garbage.db"), testing::StartsWith("this is not a database")) << "left alone";
+}
+
+TEST_F(BadInputTest, ADefaultStoreThatCannotBeMade) {
+  const Finished done = shell("XDG_STATE_HOME=/proc/nowhere leasehold run x -- echo ran");
+  EXPECT_EQ(done.status, 69);
+  EXPECT_EQ(done.out, "");
+  EXPECT_THAT(done.err, HasSubstr("cannot create the folder of the default store"));
+}
+
+TEST_F(BadInputTest, ReadOnlyFolder) {
+  const Finished done = in_namespace(
+      "mkdir " + path("ro") + " && mount -t tmpfs none " + path("ro") + " && mount -o remount,ro " +
+      path("ro") + " && leasehold run x --store sqlite:" + path("ro/locks.db") + " -- echo ran");
+  EXPECT_EQ(done.status, 69) << done.err;
+  EXPECT_EQ(done.out, "");
+  EXPECT_THAT(done.err, testing::StartsWith("leasehold: "));
+}
+
+TEST_F(BadInputTest, FullDiskLosesNothing) {
+  const std::string disk = path("disk");
+  const std::string run = "leasehold run x --store sqlite:" + disk + "/locks.db ";
+  const Finished done =
+      in_namespace("mkdir " + disk + " && mount -t tmpfs -o size=256k none " + disk + " && " + run +
+                   "--fenced -- printenv LEASEHOLD_TOKEN || exit 99\n"
+                   "dd if=/dev/zero of=" +
+                   disk + "/filler bs=1k 2>/dev/null\n" + "i=0; while [ $i -lt 300 ]; do " + run +
+                   "-- true 2>>" + disk + "-errors; s=$?; " +
+                   "[ $s = 0 ] || break; i=$((i+1)); done; echo status=$s\n"
+                   "rm " +
+                   disk + "/filler\n" + run + "--fenced -- printenv LEASEHOLD_TOKEN");
+  std::istringstream lines(done.out);
+  std::string first;
+  std::string status;
+  std::string last;
+  std::getline(lines, first);
+  std::getline(lines, status);
+  std::getline(lines, last);
+  EXPECT_EQ(done.status, 0) << done.err << read("disk-errors");
+  EXPECT_EQ(first, "1");
+  EXPECT_EQ(status, "status=69") << read("disk-errors");
+  EXPECT_THAT(read("disk-errors"), AllOf(testing::StartsWith("leasehold: "), HasSubstr("full")));
+  EXPECT_GT(std::atoi(last.c_str()), 1) << "the counter went on";
+}
+
+TEST_F(BadInputTest, AFolderOfSomebodyElse) {
+  if (getuid() != 0) {
+    const Finished done = leasehold({"run", "x", "--store", "sqlite:/root/locks.db", "--", "true"});
+    EXPECT_EQ(done.status, 69);
+    return;
+  }
+  const Finished done =
+      finish({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", LEASEHOLD_PROGRAM,
+              "run", "x", "--store", "sqlite:" + path("locks.db"), "--", "echo", "ran"});
+  EXPECT_EQ(done.status, 69) << done.err;
+  EXPECT_EQ(done.out, "");
+  EXPECT_THAT(done.err, testing::StartsWith("leasehold: "));
+}
+
+}  // namespace
+}  // namespace leasehold::cli

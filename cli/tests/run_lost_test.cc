@@ -1,0 +1,135 @@
+// What happens to the command when its lease ends under it.
+#include <sqlite3.h>
+
+#include "cli_fixture.h"
+
+namespace leasehold::cli {
+namespace {
+
+class RunLostTest : public CliTest {
+ protected:
+  // A grandchild in the group keeps stdout open: the stream ends when the whole group has ended.
+  static constexpr const char* kFamily = "sleep 600 & echo ready; wait";
+
+  void expect_group_gone(Child& wrapper) const {
+    EXPECT_EQ(read_until(wrapper.out().get(), "\x01", within(kPatience)).find("late"),
+              std::string::npos);
+    EXPECT_TRUE(wait_readable(wrapper.out().get(), within(0s))) << "a grandchild survived";
+  }
+};
+
+// Keeps everybody else from writing to a database while it lives: the store does not answer.
+class Blockade {
+ public:
+  explicit Blockade(const std::string& file) {
+    EXPECT_EQ(sqlite3_open(file.c_str(), &database_), SQLITE_OK);
+    sqlite3_busy_timeout(database_, 10'000);
+    EXPECT_EQ(sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  }
+  ~Blockade() { sqlite3_close(database_); }
+  Blockade(const Blockade&) = delete;
+  Blockade& operator=(const Blockade&) = delete;
+
+ private:
+  sqlite3* database_ = nullptr;
+};
+
+TEST_F(RunLostTest, ForceReleaseEndsTheWholeGroup) {
+  Child wrapper = start_ready(run_shell({"x", "--ttl", "1s"}, kFamily));
+  const Finished taken = leasehold({"release", "x", "--force"});
+  EXPECT_EQ(taken.status, 0) << taken.err;
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+  expect_group_gone(wrapper);
+  EXPECT_THAT(errors(), AllOf(HasSubstr("the lease was lost"), HasSubstr("'x'")));
+}
+
+TEST_F(RunLostTest, AFrozenWrapperEndsTheGroupWhenItWakesTooLate) {
+  Child wrapper = start_ready(run_shell({"x", "--ttl", "500ms"}, kFamily));
+  wrapper.signal(SIGSTOP);
+  const Finished next = leasehold({"run", "x", "--wait", "20s", "--", "echo", "next"});
+  EXPECT_EQ(next.out, "next\n") << next.err;
+  EXPECT_FALSE(wait_readable(wrapper.out().get(), within(0s))) << "frozen: nothing ended yet";
+  wrapper.signal(SIGCONT);
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76)) << errors();
+  expect_group_gone(wrapper);
+}
+
+TEST_F(RunLostTest, AStubbornGroupIsDeadBeforeTheDeadline) {
+  constexpr auto ttl = 3s;
+  Child wrapper = start_ready(
+      run_shell({"x", "--ttl", "3s", "--grace", "1s"},
+                "trap 'echo asked' TERM; sh -c 'trap \"\" TERM; while :; do sleep 1; done' & "
+                "echo ready; while :; do wait; done"));
+  const Blockade silence(path("leasehold/locks.db"));
+  const auto blocked = std::chrono::steady_clock::now();  // the last renewal was before
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+  EXPECT_EQ(read_all(wrapper.out().get(), within(kPatience)), "asked\n") << "SIGTERM first";
+  EXPECT_LT(std::chrono::steady_clock::now() - blocked, ttl);
+  EXPECT_THAT(errors(), AllOf(HasSubstr("(TERM)"), HasSubstr("(KILL)")));
+}
+
+TEST_F(RunLostTest, AListeningCommandHasTheGraceToTidyUp) {
+  Child wrapper = start_ready(run_shell({"x", "--ttl", "3s", "--grace", "1500ms"},
+                                        "trap 'echo tidy; exit 0' TERM; echo ready; "
+                                        "while :; do sleep 0.05; done"));
+  const Blockade silence(path("leasehold/locks.db"));
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76)) << "not 0: it was cut short";
+  EXPECT_EQ(read_all(wrapper.out().get(), within(kPatience)), "tidy\n");
+  EXPECT_THAT(errors(), Not(HasSubstr("(KILL)")));
+}
+
+TEST_F(RunLostTest, AShortSilenceOfTheStoreHarmsNobody) {
+  Child wrapper = start_ready(run_shell({"x", "--ttl", "3s"}, "echo ready; read l; exit 4"));
+  {
+    const Blockade silence(path("leasehold/locks.db"));
+    EXPECT_FALSE(wrapper.wait_for(1s)) << errors();
+  }
+  wrapper.in().reset();
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(4)) << errors();
+}
+
+TEST_F(RunLostTest, OnLostTermNeverKills) {
+  Child wrapper = start_ready(run_shell({"x", "--ttl", "1s", "--on-lost", "term"},
+                                        "trap 'echo asked' TERM; echo ready; "
+                                        "while ! read l; do :; done; exit 0"));
+  ASSERT_EQ(leasehold({"release", "x", "--force"}).status, 0);
+  EXPECT_EQ(read_until(wrapper.out().get(), "asked\n", within(kPatience)), "asked\n");
+  EXPECT_FALSE(wrapper.wait_for(1500ms)) << "longer than the ttl, and not killed";
+  write_all(wrapper.in().get(), "end\n");
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+}
+
+TEST_F(RunLostTest, OnLostIgnoreOnlyTells) {
+  Child wrapper = start_ready(
+      run_shell({"x", "--ttl", "500ms", "--on-lost", "ignore"}, "echo ready; read l; exit 8"));
+  ASSERT_EQ(leasehold({"release", "x", "--force"}).status, 0);
+  EXPECT_FALSE(wrapper.wait_for(1s));
+  write_all(wrapper.in().get(), "end\n");
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(8));
+  EXPECT_THAT(errors(), AllOf(HasSubstr("the lease on 'x' was lost; the command goes on"),
+                              HasSubstr("somebody else may have worked")));
+}
+
+TEST_F(RunLostTest, ALostLeaseIsNotRememberedAsDone) {
+  Child wrapper =
+      start_ready(run_shell({"x", "--ttl", "500ms", "--once", "k"}, "echo ready; read l"));
+  ASSERT_EQ(leasehold({"release", "x", "--force"}).status, 0);
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+  Child again =
+      start_ready(run_shell({"x", "--ttl", "500ms", "--once", "k"}, "echo ready; read l"));
+  EXPECT_FALSE(again.poll());
+}
+
+TEST_F(RunLostTest, TheSuccessorIsNotHurt) {
+  Child wrapper = start_ready(run_shell({"x", "--ttl", "500ms"}, kFamily));
+  wrapper.signal(SIGSTOP);
+  Child next = start_ready(run_shell({"x", "--wait", "20s"}, "echo ready; read l; exit 2"));
+  wrapper.signal(SIGCONT);
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+  EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 75) << "the successor still holds it";
+  next.in().reset();
+  EXPECT_EQ(next.wait_for(kPatience), ExitStatus::exited(2));
+}
+
+}  // namespace
+}  // namespace leasehold::cli

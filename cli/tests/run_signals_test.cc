@@ -1,0 +1,115 @@
+// Signals and the command's process group.
+#include <sstream>
+
+#include "cli_fixture.h"
+
+namespace leasehold::cli {
+namespace {
+
+using RunSignalsTest = CliTest;
+
+TEST_F(RunSignalsTest, EverySignalReachesTheCommand) {
+  for (const auto& [number, name] : std::vector<std::pair<int, std::string>>{{SIGTERM, "TERM"},
+                                                                             {SIGINT, "INT"},
+                                                                             {SIGHUP, "HUP"},
+                                                                             {SIGQUIT, "QUIT"},
+                                                                             {SIGUSR1, "USR1"},
+                                                                             {SIGUSR2, "USR2"},
+                                                                             {SIGALRM, "ALRM"},
+                                                                             {SIGWINCH, "WINCH"}}) {
+    Child wrapper =
+        start_ready(run_shell({"x"}, "trap 'exit 42' " + name + "; echo ready; read l"));
+    wrapper.signal(number);
+    EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(42)) << name;
+  }
+}
+
+TEST_F(RunSignalsTest, SignalsReachTheWholeGroup) {
+  Child wrapper = start_ready(run_shell({"x"}, "sleep 60 & echo ready; wait"));
+  wrapper.signal(SIGTERM);
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(128 + SIGTERM));
+  EXPECT_TRUE(wait_readable(wrapper.out().get(), within(kPatience))) << "a grandchild survived";
+}
+
+TEST_F(RunSignalsTest, ContinueReachesAStoppedCommand) {
+  Child wrapper = start_ready(run_shell({"x"}, "echo ready; kill -STOP $$; echo on; exit 5"));
+  // The command stops itself at some moment; a second CONT never hurts, a lost one would.
+  while (!wrapper.wait_for(20ms)) wrapper.signal(SIGCONT);
+  EXPECT_EQ(wrapper.wait(), ExitStatus::exited(5));
+}
+
+TEST_F(RunSignalsTest, TheCommandFindsTheSignalsAsTheWrapperDid) {
+  const Finished plain =
+      leasehold({"run", "x", "--", "grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"});
+  EXPECT_THAT(plain.out, HasSubstr("SigBlk:\t0000000000000000"));
+  EXPECT_THAT(plain.out, HasSubstr("SigIgn:\t0000000000000000"));
+  const Finished nohup = shell("trap '' HUP; leasehold run x -- grep SigIgn /proc/self/status");
+  EXPECT_THAT(nohup.out, HasSubstr("SigIgn:\t0000000000000001"));
+}
+
+TEST_F(RunSignalsTest, ASignalWhileWaitingCancels) {
+  Child holder = start_ready(run_shell({"x"}, "echo ready; read line"));
+  const process::Pty pty = process::make_pty();
+  process::Command what = command({LEASEHOLD_PROGRAM, "run", "x", "--wait", "10m", "--", "true"});
+  what.err = process::FromFd{pty.slave.get()};
+  auto waiter = Child::start(what);
+  ASSERT_TRUE(waiter);
+  const std::string told = read_until(pty.master.get(), "\n", within(kPatience));
+  EXPECT_THAT(told, AllOf(HasSubstr("waiting for 'x', held by"), HasSubstr(":sh")));
+  waiter->signal(SIGTERM);
+  EXPECT_EQ(waiter->wait_for(kPatience), ExitStatus::exited(130));
+  EXPECT_THAT(leasehold({"show", "x", "--json"}).out, HasSubstr("\"waiters\": []"))
+      << "its place in the queue is given up";
+}
+
+TEST_F(RunSignalsTest, WhatTheCommandLeavesRunningIsEnded) {
+  Child wrapper = start(run_shell({"x"}, "sleep 600 & exit 3"));
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(3));
+  EXPECT_TRUE(wait_readable(wrapper.out().get(), within(kPatience))) << "the sleep goes on";
+  EXPECT_THAT(errors(), HasSubstr("ended 1 process that the command left running"));
+}
+
+TEST_F(RunSignalsTest, TheLockIsHeldUntilTheLastOfTheGroupHasEnded) {
+  // The straggler needs a while to end; meanwhile nobody else may have the lock.
+  const std::string straggler = "trap 'echo busy; read l <" + path("go") +
+                                "; echo over; exit' TERM; echo ready; "
+                                "while :; do sleep 0.05; done";
+  ASSERT_EQ(shell("mkfifo " + path("go")).status, 0);
+  write("straggler", straggler);
+  Child wrapper = start_ready(run_shell({"x", "--ttl", "1m", "--grace", "20s"},
+                                        "sh " + path("straggler") + " & read l; exit 0"));
+  wrapper.in().reset();
+  EXPECT_EQ(read_until(wrapper.out().get(), "busy\n", within(kPatience)), "busy\n");
+  EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 75);
+  shell("echo > " + path("go"));
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(0));
+  EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
+}
+
+TEST_F(RunSignalsTest, AStubbornLeftoverIsKilledAfterTheGrace) {
+  Child wrapper = start_ready(
+      run_shell({"x", "--grace", "100ms"},
+                "sh -c 'trap \"\" TERM; echo ready; while :; do sleep 1; done' & read l; exit 0"));
+  wrapper.in().reset();
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(0));
+  EXPECT_THAT(errors(), HasSubstr("with SIGKILL"));
+}
+
+TEST_F(RunSignalsTest, AKilledWrapperTakesTheCommandWithIt) {
+  Child wrapper = start_ready(run_shell({"x"}, "echo ready; exec sleep 600"));
+  wrapper.signal(SIGKILL);
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::signalled(SIGKILL));
+  EXPECT_TRUE(wait_readable(wrapper.out().get(), within(kPatience))) << "the command goes on";
+}
+
+TEST_F(RunSignalsTest, TheCommandLeadsItsOwnGroup) {
+  const Finished done = leasehold({"run", "x", "--", "sh", "-c", "ps -o pgid= -p $$; echo $$"});
+  std::istringstream words(done.out);
+  std::string group;
+  std::string pid;
+  words >> group >> pid;
+  EXPECT_EQ(group, pid);
+}
+
+}  // namespace
+}  // namespace leasehold::cli

@@ -1,0 +1,101 @@
+// Help, manual page and completions: made from the parser's own tree.
+#include <sstream>
+
+#include "cli_fixture.h"
+
+namespace leasehold::cli {
+namespace {
+
+using TextsTest = CliTest;
+
+const Words kCommands = {"run", "ls", "show", "release", "fence", "completion", "version"};
+
+TEST_F(TextsTest, HelpHasAnExampleEach) {
+  const Finished root = leasehold({"--help"});
+  EXPECT_EQ(root.status, 0);
+  EXPECT_THAT(root.out, AllOf(HasSubstr("Examples:"), HasSubstr("Exit status:")));
+  for (const std::string& name : kCommands) {
+    EXPECT_THAT(root.out, HasSubstr("\n  " + name + " "));
+    const Finished help = leasehold({name, "--help"});
+    EXPECT_EQ(help.status, 0);
+    EXPECT_THAT(help.out, HasSubstr("Usage: leasehold " + name)) << name;
+    EXPECT_THAT(help.out, HasSubstr("Examples:")) << name;
+    EXPECT_EQ(leasehold({name, "-h"}).out, help.out);
+  }
+  for (const char* name : {"show", "install", "adopt"}) {
+    EXPECT_THAT(
+        leasehold({"fence", name, "--help"}).out,
+        AllOf(HasSubstr(std::string("Usage: leasehold fence ") + name), HasSubstr("Examples:")));
+  }
+}
+
+TEST_F(TextsTest, HelpOfRunListsEveryExitStatus) {
+  const std::string help = leasehold({"run", "--help"}).out;
+  for (const char* status :
+       {"64", "69", "70", "74", "75", "76", "77", "126", "127", "128+n", "130"}) {
+    EXPECT_THAT(help, HasSubstr("\n  " + std::string(status) + " ")) << status;
+  }
+}
+
+TEST_F(TextsTest, HelpFitsATerminal) {
+  std::istringstream lines(leasehold({"run", "--help"}).out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST_F(TextsTest, ManualPageRendersWithoutWarnings) {
+  EXPECT_EQ(leasehold({"man"}).out, shell("cat " LEASEHOLD_MAN_PAGE).out);
+  const Finished rendered =
+      shell("groff -man -ww -Tutf8 " LEASEHOLD_MAN_PAGE " | sed 's/\\x1b\\[[0-9;]*m//g'");
+  EXPECT_EQ(rendered.err, "");
+  for (const std::string& name : kCommands)
+    EXPECT_THAT(rendered.out, HasSubstr("leasehold " + name));
+  EXPECT_THAT(rendered.out,
+              AllOf(HasSubstr("--at-least"), HasSubstr("EXIT STATUS"), HasSubstr("128+n")));
+}
+
+TEST_F(TextsTest, CompletionScriptsOfBashParse) {
+  EXPECT_EQ(shell("leasehold completion bash > " + path("c") + " && bash -n " + path("c")).err, "");
+  for (const char* other : {"zsh", "fish"}) {
+    const Finished script = leasehold({"completion", other});
+    EXPECT_EQ(script.status, 0);
+    EXPECT_THAT(script.out, AllOf(HasSubstr("at-least"), HasSubstr("release"), HasSubstr("adopt")));
+  }
+}
+
+TEST_F(TextsTest, BashCompletes) {
+  ASSERT_EQ(leasehold({"run", "my lock", "--", "true"}).status, 0);
+  const auto complete = [&](const std::string& words) {
+    return finish({"bash", "--norc", "-c",
+                   "source <(leasehold completion bash); COMP_WORDS=(" + words +
+                       "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _leasehold; "
+                       "printf '%s\\n' \"${COMPREPLY[@]}\""})
+        .out;
+  };
+  EXPECT_EQ(complete("leasehold r"), "run\nrelease\n");
+  EXPECT_THAT(complete("leasehold ''"), Not(HasSubstr("man\n")));
+  EXPECT_EQ(complete("leasehold run --on"), "--on-lost\n--once\n");
+  EXPECT_EQ(complete("leasehold run x --on-lost t"), "term\n");
+  EXPECT_EQ(complete("leasehold run x --ttl ''"), "\n") << "a duration cannot be guessed";
+  EXPECT_EQ(complete("leasehold fence a"), "adopt\n");
+  EXPECT_EQ(complete("leasehold fence adopt --l"), "--lineage\n");
+  EXPECT_EQ(complete("leasehold completion z"), "zsh\n");
+  EXPECT_EQ(complete("leasehold show my"), "my\\ lock\n");
+  EXPECT_THAT(complete("leasehold run x -- base64"), HasSubstr("base64\n"));
+  EXPECT_EQ(complete("leasehold fence show --f"), "\n");
+}
+
+TEST_F(TextsTest, EveryOptionOfTheParserIsCompleted) {
+  const std::string script = leasehold({"completion", "bash"}).out;
+  std::istringstream lines(leasehold({"run", "--help"}).out);
+  int options = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  --")) continue;
+    const std::string name = line.substr(2, line.find_first_of(" ,", 2) - 2);
+    EXPECT_THAT(script, HasSubstr(name));
+    ++options;
+  }
+  EXPECT_GE(options, 12);
+}
+
+}  // namespace
+}  // namespace leasehold::cli
