@@ -1,6 +1,7 @@
 #include "demo.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <numeric>
 
@@ -28,7 +29,10 @@ std::string str(std::int64_t number) {
 }
 
 std::string millis(BootClock::duration span) {
-  return str(std::chrono::round<Millis>(span).count()) + " ms";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f\u00a0ms",
+                std::chrono::duration<double, std::milli>(span).count());
+  return text;
 }
 
 void heading(const std::string& text) {
@@ -45,14 +49,19 @@ constexpr const char* kExport =
 
 class CronRace {
  public:
-  explicit CronRace(Stage& stage) : stage_(stage) {}
+  explicit CronRace(Stage& stage)
+      : stage_(stage), jobs_{Job(stage, command()), Job(stage, command())} {}
   void play();
 
  private:
   std::vector<std::string> command() const;
+  std::size_t first_to_end();
+  static void show(pid_t won, pid_t lost, const std::string& told);
   static void check_busy(const process::ExitStatus& status, const std::string& told, pid_t holder);
-  std::size_t exports() const;
+  std::int64_t exports() const;
+
   Stage& stage_;
+  Job jobs_[2];
 };
 
 std::vector<std::string> CronRace::command() const {
@@ -61,9 +70,9 @@ std::vector<std::string> CronRace::command() const {
           stage_.file("exported")};
 }
 
-std::size_t CronRace::exports() const {
+std::int64_t CronRace::exports() const {
   std::ifstream file(stage_.file("exported"));
-  std::size_t count = 0;
+  std::int64_t count = 0;
   for (std::string line; std::getline(file, line);) ++count;
   return count;
 }
@@ -76,42 +85,49 @@ void CronRace::check_busy(const process::ExitStatus& status, const std::string& 
          "the second cron job was not told who holds the lock, but: " + told);
 }
 
+// The loser: the winner's job waits to be told.
+std::size_t CronRace::first_to_end() {
+  const auto patience = process::within(10s);
+  for (;;) {
+    if (jobs_[0].child().poll()) return 0;
+    if (jobs_[1].child().poll()) return 1;
+    expect(std::chrono::steady_clock::now() < *patience, "both cron jobs still run");
+    stage_.wait_once(-1, patience);  // SIGCHLD wakes it
+  }
+}
+
 void CronRace::play() {
-  heading("Act 1. Two cron jobs start at the same moment");
-  std::ofstream(stage_.file("export.sh")) << kExport;
-  Job jobs[] = {Job(stage_, command()), Job(stage_, command())};
-  const auto apart = jobs[1].started() - jobs[0].started();
+  const auto apart = jobs_[1].started() - jobs_[0].started();
   tell("  $ leasehold run nightly -- sh export.sh     " +
        coloured(Colour::dim, "twice, " + millis(apart) + " apart") + "\n\n");
-
-  // The one that ends first is the loser: the winner's job waits to be told.
-  const auto patience = process::within(10s);
-  std::size_t loser = 0;
-  while (!jobs[0].child().poll() && !jobs[1].child().poll()) {
-    expect(std::chrono::steady_clock::now() < *patience, "both cron jobs still run");
-    stage_.wait_once(-1, patience);
-  }
-  if (jobs[1].child().poll()) loser = 1;
-  Job& lost = jobs[loser];
-  Job& won = jobs[1 - loser];
-  std::string told = lost.err();
+  const std::size_t loser = first_to_end();
+  Job& lost = jobs_[loser];
+  Job& won = jobs_[1 - loser];
+  const std::string told = lost.err();
   check_busy(lost.finish(), told, won.pid());
 
   process::write_all(won.child().in().get(), "go\n");
   const auto status = won.finish();
   expect(status.success(),
          "the cron job that had the lock " + status.describe() + ": " + won.err());
-  expect(exports() == 1, "the export should have run once, but ran " +
-                             str(static_cast<std::int64_t>(exports())) + " times");
+  expect(exports() == 1, "the export should have run once, but ran " + str(exports()) + " times");
+  show(won.pid(), lost.pid(), told);
+}
 
-  told.erase(told.find_last_not_of('\n') + 1);
-  tell("  pid " + std::to_string(won.pid()) + "   " + coloured(Colour::green, "ran") +
+void CronRace::show(pid_t won, pid_t lost, const std::string& told) {
+  tell("  pid " + std::to_string(won) + "   " + coloured(Colour::green, "ran") +
        "       exit status 0\n");
-  tell("  pid " + std::to_string(lost.pid()) + "   " + coloured(Colour::yellow, "did not") +
-       "   exit status " + std::to_string(kExitBusy) + ", and was told by whom:\n");
-  tell_wrapped(told, 10, Colour::dim);
+  tell("  pid " + std::to_string(lost) + "   " + coloured(Colour::yellow, "did not") +
+       "   exit status " + std::to_string(kExitBusy) + ", and was told why:\n");
+  tell_wrapped(told, 14, Colour::dim);
   tell("\n");
   tell_wrapped("The export ran once. For this a lock is enough.");
+}
+
+void cron_race(Stage& stage) {
+  heading("Act 1. Two cron jobs start at the same moment");
+  std::ofstream(stage.file("export.sh")) << kExport;
+  CronRace(stage).play();
 }
 
 // ---- Acts 2 and 3: the pause ------------------------------------------------------------------
@@ -199,14 +215,15 @@ std::int64_t Pause::take(Lane lane) {
 
 void Pause::show_grant(Lane lane, const Line& took) {
   const std::string token = "token " + str(took.number(0));
+  const std::string grant = (timeline_.taken() ? "┣ " : "┏ ") + token;
   timeline_.set_taken();
   if (lane == Lane::a) {
-    timeline_.row(took.at, Marks{{Lane::a, "takes the lock"}, {Lane::lock, "┏ " + token}},
+    timeline_.row(took.at, Marks{{Lane::a, "takes the lock"}, {Lane::lock, grant}},
                   Timeline::Arrow{Lane::a, Lane::lock});
     return;
   }
   timeline_.set_waiting(false);
-  timeline_.row(took.at, Marks{{Lane::lock, "┣ " + token}, {Lane::b, "takes over", Colour::green}},
+  timeline_.row(took.at, Marks{{Lane::lock, grant}, {Lane::b, "takes over", Colour::green}},
                 Timeline::Arrow{Lane::lock, Lane::b});
 }
 
@@ -286,7 +303,7 @@ void Pause::thaw_and_write() {
   facts_.lease_said = wrote.word(1);
   timeline_.row(wrote.at,
                 Marks{{Lane::a, "writes " + str(stale), Colour::red},
-                      {Lane::account, str(stale), Colour::red}},
+                      {Lane::account, str(stale) + " ✗", Colour::red}},
                 Timeline::Arrow{Lane::a, Lane::account, Colour::red});
 }
 
@@ -308,7 +325,9 @@ void Pause::be_refused() {
 
 // What a good program does with a refusal: begin again, from a fresh read.
 void Pause::try_again() {
-  b_.ask("give-back", "released");
+  const Line released = b_.ask("give-back", "released");
+  timeline_.row(released.at, Marks{{Lane::b, "gives it back"}},
+                Timeline::Arrow{Lane::b, Lane::lock});
   facts_.token_again = take(Lane::a);
   read(Lane::a, kOpening + kOfB);
   add(Lane::a, kOfA, kOpening + kOfB + kOfA);
@@ -394,8 +413,8 @@ PauseFacts pause_with_fence(Stage& stage) {
   tell("\n");
   tell_wrapped("A's own lease knew: asked at the moment of the late write, it said '" +
                facts.lease_said + "'. But A had looked " + millis(facts.looked_before) +
-               " before the freeze. Between a look and a write there is always room for a pause; "
-               "the fence leaves none.");
+               " before the freeze. Between a look and a write there is always room for a pause. "
+               "The fence looks and writes in one step.");
   return facts;
 }
 
@@ -414,7 +433,7 @@ void epilogue(const PauseFacts& bare, const PauseFacts& fenced) {
 
 void play(Signals& signals) {
   Stage stage(signals);
-  CronRace(stage).play();
+  cron_race(stage);
   stage.let_read(1200ms);
   const PauseFacts bare = pause_without_fence(stage);
   stage.let_read(1800ms);
@@ -447,6 +466,8 @@ int run_demo(Signals& signals) {
   } catch (const Interrupted&) {
     note("the demo was interrupted, and has cleaned up");
     return kExitCancelled;
+  } catch (const OutputGone&) {
+    return kExitUnknown;  // print() has said why
   } catch (const StoryBroken& reason) {
     note(std::string("the demo did not go as told: ") + reason.what());
     return kExitInternal;

@@ -191,16 +191,16 @@ void Actor::leave() {
 }
 
 Job::Job(Stage& stage, std::vector<std::string> argv)
-    : stage_(&stage), child_(start(piped(std::move(argv), SIGTERM))), started_(BootClock::now()) {}
+    : stage_(stage), child_(start(piped(std::move(argv), SIGTERM))), started_(BootClock::now()) {}
 
 Job::~Job() {
-  if (child_.pid() < 0 || child_.poll()) return;
+  if (child_.poll()) return;
   child_.signal(SIGTERM);
   child_.wait_for(2s);
 }
 
 process::ExitStatus Job::finish() {
-  expect(stage_->wait(child_.pidfd(), process::within(kPatience)), "a cron job did not end");
+  expect(stage_.wait(child_.pidfd(), process::within(kPatience)), "a cron job did not end");
   return child_.wait();
 }
 

@@ -21,7 +21,8 @@ class StoryBroken : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-struct Interrupted {};
+struct Interrupted {};  // by a signal that asks to end
+struct OutputGone {};   // nobody can read the story any more
 
 inline void expect(bool happened, const std::string& otherwise) {
   if (!happened) throw StoryBroken(otherwise);
@@ -101,8 +102,8 @@ class Job {
  public:
   Job(Stage& stage, std::vector<std::string> argv);
   ~Job();
-  Job(Job&&) = default;
-  Job& operator=(Job&&) = delete;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
 
   BootTime started() const { return started_; }
   pid_t pid() const { return child_.pid(); }
@@ -113,7 +114,7 @@ class Job {
   std::string err() { return process::read_all(child_.err().get(), process::within({})); }
 
  private:
-  Stage* stage_;
+  Stage& stage_;
   process::Child child_;
   BootTime started_;
 };

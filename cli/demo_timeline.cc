@@ -123,12 +123,12 @@ class Canvas {
 
 void tell(std::string_view text) {
   std::string out;
-  if (locale_is_utf8()) {
-    out = text;
-  } else {
-    for (const std::string& glyph : glyphs(text)) out += ascii(glyph);
+  for (const std::string& glyph : glyphs(text)) {
+    // Inside a number and its unit; it has done its work when lines are wrapped.
+    const bool joined = glyph == "\u00a0";
+    out += joined ? " " : locale_is_utf8() ? glyph : ascii(glyph);
   }
-  if (print(out) != 0) throw StoryBroken("nobody is listening any more");
+  if (print(out) != 0) throw OutputGone{};
 }
 
 void tell_wrapped(std::string_view text, std::size_t indent, Colour colour) {
@@ -149,7 +149,8 @@ void tell_wrapped(std::string_view text, std::size_t indent, Colour colour) {
 
 std::string seconds(BootClock::duration span, int digits) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.*f s", digits, std::chrono::duration<double>(span).count());
+  std::snprintf(text, sizeof text, "%.*f\u00a0s", digits,
+                std::chrono::duration<double>(span).count());
   return text;
 }
 

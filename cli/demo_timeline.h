@@ -11,8 +11,8 @@
 
 namespace leasehold::cli {
 
-// Writes to stdout; box drawing becomes ASCII where the locale is not UTF-8. Throws StoryBroken
-// if nobody can read it any more.
+// Writes to stdout; box drawing becomes ASCII where the locale is not UTF-8. Throws OutputGone
+// after a note on stderr if that fails.
 void tell(std::string_view text);
 // A paragraph, wrapped at 78 columns, `indent` columns from the left.
 void tell_wrapped(std::string_view text, std::size_t indent = 2, Colour colour = Colour::none);
@@ -42,6 +42,7 @@ class Timeline {
   void set_frozen(bool frozen) { a_ = frozen ? "▓" : ""; }
   void set_waiting(bool waiting) { b_ = waiting ? "┊" : ""; }
   void set_taken() { lock_ = "┃"; }
+  bool taken() const { return !lock_.empty(); }
 
  private:
   bool fenced_;
@@ -51,7 +52,7 @@ class Timeline {
   std::string lock_;
 };
 
-// "0.012 s"
+// "0.012 s", which is not wrapped apart.
 std::string seconds(BootClock::duration span, int digits);
 
 }  // namespace leasehold::cli
