@@ -156,7 +156,8 @@ class Pause {
 
   PauseFacts play();
   std::vector<BookLine> lines() const { return must(book_.lines()); }
-  std::int64_t refusals() const;
+  // What the fence remembers, asked at the database itself.
+  FenceMark mark() const;
 
  private:
   using Marks = std::vector<Timeline::Mark>;
@@ -232,6 +233,9 @@ void Pause::read(Lane lane, std::int64_t expected) {
   if (fenced_) {
     const Line entered = actor(lane).hear("entered");
     const std::string token = str(entered.number(0));
+    const auto at_fence = mark().mark;
+    expect(at_fence && at_fence->number.value() == entered.number(0),
+           "token " + token + " has not entered the fence");
     timeline_.row(entered.at, Marks{{lane, "enters with " + token}, {Lane::fence, "║ " + token}},
                   Timeline::Arrow{lane, Lane::fence});
   }
@@ -334,11 +338,11 @@ void Pause::try_again() {
   a_.ask("give-back", "released");
 }
 
-std::int64_t Pause::refusals() const {
-  const auto marks = must(sqlite::fence_marks(book_.handle()));
-  return std::accumulate(
-      marks.begin(), marks.end(), std::int64_t{0},
-      [](std::int64_t sum, const FenceMark& mark) { return sum + mark.refused; });
+FenceMark Pause::mark() const {
+  auto fence = must(sqlite::Fence::open(book_.handle(), kDemoLock));
+  auto mark = must(fence.mark());
+  expect(mark.has_value(), "nobody has entered the fence");
+  return std::move(*mark);
 }
 
 std::int64_t total(const std::vector<BookLine>& lines) {
@@ -404,7 +408,7 @@ PauseFacts pause_with_fence(Stage& stage) {
   expect(total(lines) == lines.back().balance, "the account is wrong in spite of the fence");
   expect(lines.back().balance == kOpening + kOfA + kOfB,
          "a deposit is missing in spite of the fence");
-  expect(pause.refusals() == 1, "the fence should have counted one refusal");
+  expect(pause.mark().refused == 1, "the fence should have counted one refusal");
   show_book(lines);
   tell_wrapped("The fence said to A:");
   tell_wrapped(facts.refused_with, 4, Colour::yellow);
