@@ -371,7 +371,7 @@ void show_book(const std::vector<BookLine>& lines) {
 }
 
 void check_pause(const PauseFacts& facts) {
-  expect(facts.frozen > facts.left_then, "A was not frozen past its lease");
+  expect(facts.looked_before + facts.frozen > facts.left_then, "A was not frozen past its lease");
   expect(facts.lease_said == "lost",
          "A's lease should have said 'lost' after the pause, not '" + facts.lease_said + "'");
 }
