@@ -107,7 +107,8 @@ TEST_F(DemoTest, tells_the_story_in_time_and_leaves_nothing) {
   EXPECT_EQ(numbers(bare, "(?:┏|┣) token (\\d+)"), (std::vector{1, 2}));
   EXPECT_EQ(numbers(bare, "should be +(\\d+)"), std::vector{160});
   EXPECT_EQ(numbers(bare, "\n +is +(\\d+)"), std::vector{110});
-  EXPECT_THAT(bare, AllOf(HasSubstr("50 lost"), HasSubstr("SIGSTOP"), HasSubstr("frozen 2.5 s")));
+  EXPECT_THAT(bare, AllOf(HasSubstr("50 lost"), HasSubstr("SIGSTOP")));
+  EXPECT_GE(numbers(bare, "frozen (\\d+)").size(), 3u);
 
   const std::string fenced = between(end.out, "Act 3", "What you saw");
   EXPECT_EQ(numbers(fenced, "(?:┏|┣) token (\\d+)"), (std::vector{3, 4, 5}));
@@ -131,7 +132,7 @@ TEST_F(DemoTest, draws_in_ascii_within_80_columns_without_a_utf8_locale) {
 }
 
 TEST_F(DemoTest, cleans_up_when_interrupted_while_a_worker_is_frozen) {
-  expect_end_by_signal_after("frozen 1.0 s", SIGINT);
+  expect_end_by_signal_after("▓ frozen", SIGINT);
 }
 
 TEST_F(DemoTest, cleans_up_when_ended_at_the_beginning) {
