@@ -68,17 +68,10 @@ Result<std::string> chosen_url(const std::optional<std::string>& given) {
 }  // namespace
 
 std::string sqlite_url(const std::string& path) {
-  std::string url = "sqlite:";
-  for (const char letter : path) {
-    if (letter == '%') {
-      url += "%25";
-    } else if (letter == '?') {
-      url += "%3F";
-    } else if (letter != '/' || !url.ends_with('/')) {  // "//" would begin a host
-      url += letter;
-    }
-  }
-  return url;
+  Url url;
+  url.scheme = "sqlite";
+  url.path = path;
+  return url.redacted();
 }
 
 void declare_store(Arguments& arguments, std::optional<std::string>& into) {

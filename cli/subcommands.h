@@ -14,6 +14,7 @@ std::unique_ptr<Subcommand> make_fence();
 std::unique_ptr<Subcommand> make_ls();
 std::unique_ptr<Subcommand> make_man();
 std::unique_ptr<Subcommand> make_release();
+std::unique_ptr<Subcommand> make_rotate_lineage();
 std::unique_ptr<Subcommand> make_run();
 std::unique_ptr<Subcommand> make_show();
 std::unique_ptr<Subcommand> make_version();

@@ -135,7 +135,9 @@ Result<Url> Url::parse(std::string_view text) {
 
 std::string Url::redacted() const {
   std::string text = scheme + ":";
-  if (!hosts.empty()) {
+  if (hosts.empty()) {
+    if (path.starts_with("//")) text += "//";  // else its beginning would be read as a host
+  } else {
     text += "//";
     for (std::size_t i = 0; i < hosts.size(); ++i) {
       const bool v6 = hosts[i].host.find(':') != std::string::npos;
