@@ -50,7 +50,11 @@ CREATE TABLE once(
   PRIMARY KEY (lock, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 16> kStatements = {
+constexpr std::array<std::string_view, 18> kStatements = {
+    // kBegin
+    "BEGIN IMMEDIATE",
+    // kCommit
+    "COMMIT",
     // kFind
     "SELECT s.id, s.floor, s.ceiling, l.token, l.request, l.owner, l.expires_at, l.kept,"
     " EXISTS(SELECT 1 FROM waiter WHERE lock = ?1)"
@@ -313,6 +317,14 @@ Result<Statement*> LockTable::sql(Sql which) {
   return &*slot;
 }
 
+Result<Transaction> LockTable::begin() {
+  auto begin = sql(kBegin);
+  if (!begin) return fail(std::move(begin.error()));
+  auto commit = sql(kCommit);
+  if (!commit) return fail(std::move(commit.error()));
+  return Transaction::begin(database_.connection(), **begin, **commit);
+}
+
 // ---- acquire -------------------------------------------------------------------------------
 
 Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::string& wake_address) {
@@ -334,7 +346,7 @@ Status LockTable::raise_ceiling() {
   const Connection db = database_.connection();
   const SyncedCommits synced(db);
   if (!synced.on()) return synced.on();
-  auto transaction = Transaction::begin(db);
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto update = db.prepare(
       "UPDATE store SET ceiling = ceiling + ?1"
@@ -355,7 +367,7 @@ Status LockTable::raise_ceiling() {
 
 Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& call,
                                                            const std::string& wake_address) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const auto found = find(call.lock);
   if (!found) return fail(found.error());
@@ -505,7 +517,7 @@ Status LockTable::wake_next(const LockName& lock) {
 // ---- renew and release ---------------------------------------------------------------------
 
 Result<std::vector<RenewReply>> LockTable::renew(const std::vector<RenewCall>& calls) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto statement = sql(kRenew);
   if (!statement) return fail(std::move(statement.error()));
@@ -533,7 +545,7 @@ Result<bool> LockTable::run_on(Sql which, const LockName& lock, const RequestId&
 }
 
 Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const Sql how = call.keep_for > Millis(0) ? kKeep : kRelease;
   if (how == kKeep) {
@@ -561,7 +573,7 @@ Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
 }
 
 Result<ReleaseReply> LockTable::force_release(const LockName& lock, const RequestId& seen) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const auto freed = run_on(kForce, lock, seen);
   if (!freed) return fail(freed.error());
@@ -641,7 +653,7 @@ Status LockTable::record(const LockName& lock, const RequestId& request, const s
                          const OnceRecord& what) {
   const SyncedCommits synced(database_.connection());
   if (!synced.on()) return synced.on();
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto holds = sql(kHolds);
   if (!holds) return fail(std::move(holds.error()));

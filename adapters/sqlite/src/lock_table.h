@@ -63,6 +63,8 @@ class LockTable {
   explicit LockTable(Options options, Database database);
 
   enum Sql : std::size_t {
+    kBegin,
+    kCommit,
     kFind,
     kGrant,
     kWaitersOf,
@@ -94,6 +96,7 @@ class LockTable {
   Status enter_boot();
   Status raise_ceiling();
   Result<Statement*> sql(Sql which);
+  Result<Transaction> begin();
   std::int64_t now() const { return options_.clock->now().time_since_epoch().count(); }
 
   Result<std::optional<AcquireReply>> try_acquire(const AcquireCall& call,
