@@ -45,9 +45,12 @@ class ByHand {
     release_ = prepare(
         "UPDATE lock SET request = NULL, expires_at = 0, last_released = ?2"
         " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0");
+    waiters_ = prepare(
+        "SELECT request, owner, wake, alive_until FROM waiter WHERE lock = ?1 ORDER BY place"
+        " LIMIT ?2");
   }
   ~ByHand() {
-    for (sqlite3_stmt* statement : {begin_, commit_, find_, grant_, release_}) {
+    for (sqlite3_stmt* statement : {begin_, commit_, find_, grant_, release_, waiters_}) {
       sqlite3_finalize(statement);
     }
     sqlite3_close(db_);
@@ -89,6 +92,9 @@ class ByHand {
     sqlite3_bind_int64(release_, 3, now());
     run(release_);
     check(sqlite3_changes(db_), 1);
+    bind_text(waiters_, 1, kLock);
+    sqlite3_bind_int64(waiters_, 2, 1);
+    run(waiters_);
     run(commit_);
   }
 
@@ -120,6 +126,7 @@ class ByHand {
   sqlite3_stmt* find_;
   sqlite3_stmt* grant_;
   sqlite3_stmt* release_;
+  sqlite3_stmt* waiters_;
   std::uint8_t request_[16] = {};
   const std::string owner_ = default_owner_label().str();
 };

@@ -502,16 +502,18 @@ Result<bool> LockTable::drop_waiter(const RequestId& request) {
   return database_.connection().changes() == 1;
 }
 
-// After the commit that freed the lock: a waiter woken earlier would find it still held.
-Status LockTable::wake_next(const LockName& lock) {
-  for (;;) {
-    auto first = waiters_of(lock, 1);
-    if (!first) return fail(std::move(first.error()));
-    if (first->empty()) return {};
-    const Waiter& waiter = first->front();
+// After the commit that freed the lock: a waiter woken earlier would find it still held. `first` was
+// read before that commit; who queues later finds the lock free.
+Status LockTable::wake_first(const LockName& lock, std::vector<Waiter> first) {
+  while (!first.empty()) {
+    const Waiter& waiter = first.front();
     if (wake_folder_.wake(waiter.wake, waiter.request) != WakeFolder::Reach::gone) return {};
     if (auto dropped = drop_waiter(waiter.request); !dropped) return fail(dropped.error());
+    auto next = waiters_of(lock, 1);
+    if (!next) return fail(std::move(next.error()));
+    first = std::move(*next);
   }
+  return {};
 }
 
 // ---- renew and release ---------------------------------------------------------------------
@@ -566,9 +568,11 @@ Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
     if (!was_released) return fail(was_released.error());
     *released = *was_queued || *was_released;
   }
+  auto first = waiters_of(call.lock, 1);
+  if (!first) return fail(std::move(first.error()));
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
   // The release is done; a waiter that is not reached looks for itself soon.
-  if (how == kRelease) (void)wake_next(call.lock);
+  if (how == kRelease) (void)wake_first(call.lock, std::move(*first));
   return *released ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
@@ -577,8 +581,10 @@ Result<ReleaseReply> LockTable::force_release(const LockName& lock, const Reques
   if (!transaction) return fail(std::move(transaction.error()));
   const auto freed = run_on(kForce, lock, seen);
   if (!freed) return fail(freed.error());
+  auto first = waiters_of(lock, 1);
+  if (!first) return fail(std::move(first.error()));
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
-  if (*freed) (void)wake_next(lock);
+  if (*freed) (void)wake_first(lock, std::move(*first));
   return *freed ? ReleaseReply::released : ReleaseReply::not_held;
 }
 

@@ -109,7 +109,7 @@ class LockTable {
   Result<Granted> grant(const AcquireCall& call, const Found& found);
   Result<bool> run_on(Sql which, const LockName& lock, const RequestId& request);
   Result<bool> drop_waiter(const RequestId& request);
-  Status wake_next(const LockName& lock);
+  Status wake_first(const LockName& lock, std::vector<Waiter> first);
   Result<LockStatus> read_status(Statement& row);
 
   static int on_busy(void* self, int attempts);
