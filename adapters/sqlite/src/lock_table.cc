@@ -11,7 +11,7 @@ constexpr std::int64_t kTokenBlock = 1000;
 constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
 constexpr int kFormat = 1;
 constexpr int kCheckpointFrames = 1000;
-constexpr int kCheckpointFramesAtClose = 128;  // more would make the next process start slowly
+constexpr int kCheckpointFramesAtClose = 64;  // more would make the next process start slowly
 
 // A waiter that does not ask again for so long is passed over.
 constexpr Millis kWaiterLife = std::chrono::seconds(6);
@@ -164,7 +164,9 @@ LockTable::LockTable(Options options, Database database)
 LockTable::~LockTable() {
   if (wal_frames_ > kCheckpointFramesAtClose) {
     sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
-    sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
+    // TRUNCATE: how far the log was copied is known only while somebody has the file open; short
+    // programs, one after the other, would read and copy the whole log again each time.
+    sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
                               nullptr);
   }
 }
