@@ -69,8 +69,8 @@ class ByHand {
     bind_text(find_, 1, kLock);
     check(sqlite3_step(find_), SQLITE_ROW);
     const std::int64_t token = sqlite3_column_int64(find_, 3) + 1;
-    const bool held = sqlite3_column_type(find_, 4) != SQLITE_NULL &&
-                      sqlite3_column_int64(find_, 6) > now();
+    const bool held =
+        sqlite3_column_type(find_, 4) != SQLITE_NULL && sqlite3_column_int64(find_, 6) > now();
     const bool has_waiters = sqlite3_column_int(find_, 8) != 0;
     sqlite3_reset(find_);
     if (held || has_waiters) stop("the lock is not free");
@@ -225,7 +225,8 @@ class Reporter : public benchmark::ConsoleReporter {
   static void tell(const Run& run) {
     const auto counter = [&](const char* name) { return run.counters.at(name).value; };
     if (run.run_name.function_name != "side_by_side") {
-      report({"acquire + release, " + run.run_name.threads.substr(8) + " threads of one client",
+      const std::string threads = run.run_name.threads.substr(std::string("threads:").size());
+      report({"acquire + release, threads of one client: " + threads,
               format(counter("items_per_second"), "%.0f per s"), ""});
       return;
     }

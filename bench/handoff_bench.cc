@@ -78,8 +78,7 @@ double cpu_seconds(const std::vector<process::Child>& children) {
 void measure_idle(const std::vector<process::Child>& waiters, std::chrono::seconds span) {
   const double before = cpu_seconds(waiters);
   std::this_thread::sleep_for(span);
-  const double percent =
-      (cpu_seconds(waiters) - before) / static_cast<double>(span.count()) * 100;
+  const double percent = (cpu_seconds(waiters) - before) / static_cast<double>(span.count()) * 100;
   report({"CPU of 32 processes waiting, of one core", format(percent, "%.2f %%"), "< 1 %",
           percent < 1});
 }
@@ -104,8 +103,8 @@ void measure_handoffs(std::vector<process::Child>& waiters) {
                      1e-6);
   }
   const double p50 = percentile(millis, 0.5);
-  report({"hand-off to the next of 32 processes, p50", format(p50, "%.3f ms"), "<= 1 ms",
-          p50 <= 1});
+  report(
+      {"hand-off to the next of 32 processes, p50", format(p50, "%.3f ms"), "<= 1 ms", p50 <= 1});
   report({"hand-off, p90", format(percentile(millis, 0.9), "%.3f ms"), ""});
   report({"hand-off, p99", format(percentile(millis, 0.99), "%.3f ms"), ""});
 }

@@ -87,8 +87,8 @@ int main(int argc, char** argv) {
           std::to_string(seen.not_held), "0", seen.not_held == 0});
   report({many + ": least time left to any", format(seconds(seen.least_remaining), "%.1f s"),
           "> 0 s", seen.least_remaining > 0s});
-  report({many + ": renewals",
-          format(static_cast<double>(seen.renewals) / held_for, "%.0f per s"), ""});
+  report({many + ": renewals", format(static_cast<double>(seen.renewals) / held_for, "%.0f per s"),
+          ""});
   report({many + ": CPU, of one core", format(cpu, "%.1f %%"), ""});
   std::cout.flush();
   _exit(0);  // releasing them one by one is not measured

@@ -504,8 +504,8 @@ Result<bool> LockTable::drop_waiter(const RequestId& request) {
   return database_.connection().changes() == 1;
 }
 
-// After the commit that freed the lock: a waiter woken earlier would find it still held. `first` was
-// read before that commit; who queues later finds the lock free.
+// After the commit that freed the lock: a waiter woken earlier would find it still held. `first`
+// was read before that commit; who queues later finds the lock free.
 Status LockTable::wake_first(const LockName& lock, std::vector<Waiter> first) {
   while (!first.empty()) {
     const Waiter& waiter = first.front();
