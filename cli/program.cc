@@ -40,7 +40,17 @@ void Program::declare(const SubcommandEntry& entry) {
 }
 
 Result<CommandLine::Parsed> Program::parse() {
-  return line_.parse(arguments_);
+  const bool known = declared_.size() == 1;
+  const std::string first = arguments_.empty() ? "" : arguments_.front();
+  const bool general = first == "--help" || first == "-h" || first == "--version";
+  if (known || general) return line_.parse(arguments_);
+  std::string names;
+  for (const SubcommandEntry& entry : subcommands()) {
+    if (!entry.hidden) names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  const std::string what =
+      arguments_.empty() ? "a command is missing" : "'" + first + "' is not a command";
+  return fail(ErrorCode::invalid, what + "; there are: " + names + "; see 'leasehold --help'");
 }
 
 Subcommand& Program::chosen() {

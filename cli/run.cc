@@ -180,11 +180,7 @@ int RunSession::supervise(Grant& grant) {
 }
 
 int RunSession::after_command(Grant& grant, const CommandEnd& end) {
-  if (end.for_lease) {
-    // Others need not wait for a lease that nobody uses; whether it is lost is known already.
-    [[maybe_unused]] const auto tried = grant.lease.release(1s);
-    return kExitLost;
-  }
+  if (end.for_lease) return kExitLost;
   pass_interrupt_on_ = end.had_terminal && end.status == process::ExitStatus::signalled(SIGINT);
   int status = end.status.shell_status();
   if (options_.once && !end.status.by_signal()) {

@@ -31,6 +31,7 @@ Signals::Signals() {
 }
 
 Signals::~Signals() {
+  take_end_request();  // what waits would strike when it is let through
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

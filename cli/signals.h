@@ -9,8 +9,8 @@
 
 namespace leasehold::cli {
 
-// Make it before the first thread, so that all threads have the signals blocked. Restores the mask
-// of its thread at the end.
+// Make it before the first thread, so that all threads have the signals blocked. Drops what
+// has arrived and restores the mask of its thread at the end.
 class Signals {
  public:
   Signals();

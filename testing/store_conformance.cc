@@ -536,6 +536,18 @@ TEST_P(StoreConformance, LeaseSurvivesARestartInsideItsTtl) {
   EXPECT_EQ(client().acquire("job").error().code, ErrorCode::busy) << "honoured or waited out";
 }
 
+TEST_P(StoreConformance, RotatedLineageMarksAllLaterTokens) {
+  Client one = client();
+  auto before = one.acquire_fenced("job");
+  ASSERT_TRUE(before);
+  const auto rotated = one.rotate_lineage();
+  ASSERT_TRUE(rotated) << to_string(rotated.error());
+  EXPECT_NE(*rotated, before->token().lineage.store);
+  EXPECT_EQ(status(one, "job").store, *rotated);
+  ASSERT_TRUE(before->release());
+  EXPECT_EQ(client().acquire_fenced("job")->token().lineage.store, *rotated);
+}
+
 // ---- what else a lease can do --------------------------------------------------------------
 
 TEST_P(StoreConformance, KeptLockStaysTakenWithoutItsHolder) {

@@ -1,5 +1,7 @@
 // What happens to the command when its lease ends under it.
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "cli_fixture.h"
 
@@ -56,15 +58,20 @@ TEST_F(RunLostTest, AFrozenWrapperEndsTheGroupWhenItWakesTooLate) {
 
 TEST_F(RunLostTest, AStubbornGroupIsDeadBeforeTheDeadline) {
   constexpr auto ttl = 3s;
+  // Only the group has the pipe open: it hangs up when the last of them has ended.
+  ASSERT_EQ(mkfifo(path("alive").c_str(), 0600), 0);
+  const process::Fd alive(open(path("alive").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   Child wrapper = start_ready(
       run_shell({"x", "--ttl", "3s", "--grace", "1s"},
-                "trap 'echo asked' TERM; sh -c 'trap \"\" TERM; while :; do sleep 1; done' & "
-                "echo ready; while :; do wait; done"));
+                "exec 3>" + path("alive") +
+                    "; trap 'echo asked' TERM; sh -c 'trap \"\" TERM; while :; do sleep 1; done' & "
+                    "echo ready; while :; do wait; done"));
   const Blockade silence(path("leasehold/locks.db"));
   const auto blocked = std::chrono::steady_clock::now();  // the last renewal was before
+  EXPECT_TRUE(wait_readable(alive.get(), within(kPatience)));
+  EXPECT_LT(std::chrono::steady_clock::now() - blocked, ttl);
   EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
   EXPECT_EQ(read_all(wrapper.out().get(), within(kPatience)), "asked\n") << "SIGTERM first";
-  EXPECT_LT(std::chrono::steady_clock::now() - blocked, ttl);
   EXPECT_THAT(errors(), AllOf(HasSubstr("(TERM)"), HasSubstr("(KILL)")));
 }
 

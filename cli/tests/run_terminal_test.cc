@@ -122,14 +122,17 @@ TEST_F(RunTerminalTest, CtrlZStopsTheScriptAround) {
 }
 
 TEST_F(RunTerminalTest, BgContinuesInTheBackground) {
-  type("leasehold run x -- sh -c 'echo re\"\"ady; sleep 0.3; echo do\"\"ne'\n");
+  ASSERT_EQ(shell("mkfifo " + path("go")).status, 0);
+  type("leasehold run x -- sh -c 'echo re\"\"ady; read l < " + path("go") + "; echo got-$l'\n");
   expect("ready");
   type(ctrl_z);
   expect("Stopped");
   type("bg\n");
-  expect("done");
-  type("wait\n");
-  expect("P> ");
+  expect("leasehold run");
+  shell("echo word > " + path("go"));
+  expect("got-word");
+  type("wait; echo al\"\"one\n");
+  expect("alone");
 }
 
 TEST_F(RunTerminalTest, AfterAStopLongerThanTheLeaseTheCommandIsEndedNotContinued) {

@@ -44,11 +44,11 @@ TEST_F(TextsTest, HelpFitsATerminal) {
 
 TEST_F(TextsTest, ManualPageRendersWithoutWarnings) {
   EXPECT_EQ(leasehold({"man"}).out, shell("cat " LEASEHOLD_MAN_PAGE).out);
-  const Finished rendered =
-      shell("groff -man -ww -Tutf8 " LEASEHOLD_MAN_PAGE " | sed 's/\\x1b\\[[0-9;]*m//g'");
+  const Finished rendered = shell("groff -man -ww -Tutf8 -P-cbou " LEASEHOLD_MAN_PAGE);
   EXPECT_EQ(rendered.err, "");
-  for (const std::string& name : kCommands)
+  for (const std::string& name : kCommands) {
     EXPECT_THAT(rendered.out, HasSubstr("leasehold " + name));
+  }
   EXPECT_THAT(rendered.out,
               AllOf(HasSubstr("--at-least"), HasSubstr("EXIT STATUS"), HasSubstr("128+n")));
 }

@@ -29,6 +29,16 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return plain;
 }
 
+std::string percent_encode(std::string_view path) {
+  std::string text;
+  for (const char c : path) {
+    const bool plain = static_cast<unsigned char>(c) > ' ' && c != '%' && c != '?' && c != '\x7f';
+    const auto byte = static_cast<std::uint8_t>(c);
+    text += plain ? std::string(1, c) : "%" + detail::to_hex(std::span(&byte, 1));
+  }
+  return text;
+}
+
 // The text before the first `separator`, which is removed from `rest` with it.
 std::string_view take_until(std::string_view& rest, char separator) {
   const std::size_t at = rest.find(separator);
@@ -134,7 +144,7 @@ std::string Url::redacted() const {
       if (!hosts[i].port.empty()) text += ":" + hosts[i].port;
     }
   }
-  return text + path;
+  return text + percent_encode(path);
 }
 
 Status Url::only_options(std::initializer_list<std::string_view> known) const {

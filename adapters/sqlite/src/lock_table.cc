@@ -7,10 +7,8 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr std::int64_t kTokenBlock = 1000;
 constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
 constexpr int kFormat = 1;
-constexpr int kCheckpointFrames = 1000;
 constexpr int kCheckpointFramesAtClose = 64;  // more would make the next process start slowly
 
 // A waiter that does not ask again for so long is passed over.
@@ -89,10 +87,11 @@ constexpr std::array<std::string_view, 18> kStatements = {
     "UPDATE lock SET request = NULL, expires_at = 0"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3",
     // kLock
-    "SELECT name, token, request, owner, granted_at, expires_at, kept FROM lock WHERE name = ?1",
+    "SELECT ?1, token, request, owner, granted_at, expires_at, kept, id"
+    " FROM store LEFT JOIN lock ON name = ?1",
     // kLocks
-    "SELECT name, token, request, owner, granted_at, expires_at, kept FROM lock"
-    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0 FROM waiter"
+    "SELECT name, token, request, owner, granted_at, expires_at, kept, id FROM lock, store"
+    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id FROM waiter, store"
     " WHERE lock NOT IN (SELECT name FROM lock) ORDER BY 1",
     // kRecall
     "SELECT parameters, result FROM once WHERE lock = ?1 AND key = ?2",
@@ -243,7 +242,7 @@ Status LockTable::create_schema() {
   if (!insert) return fail(std::move(insert.error()));
   const StoreId id = StoreId::random(*options_.random);
   insert->bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
-  insert->bind(4, kTokenBlock);
+  insert->bind(4, options_.token_block);
   if (auto ok = insert->run(); !ok) return ok;
   return transaction->commit();
 }
@@ -265,8 +264,8 @@ Status LockTable::enter_boot() {
                 "it was last used by another machine (" +
                     (machine.empty() ? std::string("without a machine id") : machine) +
                     "), and SQLite leases hold on one machine only. Use a file on a local disk; "
-                    "if this machine was renamed or the file was moved here for good, set "
-                    "LEASEHOLD_MACHINE_ID to that machine's id once");
+                    "if the file was moved here for good, keep LEASEHOLD_MACHINE_ID set to that "
+                    "machine's id");
   }
   const SyncedCommits synced(db);
   if (!synced.on()) return synced.on();
@@ -276,7 +275,7 @@ Status LockTable::enter_boot() {
       "UPDATE store SET boot = ?1, floor = ceiling, ceiling = ceiling + ?2"
       " WHERE boot = ?3 AND ceiling <= 9223372036854775807 - ?2");
   if (!update) return fail(std::move(update.error()));
-  update->bind(1, options_.machine.boot).bind(2, kTokenBlock).bind(3, boot);
+  update->bind(1, options_.machine.boot).bind(2, options_.token_block).bind(3, boot);
   if (auto ok = update->run(); !ok) return ok;
   if (db.changes() == 1) {
     if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter");
@@ -303,7 +302,7 @@ int LockTable::on_busy(void* self, int attempts) {
 int LockTable::on_commit(void* self, sqlite3* db, const char*, int frames) {
   auto& table = *static_cast<LockTable*>(self);
   table.wal_frames_ = frames;
-  if (frames >= kCheckpointFrames) {
+  if (frames >= table.options_.checkpoint_frames) {
     sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   }
   return SQLITE_OK;
@@ -354,7 +353,7 @@ Status LockTable::raise_ceiling() {
       "UPDATE store SET ceiling = ceiling + ?1"
       " WHERE ceiling <= 9223372036854775807 - ?1");
   if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, kTokenBlock).run(); !ok) return ok;
+  if (auto ok = update->bind(1, options_.token_block).run(); !ok) return ok;
   if (db.changes() == 0) {
     return fail(ErrorCode::unavailable, "the token numbers of this store are used up");
   }
@@ -595,7 +594,11 @@ Result<ReleaseReply> LockTable::force_release(const LockName& lock, const Reques
 Result<LockStatus> LockTable::read_status(Statement& row) {
   auto name = LockName::parse(row.text(0));
   if (!name) return fail(damaged(options_.path));
-  LockStatus status{.lock = std::move(*name), .last_token = {}, .holder = {}, .waiters = {}};
+  LockStatus status{.lock = std::move(*name),
+                    .store = row.id<StoreId>(7),
+                    .last_token = {},
+                    .holder = {},
+                    .waiters = {}};
   const auto token = TokenNumber::of(row.integer(1));
   if (token) status.last_token = *token;
   const auto request = row.id<RequestId>(2);
@@ -625,7 +628,7 @@ Result<LockStatus> LockTable::inspect(const LockName& lock) {
   row->bind(1, lock.str());
   const auto there = row->step();
   if (!there) return fail(there.error());
-  if (!*there) return LockStatus{.lock = lock, .last_token = {}, .holder = {}, .waiters = {}};
+  if (!*there) return fail(damaged(options_.path));
   return read_status(*row);
 }
 
@@ -642,6 +645,20 @@ Result<std::vector<LockStatus>> LockTable::list() {
     if (!status) return fail(std::move(status.error()));
     locks.push_back(std::move(*status));
   }
+}
+
+Result<StoreId> LockTable::rotate_lineage() {
+  const Connection db = database_.connection();
+  const SyncedCommits synced(db);
+  if (!synced.on()) return fail(synced.on().error());
+  auto transaction = Transaction::begin(db);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto update = db.prepare("UPDATE store SET id = ?1");
+  if (!update) return fail(std::move(update.error()));
+  const StoreId id = StoreId::random(*options_.random);
+  if (auto ok = update->bind(1, id.bytes()).run(); !ok) return fail(std::move(ok.error()));
+  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  return id;
 }
 
 // ---- once ----------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ class LockTable {
     const Clock* clock = nullptr;
     Random* random = nullptr;
     const char* vfs = nullptr;
+    std::int64_t token_block = 1000;  // numbers reserved by one sync of the disk
+    int checkpoint_frames = 1000;
   };
   // Creates the file on first use. `unavailable` or `unsupported` with the reason.
   [[nodiscard]] static Result<std::unique_ptr<LockTable>> open(Options options,
@@ -52,6 +54,7 @@ class LockTable {
   [[nodiscard]] Result<ReleaseReply> force_release(const LockName& lock, const RequestId& seen);
   [[nodiscard]] Result<LockStatus> inspect(const LockName& lock);
   [[nodiscard]] Result<std::vector<LockStatus>> list();
+  [[nodiscard]] Result<StoreId> rotate_lineage();
   [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock,
                                                          const std::string& key);
   [[nodiscard]] Status record(const LockName& lock, const RequestId& request,
