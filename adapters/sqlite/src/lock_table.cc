@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
 constexpr int kFormat = 1;
-constexpr int kCheckpointFramesAtClose = 64;  // more would make the next process start slowly
 
 // A waiter that does not ask again for so long is passed over.
 constexpr Millis kWaiterLife = std::chrono::seconds(6);
@@ -161,13 +160,14 @@ LockTable::LockTable(Options options, Database database)
 }
 
 LockTable::~LockTable() {
-  if (wal_frames_ > kCheckpointFramesAtClose) {
-    sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
-    // TRUNCATE: how far the log was copied is known only while somebody has the file open; short
-    // programs, one after the other, would read and copy the whole log again each time.
-    sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
-                              nullptr);
-  }
+  if (wal_frames_ <= options_.frames_at_close) return;
+  sqlite3* db = database_.handle();
+  sqlite3_busy_handler(db, nullptr, nullptr);
+  // The copying and its syncs hold up no writer. The log is then cut because how far it was copied
+  // is known only while somebody has the file open: short programs, one after the other, would all
+  // read it from its beginning.
+  sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
 Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext context) {

@@ -33,6 +33,7 @@ class LockTable {
     const char* vfs = nullptr;
     std::int64_t token_block = 1000;  // numbers reserved by one sync of the disk
     int checkpoint_frames = 1000;
+    int frames_at_close = 64;  // a longer log would make the next process start slowly
   };
   // Creates the file on first use. `unavailable` or `unsupported` with the reason.
   [[nodiscard]] static Result<std::unique_ptr<LockTable>> open(Options options,
