@@ -16,7 +16,7 @@ test: ## build and run all tests: plain, then with ASan+UBSan and TSan (PRESETS=
 	@scripts/need build test
 	@scripts/test $(PRESETS)
 
-bench: ## measure, beside hand-written SQLite and flock(1): 3 minutes (QUICK=1: half a minute)
+bench: ## measure, beside hand-written SQLite and flock(1): 2 minutes (QUICK=1: half a minute)
 	@scripts/need build bench
 	@cmake --preset bench --log-level=WARNING
 	@cmake --build --preset bench
