@@ -47,7 +47,27 @@ int make_folders(const std::string& path) {
   return errno;
 }
 
-std::string as_url(const std::string& path) {
+Result<std::string> default_url() {
+  auto state = state_folder();
+  if (!state) return fail(state.error());
+  const std::string folder = *state + "/leasehold";
+  if (const int error = make_folders(folder); error != 0) {
+    return fail(ErrorCode::unavailable, "cannot create the folder of the default store, " + folder,
+                std::generic_category().message(error));
+  }
+  return sqlite_url(folder + "/locks.db");
+}
+
+Result<std::string> chosen_url(const std::optional<std::string>& given) {
+  if (given) return *given;
+  std::string url = environment("LEASEHOLD_STORE");
+  if (!url.empty()) return url;
+  return default_url();
+}
+
+}  // namespace
+
+std::string sqlite_url(const std::string& path) {
   std::string url = "sqlite:";
   for (const char letter : path) {
     if (letter == '%') {
@@ -60,26 +80,6 @@ std::string as_url(const std::string& path) {
   }
   return url;
 }
-
-Result<std::string> default_url() {
-  auto state = state_folder();
-  if (!state) return fail(state.error());
-  const std::string folder = *state + "/leasehold";
-  if (const int error = make_folders(folder); error != 0) {
-    return fail(ErrorCode::unavailable, "cannot create the folder of the default store, " + folder,
-                std::generic_category().message(error));
-  }
-  return as_url(folder + "/locks.db");
-}
-
-Result<std::string> chosen_url(const std::optional<std::string>& given) {
-  if (given) return *given;
-  std::string url = environment("LEASEHOLD_STORE");
-  if (!url.empty()) return url;
-  return default_url();
-}
-
-}  // namespace
 
 void declare_store(Arguments& arguments, std::optional<std::string>& into) {
   arguments.option("--store", "URL", into,
