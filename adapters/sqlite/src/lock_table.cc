@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
 constexpr int kFormat = 1;
-constexpr int kCheckpointFramesAtClose = 128;  // more would make the next process start slowly
 
 // A waiter that does not ask again for so long is passed over.
 constexpr Millis kWaiterLife = std::chrono::seconds(6);
@@ -48,7 +47,11 @@ CREATE TABLE once(
   PRIMARY KEY (lock, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 16> kStatements = {
+constexpr std::array<std::string_view, 18> kStatements = {
+    // kBegin
+    "BEGIN IMMEDIATE",
+    // kCommit
+    "COMMIT",
     // kFind
     "SELECT s.id, s.floor, s.ceiling, l.token, l.request, l.owner, l.expires_at, l.kept,"
     " EXISTS(SELECT 1 FROM waiter WHERE lock = ?1)"
@@ -157,11 +160,14 @@ LockTable::LockTable(Options options, Database database)
 }
 
 LockTable::~LockTable() {
-  if (wal_frames_ > kCheckpointFramesAtClose) {
-    sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
-    sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
-                              nullptr);
-  }
+  if (wal_frames_ <= options_.frames_at_close) return;
+  sqlite3* db = database_.handle();
+  sqlite3_busy_handler(db, nullptr, nullptr);
+  // The copying and its syncs hold up no writer. The log is then cut because how far it was copied
+  // is known only while somebody has the file open: short programs, one after the other, would all
+  // read it from its beginning.
+  sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
 Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext context) {
@@ -312,6 +318,14 @@ Result<Statement*> LockTable::sql(Sql which) {
   return &*slot;
 }
 
+Result<Transaction> LockTable::begin() {
+  auto begin = sql(kBegin);
+  if (!begin) return fail(std::move(begin.error()));
+  auto commit = sql(kCommit);
+  if (!commit) return fail(std::move(commit.error()));
+  return Transaction::begin(database_.connection(), **begin, **commit);
+}
+
 // ---- acquire -------------------------------------------------------------------------------
 
 Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::string& wake_address) {
@@ -333,7 +347,7 @@ Status LockTable::raise_ceiling() {
   const Connection db = database_.connection();
   const SyncedCommits synced(db);
   if (!synced.on()) return synced.on();
-  auto transaction = Transaction::begin(db);
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto update = db.prepare(
       "UPDATE store SET ceiling = ceiling + ?1"
@@ -354,7 +368,7 @@ Status LockTable::raise_ceiling() {
 
 Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& call,
                                                            const std::string& wake_address) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const auto found = find(call.lock);
   if (!found) return fail(found.error());
@@ -489,22 +503,24 @@ Result<bool> LockTable::drop_waiter(const RequestId& request) {
   return database_.connection().changes() == 1;
 }
 
-// After the commit that freed the lock: a waiter woken earlier would find it still held.
-Status LockTable::wake_next(const LockName& lock) {
-  for (;;) {
-    auto first = waiters_of(lock, 1);
-    if (!first) return fail(std::move(first.error()));
-    if (first->empty()) return {};
-    const Waiter& waiter = first->front();
+// After the commit that freed the lock: a waiter woken earlier would find it still held. `first`
+// was read before that commit; who queues later finds the lock free.
+Status LockTable::wake_first(const LockName& lock, std::vector<Waiter> first) {
+  while (!first.empty()) {
+    const Waiter& waiter = first.front();
     if (wake_folder_.wake(waiter.wake, waiter.request) != WakeFolder::Reach::gone) return {};
     if (auto dropped = drop_waiter(waiter.request); !dropped) return fail(dropped.error());
+    auto next = waiters_of(lock, 1);
+    if (!next) return fail(std::move(next.error()));
+    first = std::move(*next);
   }
+  return {};
 }
 
 // ---- renew and release ---------------------------------------------------------------------
 
 Result<std::vector<RenewReply>> LockTable::renew(const std::vector<RenewCall>& calls) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto statement = sql(kRenew);
   if (!statement) return fail(std::move(statement.error()));
@@ -532,7 +548,7 @@ Result<bool> LockTable::run_on(Sql which, const LockName& lock, const RequestId&
 }
 
 Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const Sql how = call.keep_for > Millis(0) ? kKeep : kRelease;
   if (how == kKeep) {
@@ -553,19 +569,23 @@ Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
     if (!was_released) return fail(was_released.error());
     *released = *was_queued || *was_released;
   }
+  auto first = waiters_of(call.lock, 1);
+  if (!first) return fail(std::move(first.error()));
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
   // The release is done; a waiter that is not reached looks for itself soon.
-  if (how == kRelease) (void)wake_next(call.lock);
+  if (how == kRelease) (void)wake_first(call.lock, std::move(*first));
   return *released ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
 Result<ReleaseReply> LockTable::force_release(const LockName& lock, const RequestId& seen) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const auto freed = run_on(kForce, lock, seen);
   if (!freed) return fail(freed.error());
+  auto first = waiters_of(lock, 1);
+  if (!first) return fail(std::move(first.error()));
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
-  if (*freed) (void)wake_next(lock);
+  if (*freed) (void)wake_first(lock, std::move(*first));
   return *freed ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
@@ -658,7 +678,7 @@ Status LockTable::record(const LockName& lock, const RequestId& request, const s
                          const OnceRecord& what) {
   const SyncedCommits synced(database_.connection());
   if (!synced.on()) return synced.on();
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto holds = sql(kHolds);
   if (!holds) return fail(std::move(holds.error()));

@@ -58,6 +58,20 @@ class LockTableTest : public ::testing::Test {
   std::string path = folder.file("locks.db");
 };
 
+// ---- the log ------------------------------------------------------------------------------
+
+TEST_F(LockTableTest, ShortProgramsLeaveAShortLog) {
+  constexpr std::size_t kFrame = 4096 + 24;
+  for (int i = 0; i < 100; ++i) {
+    auto table = open().value();
+    const RequestId request = new_request();
+    EXPECT_EQ(token(*table, request), i + 1);
+    ASSERT_TRUE(table->release({name(), request, 0ms}));
+    table.reset();
+    ASSERT_LT(std::filesystem::file_size(path + "-wal"), 70 * kFrame) << "after program " << i;
+  }
+}
+
 // ---- machines and boots --------------------------------------------------------------------
 
 TEST_F(LockTableTest, AnotherBootEndsAllLeasesAndBeginsAboveAllTokens) {
