@@ -16,11 +16,11 @@ test: ## build and run all tests: plain, then with ASan+UBSan and TSan (PRESETS=
 	@scripts/need build test
 	@scripts/test $(PRESETS)
 
-bench: ## measure, beside hand-written SQLite and flock(1)
+bench: ## measure, beside hand-written SQLite and flock(1): 2 minutes (QUICK=1: half a minute)
 	@scripts/need build bench
 	@cmake --preset bench --log-level=WARNING
 	@cmake --build --preset bench
-	@set -e; for program in build/bench/bench/*_bench; do echo "== $$program"; "$$program"; done
+	@bench/run build/bench $(if $(QUICK),--quick)
 
 format: ## format the sources
 	@scripts/need format

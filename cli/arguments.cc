@@ -23,8 +23,8 @@ struct Arguments::State {
   std::vector<std::unique_ptr<Arguments>> children;
 
   CLI::Option* add(const std::string& names, const std::string& value, std::string help,
-                   std::function<void(const std::string&)> take) {
-    return app->add_option_function<std::string>(names, std::move(take), std::move(help))
+                   const std::function<void(const std::string&)>& take) {
+    return app->add_option_function<std::string>(names, take, std::move(help))
         ->type_name(value);
   }
 };

@@ -29,6 +29,7 @@ Json lock_of(const LockStatus& lock) {
           {"state", state_of(lock)},
           {"holder", lock.holder ? holder_of(*lock.holder) : Json(nullptr)},
           {"last_token", lock.last_token ? Json(lock.last_token->value()) : Json(nullptr)},
+          {"lineage", lock.store ? Json(Lineage{*lock.store, lock.lock}.str()) : Json(nullptr)},
           {"waiters", waiters}};
 }
 

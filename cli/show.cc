@@ -31,6 +31,7 @@ std::string page(const StoreTraits& store, const LockStatus& lock) {
   } else if (lock.last_token) {
     line("last token", std::to_string(lock.last_token->value()));
   }
+  if (lock.store) line("lineage", Lineage{*lock.store, lock.lock}.str());
   line("waiters", std::to_string(lock.waiters.size()));
   for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
     line("  " + std::to_string(i + 1) + ".", lock.waiters[i].owner);

@@ -47,20 +47,6 @@ int make_folders(const std::string& path) {
   return errno;
 }
 
-std::string as_url(const std::string& path) {
-  std::string url = "sqlite:";
-  for (const char letter : path) {
-    if (letter == '%') {
-      url += "%25";
-    } else if (letter == '?') {
-      url += "%3F";
-    } else if (letter != '/' || !url.ends_with('/')) {  // "//" would begin a host
-      url += letter;
-    }
-  }
-  return url;
-}
-
 Result<std::string> default_url() {
   auto state = state_folder();
   if (!state) return fail(state.error());
@@ -69,7 +55,7 @@ Result<std::string> default_url() {
     return fail(ErrorCode::unavailable, "cannot create the folder of the default store, " + folder,
                 std::generic_category().message(error));
   }
-  return as_url(folder + "/locks.db");
+  return sqlite_url(folder + "/locks.db");
 }
 
 Result<std::string> chosen_url(const std::optional<std::string>& given) {
@@ -80,6 +66,13 @@ Result<std::string> chosen_url(const std::optional<std::string>& given) {
 }
 
 }  // namespace
+
+std::string sqlite_url(const std::string& path) {
+  Url url;
+  url.scheme = "sqlite";
+  url.path = path;
+  return url.redacted();
+}
 
 void declare_store(Arguments& arguments, std::optional<std::string>& into) {
   arguments.option("--store", "URL", into,

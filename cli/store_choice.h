@@ -10,6 +10,9 @@ namespace leasehold::cli {
 
 class Arguments;
 
+// The URL of the embedded store in the file `path`.
+std::string sqlite_url(const std::string& path);
+
 // Declares --store.
 void declare_store(Arguments& arguments, std::optional<std::string>& into);
 

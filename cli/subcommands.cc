@@ -11,7 +11,12 @@ constexpr SubcommandEntry kSubcommands[] = {
     {"ls", "List all locks of a store", make_ls},
     {"show", "Show everything about one lock", make_show},
     {"release", "Take a lock away from a dead or stuck holder", make_release},
+    {"rotate-lineage", "Begin a new lineage after a restore", make_rotate_lineage},
     {"fence", "Look after the fences at a resource", make_fence},
+#ifdef LEASEHOLD_HAS_DEMO
+    {"demo", "See why a lock needs a fence, in ten seconds", make_demo},
+    {"demo-worker", "One worker of the demo", make_demo_worker, true},
+#endif
     {"completion", "Print the completion script of a shell", make_completion},
     {"version", "Print the version", make_version},
     {"man", "Print the manual page", make_man, true},

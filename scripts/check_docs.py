@@ -114,7 +114,8 @@ def check_sh(blocks, args, scratch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prefix", required=True, help="where Leasehold is installed")
+    parser.add_argument("--prefix", required=True, type=os.path.abspath,
+                        help="where Leasehold is installed")
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--cxx", default="c++")
     parser.add_argument("pages", nargs="+", type=pathlib.Path)

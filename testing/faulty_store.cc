@@ -103,6 +103,9 @@ class FaultyStore final : public Store {
   void list(CallContext context, Completion<std::vector<LockStatus>> done) override {
     inner_->list(std::move(context), std::move(done));
   }
+  void rotate_lineage(CallContext context, Completion<StoreId> done) override {
+    inner_->rotate_lineage(std::move(context), std::move(done));
+  }
   void recall(LockName lock, std::string key, CallContext context,
               Completion<std::optional<OnceRecord>> done) override {
     inner_->recall(std::move(lock), std::move(key), std::move(context), std::move(done));

@@ -23,9 +23,14 @@ process::Child start(std::vector<std::string> argv) {
 
 Worker::Worker(std::vector<std::string> argv) : child_(start(std::move(argv))) {}
 
-Worker Worker::hold(const std::string& url, const std::string& lock, Millis ttl, Millis wait) {
-  return Worker({LEASEHOLD_LOCK_WORKER, url, "hold", lock, std::to_string(ttl.count()),
-                 std::to_string(wait.count())});
+Worker Worker::hold(const std::string& url, const std::string& lock, Millis ttl, Millis wait,
+                    std::vector<std::string> under) {
+  for (const std::string& word :
+       {std::string(LEASEHOLD_LOCK_WORKER), url, std::string("hold"), lock,
+        std::to_string(ttl.count()), std::to_string(wait.count())}) {
+    under.push_back(word);
+  }
+  return Worker(std::move(under));
 }
 
 Worker Worker::count(const std::string& url, const std::string& lock, const std::string& file,

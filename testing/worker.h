@@ -12,8 +12,9 @@ namespace leasehold::testing {
 
 class Worker {
  public:
+  // `under`: a command that runs the worker, such as {"env", "A=b"}.
   static Worker hold(const std::string& url, const std::string& lock, Millis ttl,
-                     Millis wait = Millis(0));
+                     Millis wait = Millis(0), std::vector<std::string> under = {});
   static Worker count(const std::string& url, const std::string& lock, const std::string& file,
                       int times);
 

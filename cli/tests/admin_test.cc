@@ -122,6 +122,22 @@ TEST_F(AdminTest, ReleaseFreesAKeptLock) {
   EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
 }
 
+TEST_F(AdminTest, RotatedLineageIsTheOneThatTokensCarry) {
+  const auto lineage = [&] {
+    return json::parse(leasehold({"show", "x", "--json"}).out)
+        .at("lock")
+        .at("lineage")
+        .get<std::string>();
+  };
+  const std::string before = lineage();
+  EXPECT_EQ(leasehold({"rotate-lineage"}).status, 64) << "not by accident";
+  EXPECT_EQ(lineage(), before);
+  EXPECT_EQ(leasehold({"rotate-lineage", "--force"}).status, 0);
+  EXPECT_NE(lineage(), before);
+  EXPECT_THAT(leasehold({"run", "x", "--fenced", "--", "env"}).out,
+              HasSubstr("LEASEHOLD_LINEAGE=" + lineage() + "\n"));
+}
+
 TEST_F(AdminTest, FenceIsInstalledShownAndAdopted) {
   const std::string url = database();
   EXPECT_EQ(leasehold({"fence", "install", url}).status, 0);

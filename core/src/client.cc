@@ -20,7 +20,8 @@ Result<Reply> ask(detail::ClientCore& core, const CallOptions& options, Send sen
     return fail(ErrorCode::invalid, "store_timeout is not positive");
   }
   const auto answer = std::make_shared<Answer<Reply>>();
-  send(core.store(), CallContext{core.now() + options.store_timeout, options.stop},
+  send(core.store(),
+       CallContext{core.now() + detail::within_reason(options.store_timeout), options.stop},
        [answer](Result<Reply> reply) {
          MutexLock lock(answer->mutex);
          answer->reply = std::move(reply);
@@ -83,6 +84,12 @@ Result<ReleaseReply> Client::force_release(const LockName& lock, const RequestId
                                            CallOptions options) {
   return ask<ReleaseReply>(*core_, options, [&](Store& store, CallContext context, auto done) {
     store.force_release(lock, seen, std::move(context), std::move(done));
+  });
+}
+
+Result<StoreId> Client::rotate_lineage(CallOptions options) {
+  return ask<StoreId>(*core_, options, [&](Store& store, CallContext context, auto done) {
+    store.rotate_lineage(std::move(context), std::move(done));
   });
 }
 

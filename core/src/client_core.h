@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -16,6 +17,11 @@
 #include "wake_timer.h"
 
 namespace leasehold::detail {
+
+// "For ever" in milliseconds would overflow the clock's nanoseconds.
+inline Millis within_reason(Millis span) {
+  return std::min<Millis>(span, std::chrono::years(10));
+}
 
 // What a Lease object knows. The atomics are written by the core and read without its lock.
 struct LeaseControl {

@@ -26,6 +26,10 @@ void Store::force_release(LockName, RequestId, CallContext, Completion<ReleaseRe
   done(fail(cannot(*this, "take a lock away from its holder")));
 }
 
+void Store::rotate_lineage(CallContext, Completion<StoreId> done) {
+  done(fail(cannot(*this, "begin a new lineage")));
+}
+
 void Store::recall(LockName, std::string, CallContext, Completion<std::optional<OnceRecord>> done) {
   done(fail(cannot(*this, "remember what was done once")));
 }

@@ -29,6 +29,16 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return plain;
 }
 
+std::string percent_encode(std::string_view path) {
+  std::string text;
+  for (const char c : path) {
+    const bool plain = static_cast<unsigned char>(c) > ' ' && c != '%' && c != '?' && c != '\x7f';
+    const auto byte = static_cast<std::uint8_t>(c);
+    text += plain ? std::string(1, c) : "%" + detail::to_hex(std::span(&byte, 1));
+  }
+  return text;
+}
+
 // The text before the first `separator`, which is removed from `rest` with it.
 std::string_view take_until(std::string_view& rest, char separator) {
   const std::size_t at = rest.find(separator);
@@ -125,7 +135,9 @@ Result<Url> Url::parse(std::string_view text) {
 
 std::string Url::redacted() const {
   std::string text = scheme + ":";
-  if (!hosts.empty()) {
+  if (hosts.empty()) {
+    if (path.starts_with("//")) text += "//";  // else its beginning would be read as a host
+  } else {
     text += "//";
     for (std::size_t i = 0; i < hosts.size(); ++i) {
       const bool v6 = hosts[i].host.find(':') != std::string::npos;
@@ -134,7 +146,7 @@ std::string Url::redacted() const {
       if (!hosts[i].port.empty()) text += ":" + hosts[i].port;
     }
   }
-  return text + path;
+  return text + percent_encode(path);
 }
 
 Status Url::only_options(std::initializer_list<std::string_view> known) const {

@@ -234,6 +234,13 @@ TEST_F(ClientTest, WrongInputIsInvalidAndSendsNothing) {
   EXPECT_EQ(leasehold::connect("gopher://x").error().code, ErrorCode::unsupported);
 }
 
+TEST_F(ClientTest, ForEverIsATimeToo) {
+  Client client = connect();
+  auto lease = client.acquire("x", {.wait = Millis::max(), .store_timeout = Millis::max()});
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->release(Millis::max()).value(), ReleaseOutcome::released);
+}
+
 TEST_F(ClientTest, StoreWithoutACapabilitySaysSo) {
   Client client = connect();
   EXPECT_EQ(client.list().error().code, ErrorCode::unsupported);

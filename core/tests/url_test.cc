@@ -42,6 +42,17 @@ TEST(UrlTest, NoErrorRepeatsAPassword) {
   EXPECT_THAT(Url::parse("redis://u:hunter2@h")->redacted(), Not(HasSubstr("hunter2")));
 }
 
+TEST(UrlTest, RedactedAddressIsReadAgain) {
+  for (const auto* text : {"sqlite:/a%20b%3Fc%25d", "sqlite:////a", "sqlite:x", "etcd://[::1]:2379,b:1/p%0Aq"}) {
+    const auto url = Url::parse(text);
+    ASSERT_TRUE(url) << text;
+    const auto again = Url::parse(url->redacted());
+    ASSERT_TRUE(again) << url->redacted();
+    EXPECT_EQ(again->path, url->path);
+    EXPECT_EQ(again->hosts.size(), url->hosts.size());
+  }
+}
+
 TEST(UrlTest, RefusesWhatIsNoUrl) {
   for (const auto* text : {"", "locks.db", "/var/lib/x", ":x", "SQLITE:x", "sqlite:%",
                            "a://h:", "a://h:123456", "sqlite:%00"}) {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "pidfd.h"
 
@@ -58,6 +59,15 @@ void wait_for_change(const std::vector<GroupMember>& members, Deadline deadline,
   ppoll(entries.data(), entries.size(), deadline ? &left : nullptr, nullptr);
 }
 
+// Once each. A member may have been born after the others were asked.
+void ask_to_end(const std::vector<GroupMember>& members, std::set<pid_t>& asked) {
+  for (const GroupMember& member : members) {
+    if (!asked.insert(member.pid).second) continue;
+    signal_pidfd(member.pidfd.get(), SIGTERM);
+    signal_pidfd(member.pidfd.get(), SIGCONT);
+  }
+}
+
 bool must_kill(Deadline kill_at, int hurry) {
   if (kill_at && std::chrono::steady_clock::now() >= *kill_at) return true;
   return hurry >= 0 && wait_readable(hurry, within(std::chrono::nanoseconds(0)));
@@ -82,9 +92,7 @@ std::vector<GroupMember> living_members(pid_t group) {
 GroupEnd end_group(pid_t group, Deadline kill_at, int hurry) {
   auto members = living_members(group);
   GroupEnd end{members.size(), false};
-  if (members.empty()) return end;
-  kill(-group, SIGTERM);
-  kill(-group, SIGCONT);
+  std::set<pid_t> asked;
   while (!members.empty()) {
     if (!end.killed && must_kill(kill_at, hurry)) {
       end.killed = true;
@@ -93,6 +101,7 @@ GroupEnd end_group(pid_t group, Deadline kill_at, int hurry) {
     if (end.killed) {
       wait_for_change(members, {}, -1);
     } else {
+      ask_to_end(members, asked);
       wait_for_change(members, kill_at, hurry);
     }
     members = living_members(group);

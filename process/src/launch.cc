@@ -121,9 +121,10 @@ int Launch::prepare_stream(const Stream& stream, int target) {
 
 void Launch::prepare_environment() {
   for (char** entry = environ; entry && *entry; ++entry) environment_.emplace_back(*entry);
-  for (const auto& [name, value] : command_.environment) {
+  for (const auto& addition : command_.environment) {
+    const std::string& name = addition.first;
     std::erase_if(environment_, [&](const std::string& entry) { return sets(entry, name); });
-    if (value) environment_.push_back(name + "=" + *value);
+    if (addition.second) environment_.push_back(name + "=" + *addition.second);
   }
   for (std::string& entry : environment_) envp_.push_back(entry.data());
   envp_.push_back(nullptr);

@@ -144,8 +144,15 @@ Result<Transaction> Transaction::begin(Connection connection) {
   return Transaction(connection);
 }
 
+Result<Transaction> Transaction::begin(Connection connection, Statement& begin, Statement& commit) {
+  if (auto ok = begin.run(); !ok) return fail(std::move(ok.error()));
+  return Transaction(connection, &commit);
+}
+
 Transaction::Transaction(Transaction&& other) noexcept
-    : connection_(other.connection_), open_(std::exchange(other.open_, false)) {}
+    : connection_(other.connection_),
+      commit_(other.commit_),
+      open_(std::exchange(other.open_, false)) {}
 
 Transaction::~Transaction() {
   if (open_ && connection_.in_transaction()) {
@@ -154,7 +161,7 @@ Transaction::~Transaction() {
 }
 
 Status Transaction::commit() {
-  auto ok = connection_.exec("COMMIT");
+  auto ok = commit_ != nullptr ? commit_->run() : connection_.exec("COMMIT");
   if (ok) {
     open_ = false;
     return {};

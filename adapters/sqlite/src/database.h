@@ -87,6 +87,9 @@ class Connection {
 class Transaction {
  public:
   [[nodiscard]] static Result<Transaction> begin(Connection connection);
+  // The same with "BEGIN IMMEDIATE" and "COMMIT" prepared by the caller; they outlive it.
+  [[nodiscard]] static Result<Transaction> begin(Connection connection, Statement& begin,
+                                                 Statement& commit);
   Transaction(Transaction&& other) noexcept;
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
@@ -95,8 +98,10 @@ class Transaction {
   [[nodiscard]] Status commit();
 
  private:
-  explicit Transaction(Connection connection) : connection_(connection) {}
+  explicit Transaction(Connection connection, Statement* commit = nullptr)
+      : connection_(connection), commit_(commit) {}
   Connection connection_;
+  Statement* commit_;
   bool open_ = true;
 };
 

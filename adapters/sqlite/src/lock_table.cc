@@ -7,11 +7,8 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr std::int64_t kTokenBlock = 1000;
 constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
 constexpr int kFormat = 1;
-constexpr int kCheckpointFrames = 1000;
-constexpr int kCheckpointFramesAtClose = 128;  // more would make the next process start slowly
 
 // A waiter that does not ask again for so long is passed over.
 constexpr Millis kWaiterLife = std::chrono::seconds(6);
@@ -50,7 +47,11 @@ CREATE TABLE once(
   PRIMARY KEY (lock, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 16> kStatements = {
+constexpr std::array<std::string_view, 18> kStatements = {
+    // kBegin
+    "BEGIN IMMEDIATE",
+    // kCommit
+    "COMMIT",
     // kFind
     "SELECT s.id, s.floor, s.ceiling, l.token, l.request, l.owner, l.expires_at, l.kept,"
     " EXISTS(SELECT 1 FROM waiter WHERE lock = ?1)"
@@ -85,10 +86,11 @@ constexpr std::array<std::string_view, 16> kStatements = {
     "UPDATE lock SET request = NULL, expires_at = 0"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3",
     // kLock
-    "SELECT name, token, request, owner, granted_at, expires_at, kept FROM lock WHERE name = ?1",
+    "SELECT ?1, token, request, owner, granted_at, expires_at, kept, id"
+    " FROM store LEFT JOIN lock ON name = ?1",
     // kLocks
-    "SELECT name, token, request, owner, granted_at, expires_at, kept FROM lock"
-    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0 FROM waiter"
+    "SELECT name, token, request, owner, granted_at, expires_at, kept, id FROM lock, store"
+    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id FROM waiter, store"
     " WHERE lock NOT IN (SELECT name FROM lock) ORDER BY 1",
     // kRecall
     "SELECT parameters, result FROM once WHERE lock = ?1 AND key = ?2",
@@ -158,11 +160,14 @@ LockTable::LockTable(Options options, Database database)
 }
 
 LockTable::~LockTable() {
-  if (wal_frames_ > kCheckpointFramesAtClose) {
-    sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
-    sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
-                              nullptr);
-  }
+  if (wal_frames_ <= options_.frames_at_close) return;
+  sqlite3* db = database_.handle();
+  sqlite3_busy_handler(db, nullptr, nullptr);
+  // The copying and its syncs hold up no writer. The log is then cut because how far it was copied
+  // is known only while somebody has the file open: short programs, one after the other, would all
+  // read it from its beginning.
+  sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
 Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext context) {
@@ -237,7 +242,7 @@ Status LockTable::create_schema() {
   if (!insert) return fail(std::move(insert.error()));
   const StoreId id = StoreId::random(*options_.random);
   insert->bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
-  insert->bind(4, kTokenBlock);
+  insert->bind(4, options_.token_block);
   if (auto ok = insert->run(); !ok) return ok;
   return transaction->commit();
 }
@@ -259,8 +264,8 @@ Status LockTable::enter_boot() {
                 "it was last used by another machine (" +
                     (machine.empty() ? std::string("without a machine id") : machine) +
                     "), and SQLite leases hold on one machine only. Use a file on a local disk; "
-                    "if this machine was renamed or the file was moved here for good, set "
-                    "LEASEHOLD_MACHINE_ID to that machine's id once");
+                    "if the file was moved here for good, keep LEASEHOLD_MACHINE_ID set to that "
+                    "machine's id");
   }
   const SyncedCommits synced(db);
   if (!synced.on()) return synced.on();
@@ -270,7 +275,7 @@ Status LockTable::enter_boot() {
       "UPDATE store SET boot = ?1, floor = ceiling, ceiling = ceiling + ?2"
       " WHERE boot = ?3 AND ceiling <= 9223372036854775807 - ?2");
   if (!update) return fail(std::move(update.error()));
-  update->bind(1, options_.machine.boot).bind(2, kTokenBlock).bind(3, boot);
+  update->bind(1, options_.machine.boot).bind(2, options_.token_block).bind(3, boot);
   if (auto ok = update->run(); !ok) return ok;
   if (db.changes() == 1) {
     if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter");
@@ -297,7 +302,7 @@ int LockTable::on_busy(void* self, int attempts) {
 int LockTable::on_commit(void* self, sqlite3* db, const char*, int frames) {
   auto& table = *static_cast<LockTable*>(self);
   table.wal_frames_ = frames;
-  if (frames >= kCheckpointFrames) {
+  if (frames >= table.options_.checkpoint_frames) {
     sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   }
   return SQLITE_OK;
@@ -311,6 +316,14 @@ Result<Statement*> LockTable::sql(Sql which) {
     slot = std::move(*prepared);
   }
   return &*slot;
+}
+
+Result<Transaction> LockTable::begin() {
+  auto begin = sql(kBegin);
+  if (!begin) return fail(std::move(begin.error()));
+  auto commit = sql(kCommit);
+  if (!commit) return fail(std::move(commit.error()));
+  return Transaction::begin(database_.connection(), **begin, **commit);
 }
 
 // ---- acquire -------------------------------------------------------------------------------
@@ -334,13 +347,13 @@ Status LockTable::raise_ceiling() {
   const Connection db = database_.connection();
   const SyncedCommits synced(db);
   if (!synced.on()) return synced.on();
-  auto transaction = Transaction::begin(db);
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto update = db.prepare(
       "UPDATE store SET ceiling = ceiling + ?1"
       " WHERE ceiling <= 9223372036854775807 - ?1");
   if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, kTokenBlock).run(); !ok) return ok;
+  if (auto ok = update->bind(1, options_.token_block).run(); !ok) return ok;
   if (db.changes() == 0) {
     return fail(ErrorCode::unavailable, "the token numbers of this store are used up");
   }
@@ -355,7 +368,7 @@ Status LockTable::raise_ceiling() {
 
 Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& call,
                                                            const std::string& wake_address) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const auto found = find(call.lock);
   if (!found) return fail(found.error());
@@ -490,22 +503,24 @@ Result<bool> LockTable::drop_waiter(const RequestId& request) {
   return database_.connection().changes() == 1;
 }
 
-// After the commit that freed the lock: a waiter woken earlier would find it still held.
-Status LockTable::wake_next(const LockName& lock) {
-  for (;;) {
-    auto first = waiters_of(lock, 1);
-    if (!first) return fail(std::move(first.error()));
-    if (first->empty()) return {};
-    const Waiter& waiter = first->front();
+// After the commit that freed the lock: a waiter woken earlier would find it still held. `first`
+// was read before that commit; who queues later finds the lock free.
+Status LockTable::wake_first(const LockName& lock, std::vector<Waiter> first) {
+  while (!first.empty()) {
+    const Waiter& waiter = first.front();
     if (wake_folder_.wake(waiter.wake, waiter.request) != WakeFolder::Reach::gone) return {};
     if (auto dropped = drop_waiter(waiter.request); !dropped) return fail(dropped.error());
+    auto next = waiters_of(lock, 1);
+    if (!next) return fail(std::move(next.error()));
+    first = std::move(*next);
   }
+  return {};
 }
 
 // ---- renew and release ---------------------------------------------------------------------
 
 Result<std::vector<RenewReply>> LockTable::renew(const std::vector<RenewCall>& calls) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto statement = sql(kRenew);
   if (!statement) return fail(std::move(statement.error()));
@@ -533,7 +548,7 @@ Result<bool> LockTable::run_on(Sql which, const LockName& lock, const RequestId&
 }
 
 Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const Sql how = call.keep_for > Millis(0) ? kKeep : kRelease;
   if (how == kKeep) {
@@ -554,19 +569,23 @@ Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
     if (!was_released) return fail(was_released.error());
     *released = *was_queued || *was_released;
   }
+  auto first = waiters_of(call.lock, 1);
+  if (!first) return fail(std::move(first.error()));
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
   // The release is done; a waiter that is not reached looks for itself soon.
-  if (how == kRelease) (void)wake_next(call.lock);
+  if (how == kRelease) (void)wake_first(call.lock, std::move(*first));
   return *released ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
 Result<ReleaseReply> LockTable::force_release(const LockName& lock, const RequestId& seen) {
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const auto freed = run_on(kForce, lock, seen);
   if (!freed) return fail(freed.error());
+  auto first = waiters_of(lock, 1);
+  if (!first) return fail(std::move(first.error()));
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
-  if (*freed) (void)wake_next(lock);
+  if (*freed) (void)wake_first(lock, std::move(*first));
   return *freed ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
@@ -575,7 +594,11 @@ Result<ReleaseReply> LockTable::force_release(const LockName& lock, const Reques
 Result<LockStatus> LockTable::read_status(Statement& row) {
   auto name = LockName::parse(row.text(0));
   if (!name) return fail(damaged(options_.path));
-  LockStatus status{.lock = std::move(*name), .last_token = {}, .holder = {}, .waiters = {}};
+  LockStatus status{.lock = std::move(*name),
+                    .store = row.id<StoreId>(7),
+                    .last_token = {},
+                    .holder = {},
+                    .waiters = {}};
   const auto token = TokenNumber::of(row.integer(1));
   if (token) status.last_token = *token;
   const auto request = row.id<RequestId>(2);
@@ -605,7 +628,7 @@ Result<LockStatus> LockTable::inspect(const LockName& lock) {
   row->bind(1, lock.str());
   const auto there = row->step();
   if (!there) return fail(there.error());
-  if (!*there) return LockStatus{.lock = lock, .last_token = {}, .holder = {}, .waiters = {}};
+  if (!*there) return fail(damaged(options_.path));
   return read_status(*row);
 }
 
@@ -622,6 +645,20 @@ Result<std::vector<LockStatus>> LockTable::list() {
     if (!status) return fail(std::move(status.error()));
     locks.push_back(std::move(*status));
   }
+}
+
+Result<StoreId> LockTable::rotate_lineage() {
+  const Connection db = database_.connection();
+  const SyncedCommits synced(db);
+  if (!synced.on()) return fail(synced.on().error());
+  auto transaction = Transaction::begin(db);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto update = db.prepare("UPDATE store SET id = ?1");
+  if (!update) return fail(std::move(update.error()));
+  const StoreId id = StoreId::random(*options_.random);
+  if (auto ok = update->bind(1, id.bytes()).run(); !ok) return fail(std::move(ok.error()));
+  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  return id;
 }
 
 // ---- once ----------------------------------------------------------------------------------
@@ -641,7 +678,7 @@ Status LockTable::record(const LockName& lock, const RequestId& request, const s
                          const OnceRecord& what) {
   const SyncedCommits synced(database_.connection());
   if (!synced.on()) return synced.on();
-  auto transaction = Transaction::begin(database_.connection());
+  auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto holds = sql(kHolds);
   if (!holds) return fail(std::move(holds.error()));

@@ -31,6 +31,9 @@ class LockTable {
     const Clock* clock = nullptr;
     Random* random = nullptr;
     const char* vfs = nullptr;
+    std::int64_t token_block = 1000;  // numbers reserved by one sync of the disk
+    int checkpoint_frames = 1000;
+    int frames_at_close = 64;  // a longer log would make the next process start slowly
   };
   // Creates the file on first use. `unavailable` or `unsupported` with the reason.
   [[nodiscard]] static Result<std::unique_ptr<LockTable>> open(Options options,
@@ -52,6 +55,7 @@ class LockTable {
   [[nodiscard]] Result<ReleaseReply> force_release(const LockName& lock, const RequestId& seen);
   [[nodiscard]] Result<LockStatus> inspect(const LockName& lock);
   [[nodiscard]] Result<std::vector<LockStatus>> list();
+  [[nodiscard]] Result<StoreId> rotate_lineage();
   [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock,
                                                          const std::string& key);
   [[nodiscard]] Status record(const LockName& lock, const RequestId& request,
@@ -63,6 +67,8 @@ class LockTable {
   explicit LockTable(Options options, Database database);
 
   enum Sql : std::size_t {
+    kBegin,
+    kCommit,
     kFind,
     kGrant,
     kWaitersOf,
@@ -94,6 +100,7 @@ class LockTable {
   Status enter_boot();
   Status raise_ceiling();
   Result<Statement*> sql(Sql which);
+  Result<Transaction> begin();
   std::int64_t now() const { return options_.clock->now().time_since_epoch().count(); }
 
   Result<std::optional<AcquireReply>> try_acquire(const AcquireCall& call,
@@ -106,7 +113,7 @@ class LockTable {
   Result<Granted> grant(const AcquireCall& call, const Found& found);
   Result<bool> run_on(Sql which, const LockName& lock, const RequestId& request);
   Result<bool> drop_waiter(const RequestId& request);
-  Status wake_next(const LockName& lock);
+  Status wake_first(const LockName& lock, std::vector<Waiter> first);
   Result<LockStatus> read_status(Statement& row);
 
   static int on_busy(void* self, int attempts);

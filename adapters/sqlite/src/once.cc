@@ -90,7 +90,7 @@ class Backoff {
   // false: the time is over or a stop was requested.
   bool pause() {
     const auto left = std::chrono::ceil<Millis>(deadline_ - BootClock::now());
-    if (left <= Millis(0) || options_.stop.stop_requested()) return false;
+    if (left <= Millis(0)) return false;
     step_ = std::min(step_ * 2, Millis(50));
     std::uniform_int_distribution<Millis::rep> jitter(step_.count() / 2, step_.count());
     const Millis pause = std::min(left, Millis(jitter(random_)));

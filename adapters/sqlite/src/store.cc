@@ -9,7 +9,10 @@ namespace {
 constexpr auto kOpenWithin = std::chrono::seconds(5);
 
 StoreTraits traits_of(const std::string& path) {
-  return {.address = "sqlite:" + path,
+  Url url;
+  url.scheme = "sqlite";
+  url.path = path;
+  return {.address = url.redacted(),
           .guarantee = Guarantee::correctness,
           .why =
               "token numbers are on disk before they are granted, and the processes of one "
@@ -96,6 +99,11 @@ void SqliteStore::force_release(LockName lock, RequestId seen, CallContext conte
                            [&](LockTable& table) { return table.force_release(lock, seen); });
 }
 
+void SqliteStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
+  with_table<StoreId>(std::move(context), done,
+                      [&](LockTable& table) { return table.rotate_lineage(); });
+}
+
 void SqliteStore::recall(LockName lock, std::string key, CallContext context,
                          Completion<std::optional<OnceRecord>> done) {
   with_table<std::optional<OnceRecord>>(std::move(context), done,
@@ -126,11 +134,12 @@ Result<std::unique_ptr<Store>> open_store(const Url& url) {
   // Absolute: the address goes to child processes, which may run in another folder.
   std::error_code unknown_folder;
   const auto absolute = std::filesystem::absolute(url.path, unknown_folder);
-  return SqliteStore::open({.path = unknown_folder ? url.path : absolute.string(),
-                            .machine = std::move(*machine),
-                            .clock = &machine_clock(),
-                            .random = &system_random(),
-                            .vfs = nullptr});
+  LockTable::Options options;
+  options.path = unknown_folder ? url.path : absolute.string();
+  options.machine = std::move(*machine);
+  options.clock = &machine_clock();
+  options.random = &system_random();
+  return SqliteStore::open(std::move(options));
 }
 
 }  // namespace leasehold::sqlite

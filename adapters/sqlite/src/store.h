@@ -29,6 +29,7 @@ class SqliteStore final : public Store {
   void list(CallContext context, Completion<std::vector<LockStatus>> done) override;
   void force_release(LockName lock, RequestId seen, CallContext context,
                      Completion<ReleaseReply> done) override;
+  void rotate_lineage(CallContext context, Completion<StoreId> done) override;
   void recall(LockName lock, std::string key, CallContext context,
               Completion<std::optional<OnceRecord>> done) override;
   void record(LockName lock, RequestId request, std::string key, OnceRecord what,

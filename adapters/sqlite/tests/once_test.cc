@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "leasehold/sqlite/fence.h"
 #include "user_database.h"
@@ -125,9 +128,9 @@ TEST_F(OnceTest, InsideATransactionIsInvalid) {
 TEST_F(OnceTest, WithoutWaitingAWriterIsBusy) {
   const UserConnection other(path_);
   ASSERT_EQ(other.exec("BEGIN IMMEDIATE"), "");
-  const auto busy = once().run("k", "", add_row(""), {.wait = 0ms, .stop = {}});
+  const auto busy = once().run("k", "", add_row(""), {.wait = 0ms});
   EXPECT_TRUE(bad(busy, ErrorCode::busy));
-  const auto late = once().run("k", "", add_row(""), {.wait = 20ms, .stop = {}});
+  const auto late = once().run("k", "", add_row(""), {.wait = 20ms});
   EXPECT_TRUE(bad(late, ErrorCode::timeout));
   ASSERT_EQ(other.exec("ROLLBACK"), "");
   EXPECT_EQ(user_.ask("PRAGMA busy_timeout"), "30000");
@@ -136,8 +139,7 @@ TEST_F(OnceTest, WithoutWaitingAWriterIsBusy) {
 TEST_F(OnceTest, RepeatDuringTheWorkIsBusyAndDoesNotRun) {
   const UserConnection other(path_);
   const auto first = once().run("k", "", [&](OpenTransaction& open) -> Result<std::string> {
-    const auto repeat =
-        Once::open(other.get())->run("k", "", add_row("second"), {.wait = 0ms, .stop = {}});
+    const auto repeat = Once::open(other.get())->run("k", "", add_row("second"), {.wait = 0ms});
     EXPECT_TRUE(bad(repeat, ErrorCode::busy));
     return add_row("first")(open);
   });
@@ -145,11 +147,36 @@ TEST_F(OnceTest, RepeatDuringTheWorkIsBusyAndDoesNotRun) {
   EXPECT_EQ(rows(), "1");
 }
 
+// Runs `then` on another connection just before this one asks for the write lock.
+struct BeforeTheLock {
+  std::function<void()> then;
+
+  static int trace(unsigned, void* self, void*, void* sql) {
+    auto& then = static_cast<BeforeTheLock*>(self)->then;
+    const bool begins = std::string_view(static_cast<const char*>(sql)).starts_with("BEGIN");
+    if (begins && then) std::exchange(then, nullptr)();
+    return 0;
+  }
+};
+
+TEST_F(OnceTest, ResultStoredBetweenTheLookAndTheLockIsReplayed) {
+  const UserConnection other(path_);
+  BeforeTheLock before{[&] {
+    EXPECT_FALSE(Once::open(other.get())->run("k", "", add_row("first")).value().replayed);
+  }};
+  sqlite3_trace_v2(user_.get(), SQLITE_TRACE_STMT, BeforeTheLock::trace, &before);
+  const auto answer = once().run("k", "", add_row("second"));
+  ASSERT_TRUE(good(answer));
+  EXPECT_TRUE(answer->replayed);
+  EXPECT_EQ(answer->result, "first");
+  EXPECT_EQ(rows(), "1");
+}
+
 TEST_F(OnceTest, StoredResultIsAnsweredWhileAnotherWrites) {
   ASSERT_TRUE(good(once().run("k", "", add_row("r"))));
   const UserConnection other(path_);
   ASSERT_EQ(other.exec("BEGIN IMMEDIATE"), "");
-  EXPECT_TRUE(once().run("k", "", add_row(""), {.wait = 0ms, .stop = {}}).value().replayed);
+  EXPECT_TRUE(once().run("k", "", add_row(""), {.wait = 0ms}).value().replayed);
   ASSERT_EQ(other.exec("ROLLBACK"), "");
 }
 
@@ -170,8 +197,7 @@ TEST_F(OnceTest, ConcurrentRepeatWaitsAndGetsTheResult) {
   std::jthread repeat([&] {
     const UserConnection other(path_);
     working.wait();
-    const auto answer =
-        Once::open(other.get())->run("k", "p", add_row("second"), {.wait = 60s, .stop = {}});
+    const auto answer = Once::open(other.get())->run("k", "p", add_row("second"), {.wait = 60s});
     if (!answer) return;
     replayed = answer->replayed;
     result = answer->result;
@@ -202,7 +228,7 @@ TEST_F(OnceTest, ManyThreadsRunEachKeyOnce) {
         for (int key = 0; key < keys_each; ++key) {
           const auto answer =
               Once::open(mine.get())
-                  ->run("key-" + std::to_string(key), "", add_row("r"), {.wait = 60s, .stop = {}});
+                  ->run("key-" + std::to_string(key), "", add_row("r"), {.wait = 60s});
           if (!answer) ++errors;
           if (answer && !answer->replayed) ++ran;
         }

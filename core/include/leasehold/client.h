@@ -76,6 +76,10 @@ class Client {
   [[nodiscard]] Result<ReleaseReply> force_release(const LockName& lock, const RequestId& seen,
                                                    CallOptions options = {});
 
+  // Begins a new lineage, after the store was restored from a backup: its old tokens would be given
+  // out again. Every fence must then adopt the new one.
+  [[nodiscard]] Result<StoreId> rotate_lineage(CallOptions options = {});
+
   // The stored outcome of `key` under this lock, if any; and storing it, while `lease` holds.
   [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock, std::string key,
                                                          CallOptions options = {});

@@ -75,6 +75,7 @@ struct WaiterStatus {
 };
 struct LockStatus {
   LockName lock;
+  std::optional<StoreId> store;           // the store's part of the lineage of the next token
   std::optional<TokenNumber> last_token;  // of the last grant, also after its end
   struct Holder {
     RequestId request;
@@ -157,6 +158,10 @@ class Store {
   // Ends the grant of `seen` as its operator, if it is still the holder.
   virtual void force_release(LockName lock, RequestId seen, CallContext context,
                              Completion<ReleaseReply> done);
+
+  // Begins a new lineage: fences refuse every token of the store from now on, until they are told
+  // to adopt it. For the operator, after a restore from a backup.
+  virtual void rotate_lineage(CallContext context, Completion<StoreId> done);
 
   // Looks up and stores what was done once under `key`. `record` succeeds only while `request`
   // still holds the lock (else `lost`), and never overwrites.

@@ -27,7 +27,8 @@ struct Url {
   // Fails with `invalid`. The message never repeats the password.
   [[nodiscard]] static Result<Url> parse(std::string_view text);
 
-  // The address without its secrets: safe for logs, errors and metrics.
+  // The address without its secrets and options: safe for logs, errors and metrics. parse() reads
+  // it again.
   std::string redacted() const;
 
   // Fails with `invalid` if a query key is not among `known`.

@@ -37,7 +37,7 @@ struct OnceOptions {
   // How long to wait for another writer, which may be the same key at work elsewhere. 0: not at
   // all, the answer is `busy`.
   Millis wait{5000};
-  std::stop_token stop;
+  std::stop_token stop{};
 };
 
 struct OnceResult {

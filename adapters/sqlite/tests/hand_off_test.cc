@@ -1,0 +1,110 @@
+// A released lock reaches the next waiter by a message, not by the waiter's timer.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include "leasehold/client.h"
+#include "leasehold/sqlite/adapter.h"
+#include "testing/faulty_store.h"
+#include "testing/temp_folder.h"
+#include "testing/worker.h"
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class HandOffTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Store> open() {
+    return std::move(sqlite::adapter().open_store(Url::parse(url).value()).value());
+  }
+  std::size_t waiters(Client& client) {
+    return client.inspect(LockName::parse("job").value())->waiters.size();
+  }
+  TempFolder folder;
+  std::string url = "sqlite:" + folder.file("locks.db");
+};
+
+TEST_F(HandOffTest, ReleaseWakesTheNextWaiter) {
+  constexpr Millis sooner_than_its_timer = 1500ms;  // a waiter looks by itself after two seconds
+  Client holder(open());
+  for (int round = 0; round < 5; ++round) {
+    auto lease = holder.acquire("job", {.ttl = 24h});
+    ASSERT_TRUE(lease);
+    const auto faults = std::make_shared<Faults>();
+    Client waiter(with_faults(open(), faults));
+    auto waiting = std::async(
+        std::launch::async, [&] { return waiter.acquire("job", {.wait = sooner_than_its_timer}); });
+    while (waiters(holder) == 0) std::this_thread::sleep_for(1ms);
+    ASSERT_TRUE(lease->release());
+    const auto got = waiting.get();
+    ASSERT_TRUE(got) << to_string(got.error());
+    EXPECT_LE(faults->calls(Operation::acquire), 3) << "it polled";
+  }
+}
+
+TEST_F(HandOffTest, ReleaseWakesOneOfMany) {
+  Client holder(open());
+  auto lease = holder.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(lease);
+  struct Waiting {
+    std::shared_ptr<Faults> faults = std::make_shared<Faults>();
+    std::unique_ptr<Client> client;
+    std::future<Result<Lease>> result;
+  };
+  std::vector<Waiting> all(10);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Waiting& it = all[i];
+    it.client = std::make_unique<Client>(with_faults(open(), it.faults));
+    it.result =
+        std::async(std::launch::async, [&it] { return it.client->acquire("job", {.wait = 60s}); });
+    while (waiters(holder) != i + 1) std::this_thread::sleep_for(1ms);
+  }
+  std::vector<int> before;
+  for (const Waiting& it : all) before.push_back(it.faults->calls(Operation::acquire));
+  ASSERT_TRUE(lease->release());
+  auto first = all.front().result.get();
+  ASSERT_TRUE(first) << to_string(first.error());
+  int woken = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    woken += all[i].faults->calls(Operation::acquire) - before[i];
+  }
+  // A waiter whose timer came just then asks too; a herd would be ten or more.
+  EXPECT_LE(woken, 4);
+  ASSERT_TRUE(first->release());
+  for (std::size_t i = 1; i < all.size(); ++i) ASSERT_TRUE(all[i].result.get()->release());
+}
+
+TEST_F(HandOffTest, LongPathsHaveSocketsToo) {
+  const std::string deep = folder.file(std::string(90, 'a') + "/" + std::string(90, 'b'));
+  std::filesystem::create_directories(deep);
+  url = "sqlite:" + deep + "/locks.db";
+  Client holder(open());
+  auto lease = holder.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(lease);
+  auto waiting = std::async(std::launch::async,
+                            [&] { return Client(open()).acquire("job", {.wait = 1500ms}); });
+  while (waiters(holder) == 0) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(lease->release());
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(HandOffTest, SocketsGoWithTheirProcesses) {
+  Client holder(open());
+  auto lease = holder.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(lease);
+  {
+    Worker waiter = Worker::hold(url, "job", 30s, 60s);
+    while (waiters(holder) == 0) std::this_thread::sleep_for(1ms);
+    waiter.kill();
+  }
+  ASSERT_TRUE(lease->release());  // finds it dead
+  { EXPECT_TRUE(Client(open()).acquire("job")); }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file("locks.db-wake")));
+}
+
+}  // namespace
+}  // namespace leasehold::testing

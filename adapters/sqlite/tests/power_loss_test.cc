@@ -1,0 +1,143 @@
+// The power goes at every write: no token that was handed out before may come again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "disk.h"
+#include "lock_table.h"
+#include "testing/temp_folder.h"
+#include "testing/virtual_time.h"
+
+namespace leasehold::sqlite {
+namespace {
+
+using namespace std::chrono_literals;
+using leasehold::testing::SeededRandom;
+using leasehold::testing::TempFolder;
+using testing::Disk;
+using testing::Unsynced;
+
+class PowerLossTest : public ::testing::Test {
+ protected:
+  static LockName name(const std::string& text) { return LockName::parse(text).value(); }
+
+  Result<std::unique_ptr<LockTable>> open(const std::string& path, const std::string& boot) {
+    LockTable::Options options;
+    options.path = path;
+    options.machine = {"machine", boot};
+    options.clock = &system_clock();
+    options.random = &random;
+    options.vfs = disk.name();
+    options.token_block = 4;
+    options.checkpoint_frames = 24;
+    options.frames_at_close = 8;
+    return LockTable::open(std::move(options), {BootClock::now() + 10s, {}});
+  }
+
+  Result<Granted> take(LockTable& table, const std::string& lock, const RequestId& request) {
+    table.be_patient({BootClock::now() + 10s, {}});
+    auto reply = table.acquire(
+        {name(lock), request, OwnerLabel::parse("test").value(), Ttl::of(1h).value(), false}, "");
+    if (!reply) return fail(reply.error());
+    return std::get<Granted>(*reply);
+  }
+
+  SeededRandom random{7};
+  Disk disk;
+  TempFolder folder;
+};
+
+TEST_F(PowerLossTest, NoTokenComesAgainWhereverTheFilesAreCut) {
+  const std::string path = folder.file("work/locks.db");
+  std::filesystem::create_directories(folder.file("work"));
+  struct HandedOut {
+    std::size_t step;
+    std::int64_t token;
+  };
+  std::vector<HandedOut> handed_out;
+  std::optional<StoreId> lineage;
+  {
+    disk.ignore_syncs = true;  // the real disk underneath is not what is tested
+    auto table = open(path, "boot-1");
+    ASSERT_TRUE(table) << to_string(table.error());
+    for (int i = 0; i < 25; ++i) {
+      const RequestId request = RequestId::random(random);
+      const auto granted = take(**table, "job", request);
+      ASSERT_TRUE(granted) << to_string(granted.error());
+      handed_out.push_back({disk.steps(), granted->token.value()});
+      lineage = granted->store;
+      ASSERT_TRUE((*table)->release({name("job"), request, 0ms}));
+      if (i % 7 == 6) {  // closing cuts the log
+        table->reset();
+        table = open(path, "boot-1");
+        ASSERT_TRUE(table) << to_string(table.error());
+      }
+    }
+  }
+  ASSERT_EQ(handed_out.back().token, 25);
+  disk.record = false;
+
+  int cuts = 0;
+  for (std::size_t step = 0; step <= disk.steps(); ++step) {
+    for (const auto unsynced : {Unsynced::none, Unsynced::all, Unsynced::torn, Unsynced::torn,
+                                Unsynced::some, Unsynced::some, Unsynced::some}) {
+      disk.files_after(step, unsynced, random, folder.file("work"), folder.file("cut"));
+      std::int64_t last = 0;
+      for (const auto& grant : handed_out) {
+        if (grant.step <= step) last = grant.token;
+      }
+      auto table = open(folder.file("cut/locks.db"), "boot-2");
+      if (last == 0 && !table) continue;  // cut while the file was made: nothing was promised yet
+      ASSERT_TRUE(table) << "after step " << step << ": " << to_string(table.error());
+      const auto granted = take(**table, "job", RequestId::random(random));
+      ASSERT_TRUE(granted) << "after step " << step << ": " << to_string(granted.error());
+      ASSERT_GT(granted->token.value(), last) << "after step " << step;
+      if (last > 0) {
+        ASSERT_EQ(granted->store, *lineage);
+      }
+      ++cuts;
+    }
+  }
+  EXPECT_GT(cuts, 500);
+}
+
+TEST_F(PowerLossTest, AfterAFailedSyncNoLockIsGranted) {
+  auto table = open(folder.file("locks.db"), "boot-1");
+  ASSERT_TRUE(table);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(take(**table, "lock-" + std::to_string(i), RequestId::random(random)));
+  }
+  for (int i = 0; i < 3; ++i) {
+    const RequestId request = RequestId::random(random);
+    ASSERT_TRUE(take(**table, "job", request));
+    ASSERT_TRUE((*table)->release({name("job"), request, 0ms}));
+  }
+  const RequestId last = RequestId::random(random);
+  ASSERT_TRUE(take(**table, "job", last));
+  ASSERT_TRUE((*table)->release({name("job"), last, 0ms}));
+  disk.fail_sync = SQLITE_IOERR_FSYNC;
+  const auto refused = take(**table, "job", RequestId::random(random));
+  ASSERT_FALSE(refused) << "granted a number that is not on disk";
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  disk.fail_sync = 0;  // the kernel forgets that it failed; we must not
+  EXPECT_EQ(take(**table, "job", RequestId::random(random)).error().code, ErrorCode::unavailable);
+}
+
+TEST_F(PowerLossTest, FullDiskRefusesAndLosesNothing) {
+  auto table = open(folder.file("locks.db"), "boot-1");
+  ASSERT_TRUE(table);
+  const RequestId held = RequestId::random(random);
+  const auto first = take(**table, "job", held);
+  ASSERT_TRUE(first);
+  disk.fail_write = SQLITE_FULL;
+  const auto refused = take(**table, "other", RequestId::random(random));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("disk is full"));
+  disk.fail_write = 0;
+  EXPECT_EQ(take(**table, "job", held)->token, first->token);
+  EXPECT_TRUE(take(**table, "other", RequestId::random(random)));
+}
+
+}  // namespace
+}  // namespace leasehold::sqlite

@@ -1,0 +1,64 @@
+#include "turnstile.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace leasehold::sqlite {
+namespace {
+
+using namespace std::chrono_literals;
+
+CallContext within(Millis span) {
+  return {BootClock::now() + span, {}};
+}
+
+TEST(TurnstileTest, OneAtATime) {
+  Turnstile turnstile;
+  int inside = 0;  // guarded by the turnstile alone
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 500; ++turn) {
+        const auto pass = turnstile.enter(within(60s));
+        ASSERT_TRUE(pass);
+        ASSERT_EQ(++inside, 1);
+        --inside;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST(TurnstileTest, GivesUpAtTheDeadlineAndAtTheStop) {
+  Turnstile turnstile;
+  const auto pass = turnstile.enter(within(1s));
+  ASSERT_TRUE(pass);
+  EXPECT_EQ(turnstile.enter(within(1ms)).error().code, ErrorCode::unavailable);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(turnstile.enter({BootClock::now() + 1h, stop.get_token()}).error().code,
+            ErrorCode::cancelled);
+}
+
+TEST(TurnstileTest, CloseWaitsForTheOneInsideAndTurnsTheOthersAway) {
+  Turnstile turnstile;
+  auto pass = std::make_unique<Turnstile::Pass>(turnstile.enter(within(1s)).value());
+  std::thread waiting(
+      [&] { EXPECT_EQ(turnstile.enter(within(1h)).error().code, ErrorCode::unavailable); });
+  std::atomic<bool> left = false;
+  std::thread closing([&] {
+    turnstile.close();
+    EXPECT_TRUE(left);
+  });
+  waiting.join();
+  left = true;
+  pass.reset();
+  closing.join();
+  EXPECT_FALSE(turnstile.enter(within(1s)));
+}
+
+}  // namespace
+}  // namespace leasehold::sqlite
