@@ -383,7 +383,7 @@ PauseFacts pause_without_fence(Stage& stage) {
                ", renewed while they live.");
   tell("\n");
   Pause pause(stage, false);
-  const PauseFacts facts = pause.play();
+  PauseFacts facts = pause.play();
   check_pause(facts);
   const auto lines = pause.lines();
   expect(total(lines) - lines.back().balance == kOfB,
@@ -402,7 +402,7 @@ PauseFacts pause_with_fence(Stage& stage) {
   tell_wrapped("The fence lets each token in before it reads, and no lower one after it.");
   tell("\n");
   Pause pause(stage, true);
-  const PauseFacts facts = pause.play();
+  PauseFacts facts = pause.play();
   check_pause(facts);
   const auto lines = pause.lines();
   expect(total(lines) == lines.back().balance, "the account is wrong in spite of the fence");

@@ -121,7 +121,7 @@ Status Worker::check() const {
 Status Worker::add(std::int64_t amount) {
   const std::string state(to_string(lease_->state()));
   const BookLine line{name_, lease_->token().number.value(), amount, seen_ + amount};
-  const Status written = at_the_book([&] { return book_.append(line); });
+  Status written = at_the_book([&] { return book_.append(line); });
   if (written) {
     say("wrote " + std::to_string(line.balance) + " " + state);
     return {};
