@@ -11,14 +11,9 @@
 namespace leasehold::detail {
 
 WakeTimer::WakeTimer(std::function<void()> on_time) : on_time_(std::move(on_time)) {
-  timer_ = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-  if (timer_ < 0) throw std::system_error(errno, std::generic_category(), "timerfd_create");
+  timer_ = Fd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
+  if (!timer_) throw std::system_error(errno, std::generic_category(), "timerfd_create");
   thread_ = std::thread([this] { run(); });
-}
-
-WakeTimer::~WakeTimer() {
-  stop();
-  close(timer_);
 }
 
 void WakeTimer::arm(BootTime when) {
@@ -43,7 +38,7 @@ void WakeTimer::set(BootTime when) {
   itimerspec spec{};
   spec.it_value.tv_sec = seconds.count();
   spec.it_value.tv_nsec = (since_boot - seconds).count();
-  timerfd_settime(timer_, TFD_TIMER_ABSTIME, &spec, nullptr);
+  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
 }
 
 bool WakeTimer::stopping() {
@@ -54,7 +49,7 @@ bool WakeTimer::stopping() {
 void WakeTimer::run() {
   for (;;) {
     std::uint64_t expirations = 0;
-    if (read(timer_, &expirations, sizeof expirations) < 0 && errno != EINTR) return;
+    if (read(timer_.get(), &expirations, sizeof expirations) < 0 && errno != EINTR) return;
     if (stopping()) return;
     on_time_();
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <thread>
 
+#include "leasehold/detail/fd.h"
 #include "leasehold/detail/thread_safety.h"
 #include "leasehold/time.h"
 
@@ -14,7 +15,7 @@ namespace leasehold::detail {
 class WakeTimer {
  public:
   explicit WakeTimer(std::function<void()> on_time);
-  ~WakeTimer();
+  ~WakeTimer() { stop(); }
   WakeTimer(const WakeTimer&) = delete;
 
   // Calls on_time once at `when` (or soon after), unless armed anew before.
@@ -29,7 +30,7 @@ class WakeTimer {
   bool stopping() LEASEHOLD_EXCLUDES(mutex_);
 
   std::function<void()> on_time_;
-  int timer_ = -1;
+  Fd timer_;
   Mutex mutex_;
   bool stopping_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -25,17 +25,6 @@ Fd above_standard(Fd fd) {
 
 }  // namespace
 
-Fd& Fd::operator=(Fd&& other) noexcept {
-  if (this == &other) return *this;
-  reset();
-  raw_ = std::exchange(other.raw_, -1);
-  return *this;
-}
-
-void Fd::reset() {
-  if (raw_ >= 0) close(std::exchange(raw_, -1));
-}
-
 Pipe make_pipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");

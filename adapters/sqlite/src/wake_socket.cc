@@ -31,15 +31,6 @@ Fd datagram_socket() {
 
 }  // namespace
 
-Fd& Fd::operator=(Fd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-Fd::~Fd() {
-  if (fd_ >= 0) close(fd_);
-}
-
 WakeFolder::WakeFolder(const std::string& database)
     : path_(database + "-wake"), sender_(datagram_socket()) {}
 

@@ -7,24 +7,14 @@
 #include <thread>
 #include <utility>
 
+#include "leasehold/detail/fd.h"
 #include "leasehold/error.h"
 #include "leasehold/id.h"
 #include "leasehold/random.h"
 
 namespace leasehold::sqlite {
 
-// A file descriptor of our own.
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept;
-  ~Fd();
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
+using leasehold::detail::Fd;
 
 // The folder "<database>-wake" with one socket per waiting process. Not thread safe.
 class WakeFolder {

@@ -5,15 +5,15 @@ leasehold_test(sqlite_fence_test
 
 leasehold_test(sqlite_fence_admin_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/fence_admin_test.cc
-  LIBS leasehold::sqlite SQLite::SQLite3
+  LIBS leasehold::sqlite leasehold_test_support SQLite::SQLite3
   PRIVATE_HEADERS_OF adapters/sqlite/src)
 
 leasehold_test(sqlite_claim_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/claim_test.cc
-  LIBS leasehold::sqlite SQLite::SQLite3
+  LIBS leasehold::sqlite leasehold_test_support SQLite::SQLite3
   PRIVATE_HEADERS_OF adapters/sqlite/src)
 
 leasehold_test(sqlite_once_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/once_test.cc
-  LIBS leasehold::sqlite SQLite::SQLite3
+  LIBS leasehold::sqlite leasehold_test_support SQLite::SQLite3
   PRIVATE_HEADERS_OF adapters/sqlite/src)

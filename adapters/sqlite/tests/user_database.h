@@ -12,27 +12,11 @@
 
 #include "leasehold/error.h"
 #include "leasehold/token.h"
+#include "testing/temp_folder.h"
 
 namespace leasehold::sqlite {
 
-class TempFolder {
- public:
-  TempFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "leasehold-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) std::abort();
-    path_ = path;
-  }
-  TempFolder(const TempFolder&) = delete;
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using leasehold::testing::TempFolder;
 
 // The user's own connection, made with SQLite's own interface.
 class UserConnection {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "leasehold/detail/fd.h"
+
 namespace leasehold::process {
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;  // none: for ever
@@ -15,22 +17,7 @@ inline Deadline within(std::chrono::nanoseconds span) {
   return std::chrono::steady_clock::now() + span;
 }
 
-// Owns one file descriptor.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int raw) : raw_(raw) {}
-  Fd(Fd&& other) noexcept : raw_(std::exchange(other.raw_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept;
-  ~Fd() { reset(); }
-
-  int get() const { return raw_; }
-  explicit operator bool() const { return raw_ >= 0; }
-  void reset();
-
- private:
-  int raw_ = -1;
-};
+using leasehold::detail::Fd;
 
 struct Pipe {
   Fd read;
