@@ -24,8 +24,7 @@ struct Arguments::State {
 
   CLI::Option* add(const std::string& names, const std::string& value, std::string help,
                    const std::function<void(const std::string&)>& take) {
-    return app->add_option_function<std::string>(names, take, std::move(help))
-        ->type_name(value);
+    return app->add_option_function<std::string>(names, take, std::move(help))->type_name(value);
   }
 };
 
