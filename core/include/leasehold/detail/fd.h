@@ -1,8 +1,6 @@
 // A file descriptor as a value.
 #pragma once
 
-#include <unistd.h>
-
 #include <utility>
 
 namespace leasehold::detail {
@@ -23,9 +21,7 @@ class Fd {
 
   int get() const { return raw_; }
   explicit operator bool() const { return raw_ >= 0; }
-  void reset() {
-    if (raw_ >= 0) close(std::exchange(raw_, -1));
-  }
+  void reset() noexcept;  // closes it
 
  private:
   int raw_ = -1;
