@@ -72,6 +72,19 @@ std::string sentence(const CLI::ParseError& error, const std::string& program) {
   return text + "; see '" + program + " --help'";
 }
 
+Error unexpected(const std::vector<std::string>& words, bool takes_command,
+                 const std::string& program) {
+  const std::string first = words.empty() ? "" : words.front();
+  std::string text = "'" + first + "' was not expected";
+  if (first.starts_with('-')) {
+    text = "there is no option '" + first + "'";
+  } else if (takes_command) {
+    text += "; the command comes after '--', as in '" + program + " NAME -- " + joined(words, " ") +
+            "'";
+  }
+  return Error(ErrorCode::invalid, text + "; see '" + program + " --help'");
+}
+
 }  // namespace
 
 void Arguments::usage(std::string text) {
@@ -274,6 +287,8 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
     return Parsed(HelpWanted{deepest()});
   } catch (const CLI::CallForVersion&) {
     return Parsed(VersionWanted{});
+  } catch (const CLI::ExtrasError&) {
+    return fail(unexpected(app->remaining(true), rest != nullptr, deepest().path));
   } catch (const CLI::ParseError& error) {
     return fail(ErrorCode::invalid, sentence(error, deepest().path));
   }

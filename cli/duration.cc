@@ -40,7 +40,7 @@ Result<Millis> parse_duration(std::string_view text) {
   if (error == std::errc::result_out_of_range) return wrong("is longer than a year");
   const std::string_view suffix(stop, static_cast<std::size_t>(end - stop));
   const auto unit = error == std::errc() ? unit_of(suffix, count == 0) : std::nullopt;
-  if (!unit) return wrong("is not a duration; write it as 1500ms, 30s, 5m, 1h or 0");
+  if (!unit) return wrong("is not a duration; write it with its unit, as in 1500ms, 30s, 5m or 1h");
   if (unit->count() > 0 && count > static_cast<std::uint64_t>(kMost / *unit)) {
     return wrong("is longer than a year");
   }

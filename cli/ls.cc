@@ -39,7 +39,7 @@ class Ls final : public Subcommand {
   }
 
   int execute() override {
-    auto client = open_store(store_);
+    auto client = open_existing_store(store_);
     if (!client) return report(client.error());
     const auto locks = client->list();
     if (!locks) return report(locks.error());

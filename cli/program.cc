@@ -5,8 +5,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kDescription =
-    "Locks for programs on one machine or many: leases, tokens and fences";
+constexpr const char* kDescription = "Locks that end by themselves: leases, tokens and fences";
 
 }  // namespace
 

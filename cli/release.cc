@@ -38,7 +38,7 @@ class Release final : public Subcommand {
           "'leasehold show', then say --force");
       return kExitUsage;
     }
-    auto client = open_store(store_);
+    auto client = open_existing_store(store_);
     if (!client) return report(client.error());
     return take_away(*client, *name, wanted);
   }

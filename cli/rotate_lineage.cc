@@ -27,7 +27,7 @@ class RotateLineage final : public Subcommand {
           "lineage; if that is what you want, say --force");
       return kExitUsage;
     }
-    auto client = open_store(store_);
+    auto client = open_existing_store(store_);
     if (!client) return report(client.error());
     const auto lineage = client->rotate_lineage();
     if (!lineage) return report(lineage.error());

@@ -290,8 +290,8 @@ void Run::declare(Arguments& arguments) {
                      "command runs. 100ms to 24h, default 30s");
   arguments.duration("--wait", o.wait, "How long to wait for a busy lock; default 0: only try");
   arguments.duration("--at-least", o.at_least,
-                     "Keep the lock that long even if the command ends earlier, so that a machine "
-                     "with another clock does not run the job again");
+                     "Keep the lock that long even if the command ends earlier, so that somebody "
+                     "who starts a little later does not run the job again");
   arguments.flag("--fenced", o.fenced,
                  "Give the command a token for a fence; refused by stores that cannot make safe "
                  "ones");
@@ -302,8 +302,8 @@ void Run::declare(Arguments& arguments) {
                      "From SIGTERM to SIGKILL; at most half of --ttl, default a sixth of it and "
                      "at most 10s");
   arguments.option("--once", "KEY", o.once,
-                   "Run once per KEY: if it was done under this lock before, exit with the same "
-                   "status without running");
+                   "Run once per KEY: if it ended under this lock before, exit with the same "
+                   "status without running, also if it had failed");
   arguments.number("--busy-status", 0, 255, o.busy_status,
                    "Exit status if somebody else holds the lock; default 75. With 0 nothing is "
                    "printed either");
@@ -315,7 +315,7 @@ void Run::declare(Arguments& arguments) {
   arguments.example("leasehold run report --wait 5m --ttl 1m -- make report",
                     "wait for the other one to finish");
   arguments.example("leasehold run invoices --once \"$(date +%F)\" --at-least 1m -- send-invoices",
-                    "once a day, on whichever machine comes first");
+                    "once a day, whoever comes first");
   arguments.lists_exit_statuses();
 }
 

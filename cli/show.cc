@@ -55,7 +55,7 @@ class Show final : public Subcommand {
   int execute() override {
     const auto name = LockName::parse(name_);
     if (!name) return report(name.error());
-    auto client = open_store(store_);
+    auto client = open_existing_store(store_);
     if (!client) return report(client.error());
     const auto lock = client->inspect(*name);
     if (!lock) return report(lock.error());

@@ -58,11 +58,11 @@ Result<std::string> default_url() {
   return sqlite_url(folder + "/locks.db");
 }
 
-Result<std::string> chosen_url(const std::optional<std::string>& given) {
-  if (given) return *given;
+std::optional<std::string> named_url(const std::optional<std::string>& given) {
+  if (given) return given;
   std::string url = environment("LEASEHOLD_STORE");
-  if (!url.empty()) return url;
-  return default_url();
+  if (url.empty()) return std::nullopt;
+  return url;
 }
 
 }  // namespace
@@ -81,10 +81,17 @@ void declare_store(Arguments& arguments, std::optional<std::string>& into) {
 }
 
 Result<Client> open_store(const std::optional<std::string>& given, ConnectOptions options) {
-  const auto url = chosen_url(given);
+  const auto named = named_url(given);
+  const auto url = named ? Result<std::string>(*named) : default_url();
   if (!url) return fail(url.error());
   register_stores();
   return connect(*url, std::move(options));
+}
+
+Result<Client> open_existing_store(const std::optional<std::string>& given) {
+  ConnectOptions options;
+  if (named_url(given)) options.if_missing = IfMissing::refuse;
+  return open_store(given, std::move(options));
 }
 
 }  // namespace leasehold::cli

@@ -21,4 +21,8 @@ void declare_store(Arguments& arguments, std::optional<std::string>& into);
 [[nodiscard]] Result<Client> open_store(const std::optional<std::string>& given,
                                         ConnectOptions options = {});
 
+// The same for a subcommand that looks at a store and takes no lock: a file that was named and is
+// not there is a mistake.
+[[nodiscard]] Result<Client> open_existing_store(const std::optional<std::string>& given);
+
 }  // namespace leasehold::cli

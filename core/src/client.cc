@@ -116,7 +116,7 @@ Result<Client> connect(std::string_view url, ConnectOptions options, const Regis
   if (!parsed) return fail(parsed.error());
   const auto adapter = registry.find(parsed->scheme);
   if (!adapter) return fail(adapter.error());
-  auto store = adapter->open_store(*parsed);
+  auto store = adapter->open_store(*parsed, options.if_missing);
   if (!store) return fail(std::move(store.error()));
   return Client(std::move(*store), std::move(options));
 }

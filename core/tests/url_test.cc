@@ -43,7 +43,8 @@ TEST(UrlTest, NoErrorRepeatsAPassword) {
 }
 
 TEST(UrlTest, RedactedAddressIsReadAgain) {
-  for (const auto* text : {"sqlite:/a%20b%3Fc%25d", "sqlite:////a", "sqlite:x", "etcd://[::1]:2379,b:1/p%0Aq"}) {
+  for (const auto* text :
+       {"sqlite:/a%20b%3Fc%25d", "sqlite:////a", "sqlite:x", "etcd://[::1]:2379,b:1/p%0Aq"}) {
     const auto url = Url::parse(text);
     ASSERT_TRUE(url) << text;
     const auto again = Url::parse(url->redacted());

@@ -1,5 +1,8 @@
 #include "database.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <utility>
 
 namespace leasehold::sqlite {
@@ -30,6 +33,27 @@ std::string_view explain(int code) {
     default:
       return "SQLite reported an error";
   }
+}
+
+// SQLite does not say why.
+std::string_view why_not_open(const std::string& path) {
+  struct stat there {};
+  if (stat(path.c_str(), &there) == 0) {
+    return S_ISDIR(there.st_mode) ? "it is a folder" : "the file cannot be opened";
+  }
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (stat(folder.c_str(), &there) != 0) return "its folder is not there";
+  return access(folder.c_str(), W_OK) == 0 ? "there is no such file"
+                                           : "its folder cannot be written";
+}
+
+Error cannot_open(sqlite3* db, const std::string& path) {
+  Error error = last_error(db, "cannot open " + path);
+  if ((sqlite3_errcode(db) & 0xff) == SQLITE_CANTOPEN) {
+    error.message = "cannot open " + path + ": " + std::string(why_not_open(path));
+  }
+  return error;
 }
 
 ErrorCode code_of(int code) {
@@ -181,7 +205,7 @@ Result<Database> Database::open(const std::string& path, bool create, const char
   Database database(raw);
   if (code != SQLITE_OK) {
     if (raw == nullptr) return fail(ErrorCode::internal, "no memory for a SQLite connection");
-    return fail(last_error(raw, "cannot open " + path));
+    return fail(cannot_open(raw, path));
   }
   sqlite3_extended_result_codes(raw, 1);
   return database;

@@ -171,7 +171,7 @@ LockTable::~LockTable() {
 }
 
 Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext context) {
-  auto database = Database::open(options.path, true, options.vfs);
+  auto database = Database::open(options.path, options.create, options.vfs);
   if (!database) return fail(std::move(database.error()));
   std::unique_ptr<LockTable> table(new LockTable(std::move(options), std::move(*database)));
   table->be_patient(std::move(context));
@@ -379,7 +379,7 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
   }
   std::optional<std::string> ahead;
   if (held) {
-    ahead = found->owner;
+    ahead = found->owner + (found->kept ? " (which has finished; the lock is kept)" : "");
   } else if (found->has_waiters) {
     auto first = first_living_waiter(call.lock, call.request);
     if (!first) return fail(std::move(first.error()));

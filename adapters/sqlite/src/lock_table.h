@@ -27,6 +27,7 @@ class LockTable {
  public:
   struct Options {
     std::string path;
+    bool create = true;  // on first use
     MachineIdentity machine;
     const Clock* clock = nullptr;
     Random* random = nullptr;
@@ -35,7 +36,7 @@ class LockTable {
     int checkpoint_frames = 1000;
     int frames_at_close = 64;  // a longer log would make the next process start slowly
   };
-  // Creates the file on first use. `unavailable` or `unsupported` with the reason.
+  // `unavailable` or `unsupported` with the reason.
   [[nodiscard]] static Result<std::unique_ptr<LockTable>> open(Options options,
                                                                CallContext context);
   ~LockTable();

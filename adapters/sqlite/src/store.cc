@@ -120,7 +120,7 @@ void SqliteStore::record(LockName lock, RequestId request, std::string key, Once
                              });
 }
 
-Result<std::unique_ptr<Store>> open_store(const Url& url) {
+Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing) {
   if (auto ok = url.only_options({}); !ok) return fail(std::move(ok.error()));
   if (!url.hosts.empty() || !url.user.empty()) {
     return fail(ErrorCode::invalid,
@@ -136,6 +136,7 @@ Result<std::unique_ptr<Store>> open_store(const Url& url) {
   const auto absolute = std::filesystem::absolute(url.path, unknown_folder);
   LockTable::Options options;
   options.path = unknown_folder ? url.path : absolute.string();
+  options.create = if_missing == IfMissing::create;
   options.machine = std::move(*machine);
   options.clock = &machine_clock();
   options.random = &system_random();

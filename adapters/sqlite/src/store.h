@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "leasehold/registry.h"
 #include "leasehold/store.h"
 #include "leasehold/url.h"
 #include "lock_table.h"
@@ -54,6 +55,6 @@ class SqliteStore final : public Store {
 };
 
 // The default for the program: "sqlite:PATH", no options.
-[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing);
 
 }  // namespace leasehold::sqlite

@@ -15,7 +15,9 @@ using ::testing::StartsWith;
 
 class ClockTest : public ::testing::Test {
  protected:
-  Client client() { return Client(sqlite::adapter().open_store(Url::parse(url).value()).value()); }
+  Client client() {
+    return Client(sqlite::adapter().open_store(Url::parse(url).value(), IfMissing::create).value());
+  }
   TempFolder folder;
   std::string url = "sqlite:" + folder.file("locks.db");
 };

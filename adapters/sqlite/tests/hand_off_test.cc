@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 class HandOffTest : public ::testing::Test {
  protected:
   std::unique_ptr<Store> open() {
-    return std::move(sqlite::adapter().open_store(Url::parse(url).value()).value());
+    return std::move(
+        sqlite::adapter().open_store(Url::parse(url).value(), IfMissing::create).value());
   }
   std::size_t waiters(Client& client) {
     return client.inspect(LockName::parse("job").value())->waiters.size();

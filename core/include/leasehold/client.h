@@ -29,9 +29,10 @@ struct CallOptions {
 };
 
 struct ConnectOptions {
-  std::optional<OwnerLabel> owner;  // default: default_owner_label()
-  const Clock* clock = nullptr;     // default: system_clock()
-  Random* random = nullptr;         // default: system_random()
+  std::optional<OwnerLabel> owner;           // default: default_owner_label()
+  const Clock* clock = nullptr;              // default: system_clock()
+  Random* random = nullptr;                  // default: system_random()
+  IfMissing if_missing = IfMissing::create;  // refuse: connect() fails with `unavailable`
 };
 
 // Thread safe. A cheap handle: copies share one connection, one engine and a fixed number of

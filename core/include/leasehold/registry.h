@@ -13,10 +13,13 @@
 
 namespace leasehold {
 
+// What to do if a store that is a file is not there yet. Stores with a server ignore it.
+enum class IfMissing { create, refuse };
+
 struct Adapter {
   std::string scheme;
   std::string example;  // a URL to show in a message: "sqlite:/var/lib/app/locks.db"
-  std::function<Result<std::unique_ptr<Store>>(const Url&)> open_store;
+  std::function<Result<std::unique_ptr<Store>>(const Url&, IfMissing)> open_store;
   std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;  // may be empty
 };
 

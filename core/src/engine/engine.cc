@@ -25,9 +25,13 @@ Error held_by(const LockName& lock, const std::string& holder) {
                quoted(lock) + " is held" + (holder.empty() ? "" : " by " + holder));
 }
 
+std::string in_words(Millis span) {
+  if (span.count() % 1000 == 0) return std::to_string(span.count() / 1000) + " s";
+  return std::to_string(span.count()) + " ms";
+}
+
 Error timed_out(const LockName& lock, Millis wait, const std::string& holder) {
-  return Error(ErrorCode::timeout, quoted(lock) + " could not be had within " +
-                                       std::to_string(wait.count()) + " ms" +
+  return Error(ErrorCode::timeout, quoted(lock) + " could not be had within " + in_words(wait) +
                                        (holder.empty() ? "" : "; it is held by " + holder));
 }
 
