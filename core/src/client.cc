@@ -1,5 +1,7 @@
 #include "leasehold/client.h"
 
+#include <system_error>
+
 #include "client_core.h"
 
 namespace leasehold {
@@ -118,7 +120,12 @@ Result<Client> connect(std::string_view url, ConnectOptions options, const Regis
   if (!adapter) return fail(adapter.error());
   auto store = adapter->open_store(*parsed, options.if_missing);
   if (!store) return fail(std::move(store.error()));
-  return Client(std::move(*store), std::move(options));
+  try {
+    return Client(std::move(*store), std::move(options));
+  } catch (const std::system_error& error) {  // no thread or no descriptor to be had
+    return fail(ErrorCode::unavailable, "this process cannot start what a client needs",
+                error.what());
+  }
 }
 
 }  // namespace leasehold

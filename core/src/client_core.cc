@@ -60,7 +60,7 @@ ClientCore::~ClientCore() {
 Status ClientCore::check_process() const {
   if (getpid() == process_) return {};
   return fail(ErrorCode::invalid, "this client belongs to process " + std::to_string(process_) +
-                                      "; a forked child must connect for itself");
+                                      "; a forked child does not have it");
 }
 
 // ---- callers -------------------------------------------------------------------------------
@@ -216,36 +216,45 @@ void ClientCore::make_calls_elsewhere(Calls calls) {
       [this, moved = std::make_shared<Calls>(std::move(calls))] { make_calls(std::move(*moved)); });
 }
 
+// A store must not throw; if it does, whether the call was done is not known.
+template <class Replied, class Call>
+void ClientCore::guarded(Replied replied, Call call) {
+  try {
+    call();
+  } catch (const std::exception& thrown) {
+    replied(fail(ErrorCode::outcome_unknown, "the store failed unexpectedly", thrown.what()));
+  }
+}
+
 void ClientCore::make(engine::SendAcquire& send, const std::stop_token& stop) {
-  const RequestId request = send.call.request;
-  store_->acquire(std::move(send.call), {send.deadline, stop},
-                  [this, request](Result<AcquireReply> reply) {
-                    make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-                      engine.acquire_replied(clock_.now(), request, std::move(reply));
-                    }));
-                  });
+  const auto replied = [this, request = send.call.request](Result<AcquireReply> reply) {
+    make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+      engine.acquire_replied(clock_.now(), request, std::move(reply));
+    }));
+  };
+  guarded(replied, [&] { store_->acquire(std::move(send.call), {send.deadline, stop}, replied); });
 }
 
 void ClientCore::make(engine::SendRenew& send, const std::stop_token& stop) {
   std::vector<RequestId> requests;
   requests.reserve(send.calls.size());
   for (const RenewCall& call : send.calls) requests.push_back(call.request);
-  store_->renew(std::move(send.calls), {send.deadline, stop},
-                [this, requests = std::move(requests)](Result<std::vector<RenewReply>> replies) {
-                  make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-                    engine.renew_replied(clock_.now(), requests, replies);
-                  }));
-                });
+  const auto replied =
+      [this, requests = std::move(requests)](const Result<std::vector<RenewReply>>& replies) {
+        make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+          engine.renew_replied(clock_.now(), requests, replies);
+        }));
+      };
+  guarded(replied, [&] { store_->renew(std::move(send.calls), {send.deadline, stop}, replied); });
 }
 
 void ClientCore::make(engine::SendRelease& send, const std::stop_token& stop) {
-  const RequestId request = send.call.request;
-  store_->release(std::move(send.call), {send.deadline, stop},
-                  [this, request](Result<ReleaseReply> reply) {
-                    make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-                      engine.release_replied(clock_.now(), request, reply);
-                    }));
-                  });
+  const auto replied = [this, request = send.call.request](const Result<ReleaseReply>& reply) {
+    make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+      engine.release_replied(clock_.now(), request, reply);
+    }));
+  };
+  guarded(replied, [&] { store_->release(std::move(send.call), {send.deadline, stop}, replied); });
 }
 
 }  // namespace leasehold::detail

@@ -94,6 +94,8 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   void make_calls(Calls calls, std::stop_token stop = {});
   void make_calls_elsewhere(Calls calls);
+  template <class Replied, class Call>
+  void guarded(Replied replied, Call call);
   void make(engine::SendAcquire& send, const std::stop_token& stop);
   void make(engine::SendRenew& send, const std::stop_token& stop);
   void make(engine::SendRelease& send, const std::stop_token& stop);

@@ -4,7 +4,8 @@
 
 namespace leasehold::detail {
 
-TaskThread::TaskThread() : state_(std::make_shared<State>()) {}
+TaskThread::TaskThread()
+    : state_(std::make_shared<State>()), thread_([state = state_] { run(state); }) {}
 
 void TaskThread::stop() {
   {
@@ -24,9 +25,6 @@ void TaskThread::post(std::function<void()> task) {
   MutexLock lock(state_->mutex);
   if (state_->stopping) return;
   state_->tasks.push_back(std::move(task));
-  if (!thread_.joinable()) {
-    thread_ = std::thread([state = state_] { run(state); });
-  }
   state_->changed.notify_one();
 }
 

@@ -1,4 +1,4 @@
-// One thread that runs tasks in order. Started by the first task.
+// One thread that runs tasks in order.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,7 @@ namespace leasehold::detail {
 // inside a task, it lets the thread end by itself after that task.
 class TaskThread {
  public:
-  TaskThread();
+  TaskThread();  // throws std::system_error if there is no thread to be had
   ~TaskThread() { stop(); }
   TaskThread(const TaskThread&) = delete;
 
@@ -32,7 +32,7 @@ class TaskThread {
   static void run(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State> state_;
-  std::thread thread_;  // written under state_->mutex, joined by stop()
+  std::thread thread_;
 };
 
 }  // namespace leasehold::detail

@@ -272,6 +272,28 @@ TEST_F(ClientTest, ForkedChildHoldsNothing) {
   EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
 }
 
+TEST_F(ClientTest, StoreThatThrowsIsAnUnknownOutcome) {
+  class ThrowingStore final : public Store {
+   public:
+    const StoreTraits& traits() const override { return traits_; }
+    void start(StoreEvents&) override {}
+    void close() override {}
+    void acquire(AcquireCall, CallContext, Completion<AcquireReply>) override {
+      throw std::runtime_error("broken");
+    }
+    void renew(std::vector<RenewCall>, CallContext, Completion<std::vector<RenewReply>>) override {}
+    void release(ReleaseCall, CallContext, Completion<ReleaseReply> done) override {
+      done(ReleaseReply::not_held);
+    }
+
+   private:
+    StoreTraits traits_;
+  };
+  Client client(std::make_unique<ThrowingStore>());
+  EXPECT_EQ(client.acquire("job", {.store_timeout = 50ms}).error().code,
+            ErrorCode::outcome_unknown);
+}
+
 TEST_F(ClientTest, PendingReleasesAreSentBeforeTheClientGoes) {
   {
     Client client = connect();

@@ -200,6 +200,26 @@ TEST_F(EngineTest, ConfirmationThatTookLongerThanTheTtlIsNotTrusted) {
   take<SendRenew>();
 }
 
+TEST_F(EngineTest, StoreSlowerThanTheTtlEndsInAnAnswer) {
+  const BootTime asked = now;
+  const auto request = acquire(100ms, 0ms, 5s);
+  while (notices.empty() && now < asked + 1min) {
+    now += 150ms;  // every round trip takes longer than the lease
+    engine().tick(now);
+    collect();
+    if (calls.empty()) continue;
+    if (std::holds_alternative<SendAcquire>(calls.front())) {
+      calls.pop_front();
+      grant(request, 100ms);
+    } else if (std::holds_alternative<SendRenew>(calls.front())) {
+      calls.pop_front();
+      renewal(request, RenewReply::gone);
+    }
+  }
+  EXPECT_LE(now, asked + 11s) << "about wait + store_timeout";
+  EXPECT_EQ(acquire_error(), ErrorCode::outcome_unknown);
+}
+
 // ---- rule 2: renewal -----------------------------------------------------------------------
 
 TEST_F(EngineTest, RenewsAtAThirdOfTheTtlWithJitter) {
@@ -299,6 +319,16 @@ TEST_F(EngineTest, LateRenewalDoesNotBringALostLeaseBack) {
   EXPECT_THAT(notices, IsEmpty());
 }
 
+TEST_F(EngineTest, RenewalAnsweredAfterTheDeadlineDoesNotBringTheLeaseBack) {
+  const BootTime asked = now;
+  const auto request = hold(30s);
+  pass(10s);
+  take<SendRenew>();
+  now = asked + 31s;  // frozen: no tick in between, but state() has said lost since the deadline
+  renewal(request, RenewReply::renewed);
+  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+}
+
 TEST_F(EngineTest, StoresWordThatAGrantEndedIsLoss) {
   const auto request = hold();
   engine().ended(now, request);
@@ -360,6 +390,28 @@ TEST_F(EngineTest, AmbiguousAcquireIsUnknownNeverUnavailable) {
     pass(1s);
   }
   EXPECT_EQ(acquire_error(), ErrorCode::outcome_unknown);
+}
+
+TEST_F(EngineTest, UnknownStaysUnknownWhenTheStoreGoesDownAfterwards) {
+  const auto request = acquire();
+  take<SendAcquire>();
+  reply(request, fail(unknown()));
+  pass(1s);
+  take<SendAcquire>();
+  reply(request, fail(unavailable()));
+  EXPECT_EQ(acquire_error(), ErrorCode::outcome_unknown);
+  take<SendRelease>();
+}
+
+TEST_F(EngineTest, SecondAnswerToOneCallIsIgnored) {
+  const auto request = acquire();
+  take<SendAcquire>();
+  grant(request);
+  EXPECT_TRUE(take_notice<AcquireEnded>().result);
+  grant(request);
+  reply(request, fail(unavailable()));
+  EXPECT_THAT(notices, IsEmpty());
+  EXPECT_THAT(calls, IsEmpty());
 }
 
 TEST_F(EngineTest, TryOnAStoreThatIsDownIsToldAtOnceAndLeavesNothing) {

@@ -160,7 +160,7 @@ void Engine::send_acquire(BootTime now, Acquisition& it) {
 
 void Engine::acquire_replied(BootTime now, const RequestId& request, Result<AcquireReply> reply) {
   Acquisition* found = find(request);
-  if (found == nullptr) return;
+  if (found == nullptr || !found->call_in_flight) return;
   Acquisition& it = *found;
   it.call_in_flight = false;
 
@@ -185,6 +185,7 @@ void Engine::acquire_replied(BootTime now, const RequestId& request, Result<Acqu
 
 void Engine::acquire_failed(BootTime now, Acquisition& it, Error error) {
   const bool told_at_once = error.code == ErrorCode::unavailable && it.spec.wait == Millis(0);
+  if (told_at_once && it.traces) return end_acquire(now, it, unknown_grant(it.spec.lock));
   if (told_at_once || !worth_retrying(error.code)) return end_acquire(now, it, std::move(error));
   it.last_error = std::move(error);
   it.try_at = now + store_retry(it.failures++, random_);
@@ -226,7 +227,9 @@ void Engine::granted(BootTime now, Acquisition& it, const Granted& granted) {
   it.grant = Grant{it.request, it.spec.lock, granted.token, granted.store, granted.ttl, deadline};
   const bool known_to_be_fresh = it.attempts == 1 && deadline - now >= granted.ttl / 2;
   if (known_to_be_fresh) return hold(it, it.first_sent);
-  it.give_up_at = std::max(it.give_up_at, now + it.spec.store_timeout);
+  // Bounded: a grant that is over whenever its confirmation comes must not go round for ever.
+  const BootTime latest = it.started + it.spec.wait + it.spec.store_timeout;
+  it.give_up_at = std::max(it.give_up_at, std::min(now + it.spec.store_timeout, latest));
   confirm(now, it);
 }
 
@@ -254,7 +257,7 @@ void Engine::renew_replied(BootTime now, std::span<const RequestId> requests,
                            const Result<std::vector<RenewReply>>& replies) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Acquisition* it = find(requests[i]);
-    if (it == nullptr) continue;
+    if (it == nullptr || !it->renew_in_flight) continue;
     it->renew_in_flight = false;
     const bool answered = replies && i < replies->size();
     if (it->phase == Phase::leaving) continue;
@@ -276,6 +279,8 @@ void Engine::renewed(BootTime now, Acquisition& it) {
   const BootTime deadline = it.renew_sent + it.grant->ttl - drift_allowance(it.grant->ttl);
   if (now >= deadline) return renewal_failed(now, it);
   if (it.phase == Phase::confirming) return hold(it, it.renew_sent);
+  if (now >= it.grant->deadline)
+    return change(it, LeaseState::lost);  // callers saw it by the clock
   it.grant->deadline = std::max(it.grant->deadline, deadline);
   it.renew_at = it.renew_sent + jittered(renewal_interval(it.grant->ttl), random_);
   it.failures = 0;
@@ -393,7 +398,7 @@ void Engine::send_release(BootTime now, Acquisition& it) {
 void Engine::release_replied(BootTime now, const RequestId& request,
                              const Result<ReleaseReply>& reply) {
   Acquisition* found = find(request);
-  if (found == nullptr) return;
+  if (found == nullptr || !found->release_in_flight) return;
   Acquisition& it = *found;
   it.release_in_flight = false;
   if (reply) {
