@@ -170,16 +170,17 @@ TEST_F(BadInputTest, ReadOnlyFolder) {
 
 TEST_F(BadInputTest, FullDiskLosesNothing) {
   const std::string disk = path("disk");
-  const std::string run = "leasehold run x --store sqlite:" + disk + "/locks.db ";
-  const Finished done =
-      in_namespace("mkdir " + disk + " && mount -t tmpfs -o size=256k none " + disk + " && " + run +
-                   "--fenced -- printenv LEASEHOLD_TOKEN || exit 99\n"
-                   "dd if=/dev/zero of=" +
-                   disk + "/filler bs=1k 2>/dev/null\n" + "i=0; while [ $i -lt 300 ]; do " + run +
-                   "-- true 2>>" + disk + "-errors; s=$?; " +
-                   "[ $s = 0 ] || break; i=$((i+1)); done; echo status=$s\n"
-                   "rm " +
-                   disk + "/filler\n" + run + "--fenced -- printenv LEASEHOLD_TOKEN");
+  const std::string store = " --store sqlite:" + disk + "/locks.db ";
+  const std::string run = "leasehold run x" + store;
+  const Finished done = in_namespace(
+      "mkdir " + disk + " && mount -t tmpfs -o size=256k none " + disk + " && " + run +
+      "--fenced -- printenv LEASEHOLD_TOKEN || exit 99\n"
+      "dd if=/dev/zero of=" +
+      disk + "/filler bs=1k 2>/dev/null\n" + "i=0; while [ $i -lt 300 ]; do leasehold run y$i" +
+      store + "-- true 2>>" + disk + "-errors; s=$?; " +
+      "[ $s = 0 ] || break; i=$((i+1)); done; echo status=$s\n"
+      "rm " +
+      disk + "/filler\n" + run + "--fenced -- printenv LEASEHOLD_TOKEN");
   std::istringstream lines(done.out);
   std::string first;
   std::string status;

@@ -47,7 +47,7 @@ CREATE TABLE once(
   PRIMARY KEY (lock, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 18> kStatements = {
+constexpr std::array<std::string_view, 19> kStatements = {
     // kBegin
     "BEGIN IMMEDIATE",
     // kCommit
@@ -71,6 +71,8 @@ constexpr std::array<std::string_view, 18> kStatements = {
     " AND place < (SELECT place FROM waiter WHERE request = ?2)",
     // kDropWaiter
     "DELETE FROM waiter WHERE request = ?1",
+    // kWaitsAt
+    "SELECT 1 FROM waiter WHERE wake = ?1 LIMIT 1",
     // kRenew
     "UPDATE lock SET expires_at = ?3 + ?4"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
@@ -137,6 +139,15 @@ class SyncedCommits {
   Status on_;
 };
 
+Error used_up() {
+  return Error(ErrorCode::unavailable, "the token numbers of this store are used up");
+}
+
+// What another program wrote into the file may go to a terminal.
+std::string readable_label(std::string_view text) {
+  return OwnerLabel::parse(text) ? std::string(text) : "(an unreadable label)";
+}
+
 }  // namespace
 
 struct LockTable::Found {
@@ -190,9 +201,10 @@ Status LockTable::prepare_file() {
   int on = 1;
   sqlite3_file_control(db.handle(), nullptr, SQLITE_FCNTL_PERSIST_WAL, &on);
 
-  const auto application = number(db, "PRAGMA application_id");
-  if (!application) return fail(application.error());
-  if (*application != kApplicationId) {
+  if (auto readable = number(db, "PRAGMA application_id"); !readable) {
+    return fail(std::move(readable.error()));
+  }
+  if (!is_ours()) {
     if (auto ok = create_schema(); !ok) return ok;
   }
   const auto format = number(db, "PRAGMA user_version");
@@ -202,12 +214,31 @@ Status LockTable::prepare_file() {
                                             ", and this program knows only format " +
                                             std::to_string(kFormat));
   }
-  if (auto ok = db.exec("PRAGMA synchronous = NORMAL"); !ok) return ok;
+  if (auto ok = db.exec("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 8388608"); !ok) {
+    return ok;
+  }
   return enter_boot();
+}
+
+bool LockTable::is_ours() const {
+  return number(database_.connection(), "PRAGMA application_id") == kApplicationId;
+}
+
+// Nothing is changed in a file that is somebody else's.
+Status LockTable::check_empty() const {
+  const Connection db = database_.connection();
+  const auto application = number(db, "PRAGMA application_id");
+  if (!application) return fail(application.error());
+  const auto tables = number(db, "SELECT count(*) FROM sqlite_schema");
+  if (!tables) return fail(tables.error());
+  if (*tables == 0 && *application == 0) return {};
+  return fail(ErrorCode::invalid,
+              "it is a database of another program; give the locks a file of their own");
 }
 
 Status LockTable::create_schema() {
   const Connection db = database_.connection();
+  if (auto ok = check_empty(); !ok) return is_ours() ? Status() : ok;
   auto wal = db.prepare("PRAGMA journal_mode = WAL");
   if (!wal) return fail(std::move(wal.error()));
   // SQLite does not wait here as it does elsewhere, and two processes may make the file at once.
@@ -224,15 +255,8 @@ Status LockTable::create_schema() {
   if (!synced.on()) return synced.on();
   auto transaction = Transaction::begin(db);
   if (!transaction) return fail(std::move(transaction.error()));
-  const auto application = number(db, "PRAGMA application_id");  // another process may be first
-  if (!application) return fail(application.error());
-  if (*application == kApplicationId) return {};
-  const auto tables = number(db, "SELECT count(*) FROM sqlite_schema");
-  if (!tables) return fail(tables.error());
-  if (*tables != 0 || *application != 0) {
-    return fail(ErrorCode::invalid,
-                "it is a database of another program; give the locks a file of their own");
-  }
+  if (is_ours()) return {};  // another process was first
+  if (auto ok = check_empty(); !ok) return ok;
   if (auto ok = db.exec(kSchema); !ok) return ok;
   const std::string pragmas = "PRAGMA application_id = " + std::to_string(kApplicationId) +
                               "; PRAGMA user_version = " + std::to_string(kFormat);
@@ -244,7 +268,8 @@ Status LockTable::create_schema() {
   insert->bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
   insert->bind(4, options_.token_block);
   if (auto ok = insert->run(); !ok) return ok;
-  return transaction->commit();
+  if (auto ok = transaction->commit(); !ok) return ok;
+  return sync_database();
 }
 
 // The first process after a reboot ends everything of the boot before, durably.
@@ -261,8 +286,7 @@ Status LockTable::enter_boot() {
   if (boot == options_.machine.boot) return {};
   if (machine.empty() || machine != options_.machine.machine) {
     return fail(ErrorCode::unsupported,
-                "it was last used by another machine (" +
-                    (machine.empty() ? std::string("without a machine id") : machine) +
+                "it was last used by another machine (" + readable_label(machine) +
                     "), and SQLite leases hold on one machine only. Use a file on a local disk; "
                     "if the file was moved here for good, keep LEASEHOLD_MACHINE_ID set to that "
                     "machine's id");
@@ -277,13 +301,26 @@ Status LockTable::enter_boot() {
   if (!update) return fail(std::move(update.error()));
   update->bind(1, options_.machine.boot).bind(2, options_.token_block).bind(3, boot);
   if (auto ok = update->run(); !ok) return ok;
-  if (db.changes() == 1) {
-    if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter");
-        !ok) {
-      return ok;
-    }
+  if (db.changes() == 0) {
+    auto again = read->step();  // another process may have been first
+    if (!again) return fail(std::move(again.error()));
+    return *again && read->text(1) == options_.machine.boot ? Status() : fail(used_up());
   }
-  return transaction->commit();
+  if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter");
+      !ok) {
+    return ok;
+  }
+  if (auto ok = transaction->commit(); !ok) return ok;
+  return sync_database();
+}
+
+// The log alone will not do for numbers that must never come again: if a sync failed in a process
+// before, the log may have a hole that shows only after a power cut.
+Status LockTable::sync_database() {
+  const int code = sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_FULL,
+                                             nullptr, nullptr);
+  if (code == SQLITE_OK) return {};
+  return fail(last_error(database_.handle(), "token numbers could not be stored on disk"));
 }
 
 int LockTable::on_busy(void* self, int attempts) {
@@ -302,9 +339,12 @@ int LockTable::on_busy(void* self, int attempts) {
 int LockTable::on_commit(void* self, sqlite3* db, const char*, int frames) {
   auto& table = *static_cast<LockTable*>(self);
   table.wal_frames_ = frames;
-  if (frames >= table.options_.checkpoint_frames) {
-    sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-  }
+  if (frames < table.options_.checkpoint_frames) return SQLITE_OK;
+  // With somebody always in the middle of something the log never begins anew by itself.
+  const bool too_long = frames >= 8 * table.options_.checkpoint_frames;
+  sqlite3_wal_checkpoint_v2(db, nullptr,
+                            too_long ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE,
+                            nullptr, nullptr);
   return SQLITE_OK;
 }
 
@@ -333,12 +373,12 @@ Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::stri
     auto reply = try_acquire(call, wake_address);
     if (!reply) return fail(std::move(reply.error()));
     if (*reply) return std::move(**reply);
-    if (auto ok = raise_ceiling(); !ok) return fail(std::move(ok.error()));
+    if (auto ok = raise_ceiling(call.lock); !ok) return fail(std::move(ok.error()));
   }
 }
 
 // No number is left below the ceiling. Raising it must be on disk before a grant uses it.
-Status LockTable::raise_ceiling() {
+Status LockTable::raise_ceiling(const LockName& lock) {
   if (disk_failed_) {
     return fail(ErrorCode::unavailable,
                 "the disk failed to store a token number; no lock is granted until the program "
@@ -349,21 +389,23 @@ Status LockTable::raise_ceiling() {
   if (!synced.on()) return synced.on();
   auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
-  auto update = db.prepare(
-      "UPDATE store SET ceiling = ceiling + ?1"
-      " WHERE ceiling <= 9223372036854775807 - ?1");
-  if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, options_.token_block).run(); !ok) return ok;
-  if (db.changes() == 0) {
-    return fail(ErrorCode::unavailable, "the token numbers of this store are used up");
+  const auto found = find(lock);
+  if (!found) return fail(found.error());
+  const std::int64_t used = std::max({found->token, found->floor, found->ceiling});
+  if (used > std::numeric_limits<std::int64_t>::max() - options_.token_block) {
+    return fail(used_up());
   }
+  auto update = db.prepare("UPDATE store SET ceiling = ?1");
+  if (!update) return fail(std::move(update.error()));
+  if (auto ok = update->bind(1, used + options_.token_block).run(); !ok) return ok;
   auto committed = transaction->commit();
   if (!committed && committed.error().code == ErrorCode::outcome_unknown) {
     // After a failed sync the kernel may claim success for data that never reached the disk.
     disk_failed_ = true;
     committed.error().code = ErrorCode::unavailable;  // numbers were reserved, nothing was granted
   }
-  return committed;
+  if (!committed) return committed;
+  return sync_database();
 }
 
 Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& call,
@@ -411,13 +453,14 @@ Result<LockTable::Found> LockTable::find(const LockName& lock) {
   const auto there = row->step();
   if (!there) return fail(there.error());
   const auto store = *there ? row->id<StoreId>(0) : std::nullopt;
-  if (!store) return fail(damaged(options_.path));
+  const bool counts = row->integer(1) >= 0 && row->integer(2) >= 0 && row->integer(3) >= 0;
+  if (!store || !counts) return fail(damaged(options_.path));
   return Found{.store = *store,
                .floor = row->integer(1),
                .ceiling = row->integer(2),
                .token = row->integer(3),
                .holder = row->id<RequestId>(4),
-               .owner = std::string(row->text(5)),
+               .owner = readable_label(row->text(5)),
                .expires_at = row->integer(6),
                .kept = row->integer(7) != 0,
                .has_waiters = row->integer(8) != 0};
@@ -466,10 +509,9 @@ Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const Lo
     if (!first) return fail(std::move(first.error()));
     if (first->empty() || first->front().request == asking) return std::nullopt;
     Waiter& waiter = first->front();
-    const bool lives = waiter.alive_until > now() &&
-                       wake_folder_.wake(waiter.wake, waiter.request) != WakeFolder::Reach::gone;
-    if (lives) return std::move(waiter);
-    if (auto dropped = drop_waiter(waiter.request); !dropped) return fail(dropped.error());
+    const bool dead = wake_folder_.wake(waiter.wake, waiter.request) == WakeFolder::Reach::gone;
+    if (!dead && waiter.alive_until > now()) return std::move(waiter);
+    if (auto ok = drop_silent(waiter, dead); !ok) return fail(std::move(ok.error()));
   }
 }
 
@@ -494,6 +536,19 @@ Result<Millis> LockTable::enqueue(const AcquireCall& call, const std::string& wa
   return near && free_at != 0 ? std::min(until_free, kWaiterRefresh) : kWaiterRefresh;
 }
 
+// The socket of a dead process goes with the last of its places in any queue.
+Status LockTable::drop_silent(const Waiter& waiter, bool dead) {
+  if (auto dropped = drop_waiter(waiter.request); !dropped) return fail(dropped.error());
+  if (!dead) return {};
+  auto statement = sql(kWaitsAt);
+  if (!statement) return fail(std::move(statement.error()));
+  const Use row(**statement);
+  const auto other = row->bind(1, waiter.wake).step();
+  if (!other) return fail(other.error());
+  if (!*other) wake_folder_.remove(waiter.wake);
+  return {};
+}
+
 Result<bool> LockTable::drop_waiter(const RequestId& request) {
   auto statement = sql(kDropWaiter);
   if (!statement) return fail(std::move(statement.error()));
@@ -509,7 +564,7 @@ Status LockTable::wake_first(const LockName& lock, std::vector<Waiter> first) {
   while (!first.empty()) {
     const Waiter& waiter = first.front();
     if (wake_folder_.wake(waiter.wake, waiter.request) != WakeFolder::Reach::gone) return {};
-    if (auto dropped = drop_waiter(waiter.request); !dropped) return fail(dropped.error());
+    if (auto ok = drop_silent(waiter, true); !ok) return ok;
     auto next = waiters_of(lock, 1);
     if (!next) return fail(std::move(next.error()));
     first = std::move(*next);
@@ -606,7 +661,7 @@ Result<LockStatus> LockTable::read_status(Statement& row) {
   if (token && request && row.integer(5) > at) {
     status.holder = LockStatus::Holder{.request = *request,
                                        .token = *token,
-                                       .owner = std::string(row.text(3)),
+                                       .owner = readable_label(row.text(3)),
                                        .held_for = millis(at - row.integer(4)),
                                        .remaining = millis(row.integer(5) - at),
                                        .kept = row.integer(6) != 0};

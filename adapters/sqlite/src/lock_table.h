@@ -76,6 +76,7 @@ class LockTable {
     kEnqueue,
     kPosition,
     kDropWaiter,
+    kWaitsAt,
     kRenew,
     kRelease,
     kKeep,
@@ -97,9 +98,12 @@ class LockTable {
   };
 
   Status prepare_file();
+  bool is_ours() const;
+  Status check_empty() const;
   Status create_schema();
   Status enter_boot();
-  Status raise_ceiling();
+  Status raise_ceiling(const LockName& lock);
+  Status sync_database();
   Result<Statement*> sql(Sql which);
   Result<Transaction> begin();
   std::int64_t now() const { return options_.clock->now().time_since_epoch().count(); }
@@ -114,6 +118,7 @@ class LockTable {
   Result<Granted> grant(const AcquireCall& call, const Found& found);
   Result<bool> run_on(Sql which, const LockName& lock, const RequestId& request);
   Result<bool> drop_waiter(const RequestId& request);
+  Status drop_silent(const Waiter& waiter, bool dead);
   Status wake_first(const LockName& lock, std::vector<Waiter> first);
   Result<LockStatus> read_status(Statement& row);
 

@@ -61,6 +61,11 @@ Result<MachineIdentity> this_machine() {
                 "/proc/sys/kernel/random/boot_id cannot be read, so the end of a lease across a "
                 "reboot cannot be told");
   }
+  if (identity.machine.empty()) {
+    return fail(ErrorCode::unsupported,
+                "this machine has no /etc/machine-id, so a file that another machine wrote could "
+                "not be told; set LEASEHOLD_MACHINE_ID to a value that stays the same");
+  }
   return identity;
 }
 

@@ -1,5 +1,7 @@
 #include "store.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 
@@ -20,6 +22,13 @@ StoreTraits traits_of(const std::string& path) {
           .instead = "For more than one machine use a store with a server.",
           .queues = true,
           .keeps_after_release = true};
+}
+
+// SQLite keeps what it knows of a file's locks per process, and a forked child inherits it without
+// the locks: it would be killed or hang.
+bool forked_after_first_use() {
+  static const pid_t first = getpid();
+  return getpid() != first;
 }
 
 }  // namespace
@@ -57,8 +66,9 @@ void SqliteStore::with_table(CallContext context, const Completion<Reply>& done,
 // Made when this process first waits, so that short programs do without.
 const std::string& SqliteStore::wake_address() {
   static const std::string nowhere;
-  if (!wake_socket_tried_) {
-    wake_socket_tried_ = true;
+  if (wake_socket_) {
+    wake_socket_->keep_reachable();
+  } else {
     wake_socket_ = WakeSocket::bind(table_->wake_folder(), random_,
                                     [this](const RequestId& it) { events_->nudged(it); });
   }
@@ -121,6 +131,11 @@ void SqliteStore::record(LockName lock, RequestId request, std::string key, Once
 }
 
 Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing) {
+  if (forked_after_first_use()) {
+    return fail(ErrorCode::unsupported,
+                "a process forked from one that used a SQLite store cannot use one itself; let it "
+                "exec a program first");
+  }
   if (auto ok = url.only_options({}); !ok) return fail(std::move(ok.error()));
   if (!url.hosts.empty() || !url.user.empty()) {
     return fail(ErrorCode::invalid,

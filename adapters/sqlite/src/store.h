@@ -51,7 +51,6 @@ class SqliteStore final : public Store {
   Turnstile turnstile_;
   std::unique_ptr<LockTable> table_;         // inside the turnstile
   std::unique_ptr<WakeSocket> wake_socket_;  // inside the turnstile
-  bool wake_socket_tried_ = false;
 };
 
 // The default for the program: "sqlite:PATH", no options.

@@ -16,11 +16,17 @@ Result<OwnedTransaction> OwnedTransaction::begin(sqlite3* db) {
   }
   auto inner = Transaction::begin(Connection(db));
   if (!inner) return fail(std::move(inner.error()));
+  // It goes with this transaction: if it is still there at the end, so is the transaction.
+  if (auto ok = Connection(db).exec("SAVEPOINT leasehold_work"); !ok) {
+    return fail(std::move(ok.error()));
+  }
   return OwnedTransaction(db, std::make_unique<Transaction>(std::move(*inner)));
 }
 
 Status OwnedTransaction::commit() {
-  if (!Connection(db_).in_transaction()) {
+  const bool same_transaction =
+      Connection(db_).in_transaction() && Connection(db_).exec("RELEASE leasehold_work");
+  if (!same_transaction) {
     return fail(ErrorCode::invalid,
                 "the transaction was over before its work returned: the work ended it, or ignored "
                 "an error after which SQLite rolled it back");

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <system_error>
 
 namespace leasehold::sqlite {
 namespace {
@@ -25,8 +26,21 @@ std::optional<sockaddr_un> socket_address(const std::string& path) {
   return address;
 }
 
+bool is_address(const std::string& text) {
+  return RequestId::from_hex(text).has_value();
+}
+
 Fd datagram_socket() {
   return Fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+Fd bound_socket(WakeFolder& folder, const std::string& address) {
+  if (!folder.create()) return Fd();
+  const auto at = socket_address(folder.reachable(address));
+  Fd socket = datagram_socket();
+  const bool bound =
+      at && socket && bind(socket.get(), reinterpret_cast<const sockaddr*>(&*at), sizeof *at) == 0;
+  return bound ? std::move(socket) : Fd();
 }
 
 }  // namespace
@@ -35,7 +49,9 @@ WakeFolder::WakeFolder(const std::string& database)
     : path_(database + "-wake"), sender_(datagram_socket()) {}
 
 bool WakeFolder::open() {
-  if (folder_.get() < 0) folder_ = Fd(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder_) {
+    folder_ = Fd(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  }
   return folder_.get() >= 0;
 }
 
@@ -45,12 +61,26 @@ bool WakeFolder::create() {
   return open();
 }
 
+bool WakeFolder::has(const std::string& address) {
+  struct stat there {};
+  if (open() && fstatat(folder_.get(), address.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) {
+    return true;
+  }
+  folder_.reset();  // it may have been deleted and made anew
+  return false;
+}
+
+void WakeFolder::remove(const std::string& address) {
+  if (is_address(address) && open()) unlinkat(folder_.get(), address.c_str(), 0);
+}
+
 std::string WakeFolder::reachable(const std::string& address) const {
   return "/proc/self/fd/" + std::to_string(folder_.get()) + "/" + address;
 }
 
 WakeFolder::Reach WakeFolder::wake(const std::string& address, const RequestId& request) {
-  if (address.empty() || !open()) return Reach::unknown;
+  // Addresses come out of a file that others write: nothing but a name in this folder will do.
+  if (!is_address(address) || !has(address)) return Reach::unknown;
   const auto to = socket_address(reachable(address));
   if (!to) return Reach::unknown;
   const auto& bytes = request.bytes();
@@ -58,49 +88,61 @@ WakeFolder::Reach WakeFolder::wake(const std::string& address, const RequestId& 
              reinterpret_cast<const sockaddr*>(&*to), sizeof *to) >= 0) {
     return Reach::told;
   }
-  if (errno == ECONNREFUSED) {  // the kernel closed it when its process died
-    unlinkat(folder_.get(), address.c_str(), 0);
-    return Reach::gone;
-  }
-  return errno == ENOENT ? Reach::gone : Reach::unknown;
+  // The kernel closed it when its process died.
+  return errno == ECONNREFUSED ? Reach::gone : Reach::unknown;
 }
 
 std::unique_ptr<WakeSocket> WakeSocket::bind(WakeFolder& folder, Random& random, OnWake on_wake) {
-  if (!folder.create()) return nullptr;
   std::string address = RequestId::random(random).hex();
-  const auto at = socket_address(folder.reachable(address));
-  Fd socket = datagram_socket();
-  Fd stop(eventfd(0, EFD_CLOEXEC));
-  if (!at || socket.get() < 0 || stop.get() < 0 ||
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&*at), sizeof *at) != 0) {
+  Fd socket = bound_socket(folder, address);
+  Fd poke(eventfd(0, EFD_CLOEXEC));
+  if (!socket || !poke) return nullptr;
+  try {
+    return std::unique_ptr<WakeSocket>(
+        new WakeSocket(folder, address, std::move(socket), std::move(poke), std::move(on_wake)));
+  } catch (const std::system_error&) {  // no thread to be had
+    folder.remove(address);
     return nullptr;
   }
-  return std::unique_ptr<WakeSocket>(new WakeSocket(folder, std::move(address), std::move(socket),
-                                                    std::move(stop), std::move(on_wake)));
 }
 
-WakeSocket::WakeSocket(const WakeFolder& folder, std::string address, Fd socket, Fd stop,
-                       OnWake on_wake)
+WakeSocket::WakeSocket(WakeFolder& folder, std::string address, Fd socket, Fd poke, OnWake on_wake)
     : folder_(folder),
       address_(std::move(address)),
       socket_(std::move(socket)),
-      stop_(std::move(stop)),
+      poke_(std::move(poke)),
       on_wake_(std::move(on_wake)),
       thread_([this] { listen(); }) {}
 
 WakeSocket::~WakeSocket() {
-  const std::uint64_t one = 1;
-  while (write(stop_.get(), &one, sizeof one) < 0 && errno == EINTR) {
-  }
+  stopping_ = true;
+  poke();
   thread_.join();
-  unlinkat(folder_.folder(), address_.c_str(), 0);
+  folder_.remove(address_);
+}
+
+void WakeSocket::poke() {
+  const std::uint64_t one = 1;
+  while (write(poke_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+void WakeSocket::keep_reachable() {
+  if (folder_.has(address_)) return;
+  const Fd fresh = bound_socket(folder_, address_);
+  if (!fresh || dup3(fresh.get(), socket_.get(), O_CLOEXEC) < 0) return;
+  poke();  // the listener still waits on the socket that was there before
 }
 
 void WakeSocket::listen() {
-  std::array<pollfd, 2> wanted{pollfd{socket_.get(), POLLIN, 0}, pollfd{stop_.get(), POLLIN, 0}};
-  for (;;) {
+  std::array<pollfd, 2> wanted{pollfd{socket_.get(), POLLIN, 0}, pollfd{poke_.get(), POLLIN, 0}};
+  while (!stopping_) {
     if (poll(wanted.data(), wanted.size(), -1) < 0 && errno != EINTR) return;
-    if (wanted[1].revents != 0) return;
+    if (wanted[1].revents != 0) {
+      std::uint64_t pokes = 0;
+      (void)!read(poke_.get(), &pokes, sizeof pokes);
+      continue;
+    }
     RequestId::Bytes bytes;
     const ssize_t length = recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (length == static_cast<ssize_t>(bytes.size())) on_wake_(RequestId(bytes));

@@ -1,6 +1,7 @@
 // How one process wakes a waiter in another: a datagram to its socket beside the database.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -32,7 +33,9 @@ class WakeFolder {
 
   // A way to the file that fits into a socket address, however long the folder's path is.
   std::string reachable(const std::string& address) const;
-  int folder() const { return folder_.get(); }
+  // Whether the socket is still there.
+  bool has(const std::string& address);
+  void remove(const std::string& address);
   // Makes the folder; false if it cannot be.
   bool create();
 
@@ -55,14 +58,19 @@ class WakeSocket {
 
   const std::string& address() const { return address_; }
 
- private:
-  WakeSocket(const WakeFolder& folder, std::string address, Fd socket, Fd stop, OnWake on_wake);
-  void listen();
+  // Makes the socket anew, at the same address, if somebody cleaned the folder.
+  void keep_reachable();
 
-  const WakeFolder& folder_;
+ private:
+  WakeSocket(WakeFolder& folder, std::string address, Fd socket, Fd poke, OnWake on_wake);
+  void listen();
+  void poke();
+
+  WakeFolder& folder_;
   std::string address_;
   Fd socket_;
-  Fd stop_;
+  Fd poke_;
+  std::atomic<bool> stopping_ = false;
   OnWake on_wake_;
   std::thread thread_;
 };

@@ -45,7 +45,10 @@ int on_truncate(sqlite3_file* it, sqlite3_int64 size) {
 
 int on_sync(sqlite3_file* it, int flags) {
   File& file = of(it);
-  if (file.disk->fail_sync != 0) return file.disk->fail_sync;
+  if (file.disk->fail_sync != 0) {
+    note(file, Step::Kind::failed_sync);
+    return file.disk->fail_sync;
+  }
   note(file, Step::Kind::sync);
   return file.disk->ignore_syncs ? SQLITE_OK : file.real()->pMethods->xSync(file.real(), flags);
 }
@@ -149,6 +152,8 @@ void Disk::files_after(std::size_t steps, Unsynced unsynced, Random& random,
     if (step.kind == Step::Kind::remove) {
       synced.erase(step.file);
       pending.erase(step.file);
+    } else if (step.kind == Step::Kind::failed_sync) {
+      pending[step.file].clear();
     } else if (step.kind == Step::Kind::sync) {
       for (const Step* write : pending[step.file]) apply(synced[step.file], *write);
       pending[step.file].clear();

@@ -24,6 +24,9 @@ class Disk {
 
   const char* name() const;
 
+  // After a failed sync the writes before it stay in the cache and never reach the disk, as kernels
+  // do it.
+
   // How many writes, truncations, syncs and deletions there were.
   std::size_t steps() const { return steps_.size(); }
 
@@ -39,7 +42,7 @@ class Disk {
   bool record = true;
 
   struct Step {
-    enum class Kind { write, truncate, sync, remove } kind;
+    enum class Kind { write, truncate, sync, failed_sync, remove } kind;
     std::string file;
     std::int64_t offset = 0;
     std::vector<char> data = {};

@@ -220,6 +220,15 @@ TEST_F(FenceTest, WorkThatEndsTheTransactionIsTold) {
   EXPECT_TRUE(bad(status, ErrorCode::invalid));
 }
 
+TEST_F(FenceTest, WorkThatBeginsATransactionOfItsOwnIsTold) {
+  const auto status = fence().transaction(token_of(33, '1'), [](OpenTransaction& open) -> Status {
+    sqlite3_exec(open.handle(), "COMMIT; BEGIN", nullptr, nullptr, nullptr);
+    return insert_row(open);
+  });
+  EXPECT_TRUE(bad(status, ErrorCode::invalid));
+  EXPECT_NE(sqlite3_get_autocommit(user_.get()), 0) << "what it wrote there is rolled back";
+}
+
 TEST_F(FenceTest, BrokenDeferredConstraintRollsBack) {
   ASSERT_EQ(user_.exec("PRAGMA foreign_keys = ON; CREATE TABLE parent(id INTEGER PRIMARY KEY);"
                        "CREATE TABLE child(id REFERENCES parent DEFERRABLE INITIALLY DEFERRED)"),

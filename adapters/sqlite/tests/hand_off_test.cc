@@ -93,6 +93,25 @@ TEST_F(HandOffTest, LongPathsHaveSocketsToo) {
   EXPECT_TRUE(waiting.get());
 }
 
+TEST_F(HandOffTest, WaiterKeepsItsPlaceWhenItsSocketIsCleanedAway) {
+  Client holder(open());
+  auto lease = holder.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(lease);
+  Client first(open());
+  Client second(open());
+  auto one = std::async(std::launch::async, [&] { return first.acquire("job", {.wait = 30s}); });
+  while (waiters(holder) != 1) std::this_thread::sleep_for(1ms);
+  std::filesystem::remove_all(folder.file("locks.db-wake"));
+  auto two = std::async(std::launch::async, [&] { return second.acquire("job", {.wait = 30s}); });
+  while (waiters(holder) != 2) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(lease->release());
+  auto got = one.get();
+  ASSERT_TRUE(got) << to_string(got.error());
+  EXPECT_EQ(two.wait_for(0s), std::future_status::timeout) << "overtaken";
+  ASSERT_TRUE(got->release());
+  EXPECT_TRUE(two.get());
+}
+
 TEST_F(HandOffTest, SocketsGoWithTheirProcesses) {
   Client holder(open());
   auto lease = holder.acquire("job", {.ttl = 24h});

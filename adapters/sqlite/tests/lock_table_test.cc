@@ -184,6 +184,73 @@ TEST_F(LockTableTest, TokenNearItsLimitIsRefusedNeverWrapped) {
   EXPECT_THAT(refused.error().message, HasSubstr("used up"));
 }
 
+TEST_F(LockTableTest, NewBootNearTheLimitIsRefusedWhole) {
+  {
+    auto table = open().value();
+    token(*table, new_request());
+  }
+  sql("UPDATE store SET ceiling = 9223372036854775800");
+  const auto refused = open({"here", "boot-2"});
+  ASSERT_FALSE(refused) << "the leases of the old boot would live on";
+  EXPECT_THAT(refused.error().message, HasSubstr("used up"));
+}
+
+TEST_F(LockTableTest, CountersThatMakeNoSenseAreRepairedOrRefused) {
+  {
+    auto table = open().value();
+    const RequestId request = new_request();
+    token(*table, request);
+    ASSERT_TRUE(table->release({name(), request, 0ms}));
+  }
+  sql("UPDATE lock SET token = 5000000000");
+  {
+    auto table = open().value();
+    const RequestId request = new_request();
+    EXPECT_EQ(token(*table, request), 5000000001);
+    ASSERT_TRUE(table->release({name(), request, 0ms}));
+  }
+  sql("UPDATE lock SET token = -5");
+  auto table = open().value();
+  EXPECT_THAT(acquire(*table, new_request()).error().message, HasSubstr("damaged"));
+}
+
+TEST_F(LockTableTest, LabelsFromTheFileAreSafeToPrint) {
+  {
+    auto table = open().value();
+    token(*table, new_request());
+  }
+  sql("UPDATE lock SET owner = 'a' || char(27) || '[31m'");
+  auto table = open().value();
+  EXPECT_EQ(std::get<Busy>(acquire(*table, new_request()).value()).ahead, "(an unreadable label)");
+  EXPECT_EQ(table->inspect(name())->holder->owner, "(an unreadable label)");
+}
+
+TEST_F(LockTableTest, WakeAddressFromTheFileReachesNothingElse) {
+  auto table = open().value();
+  const RequestId holder = new_request();
+  token(*table, holder);
+  ASSERT_TRUE(
+      std::holds_alternative<Queued>(acquire(*table, new_request(), true, "../precious").value()));
+  std::filesystem::create_directories(path + "-wake");
+  std::ofstream(folder.file("precious")) << "x";
+  ASSERT_TRUE(table->release({name(), holder, 0ms}));
+  acquire(*table, new_request());
+  EXPECT_TRUE(std::filesystem::exists(folder.file("precious")));
+}
+
+TEST_F(LockTableTest, ForkedChildOfAUserOfTheStoreIsRefused) {
+  const auto url = Url::parse("sqlite:" + path).value();
+  ASSERT_TRUE(open_store(url, IfMissing::create));
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto refused = open_store(url, IfMissing::create);
+    _exit(!refused && refused.error().code == ErrorCode::unsupported ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(LockTableTest, KilledAtAnyInstructionNoTokenRepeats) {
   std::int64_t last = 0;
   for (int round = 0; round < 40; ++round) {
@@ -244,6 +311,9 @@ TEST_F(LockTableTest, DatabaseOfAnotherProgramIsRefusedAndKept) {
   EXPECT_EQ(refused.error().code, ErrorCode::invalid);
   EXPECT_THAT(refused.error().message, HasSubstr("another program"));
   EXPECT_TRUE(database.connection().exec("SELECT name FROM customer"));
+  auto mode = database.connection().prepare("PRAGMA journal_mode").value();
+  ASSERT_TRUE(mode.step().value());
+  EXPECT_EQ(mode.text(0), "delete");
 }
 
 TEST_F(LockTableTest, NewerFormatIsRefused) {

@@ -123,6 +123,42 @@ TEST_F(PowerLossTest, AfterAFailedSyncNoLockIsGranted) {
   EXPECT_EQ(take(**table, "job", RequestId::random(random)).error().code, ErrorCode::unavailable);
 }
 
+TEST_F(PowerLossTest, HoleInTheLogAfterAFailedSyncRepeatsNoToken) {
+  const std::string path = folder.file("work/locks.db");
+  std::filesystem::create_directories(folder.file("work"));
+  std::int64_t last = 0;
+  const auto work = [&](LockTable& table, int times) {
+    for (int i = 0; i < times; ++i) {
+      const RequestId request = RequestId::random(random);
+      const auto granted = take(table, "job", request);
+      ASSERT_TRUE(granted) << to_string(granted.error());
+      last = granted->token.value();
+      ASSERT_TRUE(table.release({name("job"), request, 0ms}));
+    }
+  };
+  disk.ignore_syncs = true;
+  {
+    auto table = open(path, "boot-1");
+    ASSERT_TRUE(table);
+    work(**table, 4);  // all the numbers there are
+    disk.fail_sync = SQLITE_IOERR_FSYNC;
+    EXPECT_FALSE(take(**table, "job", RequestId::random(random)));
+    disk.fail_sync = 0;
+  }
+  {
+    auto table = open(path, "boot-1");  // the program is started again
+    ASSERT_TRUE(table);
+    work(**table, 3);
+  }
+  disk.record = false;
+  disk.files_after(disk.steps(), Unsynced::none, random, folder.file("work"), folder.file("cut"));
+  auto table = open(folder.file("cut/locks.db"), "boot-2");
+  ASSERT_TRUE(table) << to_string(table.error());
+  const auto granted = take(**table, "job", RequestId::random(random));
+  ASSERT_TRUE(granted);
+  EXPECT_GT(granted->token.value(), last);
+}
+
 TEST_F(PowerLossTest, FullDiskRefusesAndLosesNothing) {
   auto table = open(folder.file("locks.db"), "boot-1");
   ASSERT_TRUE(table);

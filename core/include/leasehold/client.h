@@ -37,7 +37,8 @@ struct ConnectOptions {
 
 // Thread safe. A cheap handle: copies share one connection, one engine and a fixed number of
 // threads, however many leases there are. Leases keep what they need alive, so a client may go
-// before its leases. The destructor of the last user waits up to two seconds for pending releases.
+// before its leases. The destructor of the last user waits up to two seconds for pending releases,
+// and for a loss callback that is running.
 //
 // A client belongs to the process that made it: in a forked child every call fails with `invalid`.
 class Client {

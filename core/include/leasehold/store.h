@@ -104,8 +104,9 @@ struct CallContext {
 template <class Reply>
 using Completion = std::function<void(Result<Reply>)>;
 
-// What a store tells the engine unasked. Thread safe; returns at once; may be called from any
-// thread until Store::close returned.
+// What a store tells the engine unasked. Thread safe; may be called from any thread until
+// Store::close returned, but with no lock held: the engine may call the store on that thread before
+// it returns, and such a call may block up to its deadline.
 class StoreEvents {
  public:
   virtual ~StoreEvents() = default;
