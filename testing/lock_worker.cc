@@ -1,7 +1,7 @@
 // Another process that takes locks, told what to do on its standard input and answering by lines.
 //
-//   lock_worker URL hold NAME TTL_MS WAIT_MS   take it ("asking", then "held TOKEN" or "error
-//   CODE"),
+//   lock_worker URL hold NAME TTL_MS WAIT_MS   take it ("asking", then "held TOKEN" (0: none) or
+//   "error CODE"),
 //                                              then obey "release", "state"; prints "lost" on loss
 //   lock_worker URL count NAME FILE TIMES      raise the number in FILE under the lock, TIMES
 //   times,
@@ -14,6 +14,7 @@
 
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
+#include "testing/held.h"
 
 namespace {
 
@@ -32,15 +33,16 @@ int failed(const Error& error) {
 
 int hold(Client& client, const std::string& name, Millis ttl, Millis wait) {
   say("asking");
-  auto lease = client.acquire_fenced(name, {.ttl = ttl, .wait = wait});
-  if (!lease) return failed(lease.error());
-  const std::stop_callback on_loss(lease->lost(), [] { say("lost"); });
-  say("held " + std::to_string(lease->token().number.value()));
+  auto held = testing::take(client, name, {.ttl = ttl, .wait = wait});
+  if (!held) return failed(held.error());
+  Lease& lease = held->lease;
+  const std::stop_callback on_loss(lease.lost(), [] { say("lost"); });
+  say("held " + std::to_string(held->number()));
   for (std::string order; std::getline(std::cin, order);) {
     if (order == "state") {
-      say(std::string(to_string(lease->state())));
+      say(std::string(to_string(lease.state())));
     } else if (order == "release") {
-      const auto outcome = lease->release();
+      const auto outcome = lease.release();
       if (!outcome) return failed(outcome.error());
       say(*outcome == ReleaseOutcome::released ? "released" : "too_late");
     }
@@ -50,14 +52,14 @@ int hold(Client& client, const std::string& name, Millis ttl, Millis wait) {
 
 int count(Client& client, const std::string& name, const std::string& file, int times) {
   for (int i = 0; i < times; ++i) {
-    auto lease = client.acquire_fenced(
-        name, {.ttl = std::chrono::minutes(1), .wait = std::chrono::minutes(5)});
-    if (!lease) return failed(lease.error());
+    auto held = testing::take(client, name,
+                              {.ttl = std::chrono::minutes(1), .wait = std::chrono::minutes(5)});
+    if (!held) return failed(held.error());
     long number = 0;
     std::ifstream(file) >> number;
     std::ofstream(file, std::ios::trunc) << number + 1;  // two at once would lose one
-    std::ofstream(file + ".tokens", std::ios::app) << lease->token().number.value() << "\n";
-    if (auto ok = lease->release(); !ok) return failed(ok.error());
+    std::ofstream(file + ".tokens", std::ios::app) << held->number() << "\n";
+    if (auto ok = held->lease.release(); !ok) return failed(ok.error());
   }
   return 0;
 }

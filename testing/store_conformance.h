@@ -53,6 +53,9 @@ class StoreConformance : public ::testing::TestWithParam<StoreCase> {
   Client faulty_client(const std::shared_ptr<Faults>& faults) {
     return Client(with_faults(store->open(), faults));
   }
+  // Whether the store gives tokens that are worth something.
+  bool fenced();
+  void expect_larger(std::int64_t later, std::int64_t earlier);
   LockStatus status(Client& client, const std::string& lock);
   // Returns when so many wait for the lock.
   void wait_for_waiters(Client& client, const std::string& lock, std::size_t count);
