@@ -9,7 +9,7 @@ PRESETS ?= dev asan tsan
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
-demo: release ## build Leasehold and watch it work: 15 seconds, no server
+demo: release ## build Leasehold and watch it work: about ten seconds, no server
 	@build/release/cli/leasehold demo
 
 test: ## build and run all tests: plain, then with ASan+UBSan and TSan (PRESETS=dev: plain only)
@@ -36,7 +36,7 @@ release: ## build what 'make install' installs
 	@cmake --preset release --log-level=WARNING
 	@cmake --build --preset release
 
-install: ## install program, libraries and CMake package under PREFIX (/usr/local)
+install: ## install what 'make release' built: program, manual, libraries, CMake package (PREFIX=/usr/local)
 	@test -f build/release/build.ninja || { echo "Please run 'make release' first (not as root)."; exit 1; }
 	@cmake --install build/release --prefix $(PREFIX)
 
