@@ -30,7 +30,7 @@ class PowerLossTest : public ::testing::Test {
     options.vfs = disk.name();
     options.token_block = 4;
     options.checkpoint_frames = checkpoint_frames;
-    options.frames_at_close = 8;
+    options.frames_at_close = frames_at_close;
     return LockTable::open(std::move(options), {BootClock::now() + 10s, {}});
   }
 
@@ -43,6 +43,7 @@ class PowerLossTest : public ::testing::Test {
   }
 
   int checkpoint_frames = 24;
+  int frames_at_close = 8;
   SeededRandom random{7};
   Disk disk;
   TempFolder folder;
@@ -138,7 +139,7 @@ TEST_F(PowerLossTest, HoleInTheLogAfterAFailedSyncRepeatsNoToken) {
     }
   };
   disk.ignore_syncs = true;
-  checkpoint_frames = 1000;  // what is in the log stays there alone
+  checkpoint_frames = frames_at_close = 1000;  // what is in the log stays there alone
   {
     auto table = open(path, "boot-1");
     ASSERT_TRUE(table);

@@ -279,8 +279,8 @@ void Engine::renewed(BootTime now, Acquisition& it) {
   const BootTime deadline = it.renew_sent + it.grant->ttl - drift_allowance(it.grant->ttl);
   if (now >= deadline) return renewal_failed(now, it);
   if (it.phase == Phase::confirming) return hold(it, it.renew_sent);
-  if (now >= it.grant->deadline)
-    return change(it, LeaseState::lost);  // callers saw it by the clock
+  const bool callers_saw_it_end = now >= it.grant->deadline;
+  if (callers_saw_it_end) return change(it, LeaseState::lost);
   it.grant->deadline = std::max(it.grant->deadline, deadline);
   it.renew_at = it.renew_sent + jittered(renewal_interval(it.grant->ttl), random_);
   it.failures = 0;
