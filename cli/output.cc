@@ -13,6 +13,8 @@
 namespace leasehold::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 std::string_view code_of(Colour colour) {
   switch (colour) {
     case Colour::none:
@@ -47,15 +49,36 @@ std::size_t width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
+// For one write, so that lines of several programs on one stderr do not mix.
+std::string line_of(std::string_view text) {
+  return "leasehold: " + std::string(text) + "\n";
+}
+
+std::string text_of(const Error& error) {
+  return error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")";
+}
+
 }  // namespace
 
 void note(std::string_view text) {
-  // One write, so that lines of several programs on one stderr do not mix.
-  process::write_all(STDERR_FILENO, "leasehold: " + std::string(text) + "\n");
+  process::write_all(STDERR_FILENO, line_of(text));
+}
+
+bool note_now(std::string_view text) {
+  return process::write_within(STDERR_FILENO, line_of(text), process::within(0s));
+}
+
+bool note_soon(std::string_view text) {
+  return process::write_within(STDERR_FILENO, line_of(text), process::within(500ms));
 }
 
 int report(const Error& error) {
-  note(error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")");
+  note(text_of(error));
+  return exit_status(error.code);
+}
+
+int report_now(const Error& error) {
+  note_now(text_of(error));
   return exit_status(error.code);
 }
 

@@ -12,8 +12,15 @@ namespace leasehold::cli {
 // "leasehold: <text>" as one line on stderr.
 void note(std::string_view text);
 
+// The same, but never waits for a reader of stderr: while a lease is held, or a command must be
+// ended in time. False if the line was not written.
+bool note_now(std::string_view text);
+// Waits a little.
+bool note_soon(std::string_view text);
+
 // The same for an error, with the store's own words. Gives its exit status.
 int report(const Error& error);
+int report_now(const Error& error);
 
 // Writes to stdout. Gives 0, or 74 after a note if that failed (a full disk, a closed pipe).
 int print(std::string_view text);

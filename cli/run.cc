@@ -100,7 +100,7 @@ class RunSession {
   Result<ReleaseOutcome> release(Grant& grant);
   void stay(const Grant& grant, BootTime until);
   void say(const std::string& text) const {
-    if (options_.verbose) note(text);
+    if (options_.verbose) note_now(text);
   }
 
   const RunOptions& options_;
@@ -174,7 +174,7 @@ int RunSession::supervise(Grant& grant) {
   Supervisor supervisor(grant.lease, signals_, watch);
   const auto end = supervisor.run(command_for(grant));
   if (end) return after_command(grant, *end);
-  note(end.error().message);
+  note_now(end.error().message);
   if (const auto released = grant.lease.release(); !released) report(released.error());
   return end.error().shell_status();
 }
@@ -185,9 +185,10 @@ int RunSession::after_command(Grant& grant, const CommandEnd& end) {
   int status = end.status.shell_status();
   if (options_.once && !end.status.by_signal()) {
     if (const auto done = remember(grant, status); !done) {
-      status = report(done.error());
-      note("the command " + end.status.describe() + ", but that was not stored under the key '" +
-           *options_.once + "': it will run again");
+      status = report_now(done.error());
+      note_now("the command " + end.status.describe() +
+               ", but that was not stored under the key '" + *options_.once +
+               "': it will run again");
     }
   }
   return give_back(grant, status);
@@ -199,15 +200,15 @@ std::optional<int> RunSession::replay(Grant& grant) {
     return status;
   };
   const auto known = client_.recall(lock_, *options_.once);
-  if (!known) return give_back_and(report(known.error()));
+  if (!known) return give_back_and(report_now(known.error()));
   if (!*known) return std::nullopt;
   const OnceRecord& record = **known;
   const auto status = parse_result(record.result);
   if (record.parameters != as_parameters(options_.command) || !status) {
     return give_back_and(
-        report(Error(ErrorCode::invalid, "--once: the key '" + *options_.once +
-                                             "' was used with another command under lock '" +
-                                             lock_.str() + "'; nothing was run")));
+        report_now(Error(ErrorCode::invalid, "--once: the key '" + *options_.once +
+                                                 "' was used with another command under lock '" +
+                                                 lock_.str() + "'; nothing was run")));
   }
   say("'" + *options_.once + "' was done before, with exit status " + record.result);
   return give_back_and(*status);

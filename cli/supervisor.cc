@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stop_token>
+#include <utility>
 
 #include "leasehold/process/group.h"
 #include "output.h"
@@ -58,6 +59,7 @@ tl::expected<CommandEnd, process::StartError> Supervisor::run(process::Command c
   if (terminal_) terminal_->take_back_from(child_->pid());
   if (terminal_given_ && killed_) terminal_->restore_modes();
   end_rest_of_group();
+  tell_rest();
   return CommandEnd{status, termed_ || killed_, terminal_given_};
 }
 
@@ -103,7 +105,7 @@ void Supervisor::check_lease() {
     if (watch_.on_lost == OnLost::kill) end_for_lease(SIGKILL, "the lease was lost");
     if (watch_.on_lost == OnLost::term) end_for_lease(SIGTERM, "the lease was lost");
     if (watch_.on_lost == OnLost::ignore) {
-      note("the lease on '" + lease_.lock().str() +
+      tell("the lease on '" + lease_.lock().str() +
            "' was lost; the command goes on (--on-lost ignore)");
     }
   } else if (!lost && watch_.on_lost != OnLost::ignore) {
@@ -122,7 +124,7 @@ void Supervisor::end_for_lease(int number, const char* why) {
   done = true;
   child_->signal_group(number);
   if (number != SIGKILL) child_->signal_group(SIGCONT);  // a stopped command would not hear it
-  note("ending the command (" + std::string(sigabbrev_np(number)) + "): " + why + ", lock '" +
+  tell("ending the command (" + std::string(sigabbrev_np(number)) + "): " + why + ", lock '" +
        lease_.lock().str() + "'");
 }
 
@@ -178,8 +180,19 @@ void Supervisor::end_rest_of_group() {
       child_->pid(), process::within(lost || killed_ ? BootClock::duration::zero() : patience),
       lost_.fd());
   if (end.found == 0 || killed_) return;
-  note("ended " + std::to_string(end.found) + " process" + (end.found == 1 ? "" : "es") +
+  tell("ended " + std::to_string(end.found) + " process" + (end.found == 1 ? "" : "es") +
        " that the command left running" + (end.killed ? " (with SIGKILL)" : ""));
+}
+
+// A stderr that nobody reads must not keep the command alive.
+void Supervisor::tell(std::string text) {
+  if (!untold_.empty() || !note_now(text)) untold_.push_back(std::move(text));
+}
+
+void Supervisor::tell_rest() {
+  for (const std::string& text : std::exchange(untold_, {})) {
+    if (!note_soon(text)) return;
+  }
 }
 
 }  // namespace leasehold::cli

@@ -44,11 +44,11 @@ void Waiting::tell_holder() {
   const auto status = client_.inspect(lock_, {.stop = cancel_.get_token()});
   if (!status || !status->holder) return;
   const LockStatus::Holder& holder = *status->holder;
-  note("waiting for '" + lock_.str() + "', " +
-       (holder.kept ? "kept after " + holder.owner + " finished, free in "
-                    : "held by " + holder.owner + " for " + format_duration(holder.held_for) +
-                          ", its lease lasts ") +
-       format_duration(holder.remaining));
+  note_now("waiting for '" + lock_.str() + "', " +
+           (holder.kept ? "kept after " + holder.owner + " finished, free in "
+                        : "held by " + holder.owner + " for " + format_duration(holder.held_for) +
+                              ", its lease lasts ") +
+           format_duration(holder.remaining));
 }
 
 }  // namespace leasehold::cli
