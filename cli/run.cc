@@ -107,14 +107,15 @@ class RunSession {
   const LockName lock_;
   Client client_;
   Signals& signals_;
+  bool asked_to_end_ = false;
   bool pass_interrupt_on_ = false;
 };
 
 int RunSession::go() {
   auto grant = take();
-  if (!grant) return not_taken(grant.error());
-  if (signals_.take_end_request()) {
-    note("a signal came before the command was started");
+  if (!grant && !asked_to_end_) return not_taken(grant.error());
+  if (asked_to_end_ || signals_.take_end_request()) {
+    note_now("a signal came before the command was started");
     return kExitCancelled;
   }
   say("took '" + lock_.str() + "'" +
@@ -126,10 +127,12 @@ int RunSession::go() {
 }
 
 Result<Grant> RunSession::take() {
-  if (options_.wait == 0ms) return acquire({});
-  const Waiting waiting(client_, lock_, signals_);
+  const bool tell = options_.wait > 0ms && (options_.verbose || isatty(STDERR_FILENO) == 1);
+  Waiting waiting(client_, lock_, signals_, tell ? Tell::holder : Tell::nothing);
   const SignalUnblocked ctrl_z(SIGTSTP);
-  return acquire(waiting.stop());
+  auto grant = acquire(waiting.stop());
+  asked_to_end_ = waiting.end();
+  return grant;
 }
 
 Result<Grant> RunSession::acquire(std::stop_token stop) {
@@ -182,6 +185,11 @@ int RunSession::supervise(Grant& grant) {
 int RunSession::after_command(Grant& grant, const CommandEnd& end) {
   if (end.for_lease) return kExitLost;
   pass_interrupt_on_ = end.had_terminal && end.status == process::ExitStatus::signalled(SIGINT);
+  if (!end.status.known()) {
+    note_now("the command has ended, but the system did not tell how" +
+             std::string(options_.once ? "; nothing was stored, it will run again" : ""));
+    return give_back(grant, kExitInternal);
+  }
   int status = end.status.shell_status();
   if (options_.once && !end.status.by_signal()) {
     if (const auto done = remember(grant, status); !done) {

@@ -46,6 +46,7 @@ tl::expected<CommandEnd, process::StartError> Supervisor::run(process::Command c
   if (terminal_given_) command.terminal = terminal_->fd();
   command.parent_death_signal = SIGKILL;
   command.signal_mask = signals_.before();
+  command.ignored_signals = signals_.ignored_before();
 
   auto started = process::Child::start(command);
   if (!started) {
@@ -55,10 +56,11 @@ tl::expected<CommandEnd, process::StartError> Supervisor::run(process::Command c
   child_ = std::move(*started);
   const std::stop_callback told(lease_.lost(), [this] { lost_.raise(); });
   watch_until_end();
-  const process::ExitStatus status = child_->wait();
   if (terminal_) terminal_->take_back_from(child_->pid());
   if (terminal_given_ && killed_) terminal_->restore_modes();
   end_rest_of_group();
+  // Only now: until it is reaped, nobody else gets its number, which is that of the group.
+  const process::ExitStatus status = child_->wait();
   tell_rest();
   return CommandEnd{status, termed_ || killed_, terminal_given_};
 }
@@ -144,6 +146,7 @@ void Supervisor::on_signal(int number) {
 }
 
 void Supervisor::on_child_change() {
+  if (getpid() == 1) process::reap_all_but(child_->pid());
   const auto stopped_by = child_->take_stop();
   if (!stopped_by || !terminal_) return;
   const bool wants_terminal = *stopped_by == SIGTTIN || *stopped_by == SIGTTOU;

@@ -14,20 +14,30 @@ namespace {
 // Shorter waits need no explanation.
 constexpr int kTellAfterMs = 300;
 
+// Signals are not heard meanwhile.
+constexpr Millis kAskFor{200};
+
 }  // namespace
 
-Waiting::Waiting(Client client, LockName lock, Signals& signals)
-    : client_(std::move(client)), lock_(std::move(lock)), signals_(signals) {
+Waiting::Waiting(Client client, LockName lock, Signals& signals, Tell tell)
+    : client_(std::move(client)), lock_(std::move(lock)), signals_(signals), tell_(tell) {
   thread_ = std::thread([this] { watch(); });
 }
 
 Waiting::~Waiting() {
-  over_.raise();
-  thread_.join();
+  end();
+}
+
+bool Waiting::end() {
+  if (thread_.joinable()) {
+    over_.raise();
+    thread_.join();
+  }
+  return cancel_.stop_requested();
 }
 
 void Waiting::watch() {
-  int tell_after = isatty(STDERR_FILENO) == 1 ? kTellAfterMs : -1;
+  int tell_after = tell_ == Tell::holder ? kTellAfterMs : -1;
   for (;;) {
     pollfd events[] = {{over_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
     const int ready = poll(events, std::size(events), tell_after);
@@ -41,7 +51,8 @@ void Waiting::watch() {
 }
 
 void Waiting::tell_holder() {
-  const auto status = client_.inspect(lock_, {.stop = cancel_.get_token()});
+  const auto status =
+      client_.inspect(lock_, {.store_timeout = kAskFor, .stop = cancel_.get_token()});
   if (!status || !status->holder) return;
   const LockStatus::Holder& holder = *status->holder;
   note_now("waiting for '" + lock_.str() + "', " +

@@ -10,14 +10,19 @@
 
 namespace leasehold::cli {
 
-// While it lives: a signal that asks to end cancels the wait, and on a terminal a line says who
-// holds the lock. Takes signals from `signals`.
+enum class Tell { nothing, holder };
+
+// While it lives: a signal that asks to end cancels the wait, and after a while a line says who
+// holds the lock, if that is wanted. Takes signals from `signals`.
 class Waiting {
  public:
-  Waiting(Client client, LockName lock, Signals& signals);
+  Waiting(Client client, LockName lock, Signals& signals, Tell tell);
   ~Waiting();
 
   std::stop_token stop() const { return cancel_.get_token(); }
+
+  // Ends the watch. True if a signal came, perhaps too late to cancel anything.
+  bool end();
 
  private:
   void watch();
@@ -26,6 +31,7 @@ class Waiting {
   Client client_;
   const LockName lock_;
   Signals& signals_;
+  const Tell tell_;
   std::stop_source cancel_;
   Flag over_;
   std::thread thread_;

@@ -1,9 +1,9 @@
 // What happens to the command when its lease ends under it.
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "blockade.h"
 #include "cli_fixture.h"
 
 namespace leasehold::cli {
@@ -19,22 +19,6 @@ class RunLostTest : public CliTest {
               std::string::npos);
     EXPECT_TRUE(wait_readable(wrapper.out().get(), within(0s))) << "a grandchild survived";
   }
-};
-
-// Keeps everybody else from writing to a database while it lives: the store does not answer.
-class Blockade {
- public:
-  explicit Blockade(const std::string& file) {
-    EXPECT_EQ(sqlite3_open(file.c_str(), &database_), SQLITE_OK);
-    sqlite3_busy_timeout(database_, 10'000);
-    EXPECT_EQ(sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  }
-  ~Blockade() { sqlite3_close(database_); }
-  Blockade(const Blockade&) = delete;
-  Blockade& operator=(const Blockade&) = delete;
-
- private:
-  sqlite3* database_ = nullptr;
 };
 
 TEST_F(RunLostTest, ForceReleaseEndsTheWholeGroup) {
