@@ -107,6 +107,7 @@ class RunSession {
   const LockName lock_;
   Client client_;
   Signals& signals_;
+  std::optional<Waiting> waiting_;
   bool asked_to_end_ = false;
   bool pass_interrupt_on_ = false;
 };
@@ -128,10 +129,11 @@ int RunSession::go() {
 
 Result<Grant> RunSession::take() {
   const bool tell = options_.wait > 0ms && (options_.verbose || isatty(STDERR_FILENO) == 1);
-  Waiting waiting(client_, lock_, signals_, tell ? Tell::holder : Tell::nothing);
+  waiting_.emplace(client_, lock_, signals_, tell ? Tell::holder : Tell::nothing);
   const SignalUnblocked ctrl_z(SIGTSTP);
-  auto grant = acquire(waiting.stop());
-  asked_to_end_ = waiting.end();
+  auto grant = acquire(waiting_->stop());
+  asked_to_end_ = waiting_->end();
+  if (tell) waiting_.reset();  // so that its line does not come late
   return grant;
 }
 

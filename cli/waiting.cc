@@ -26,14 +26,21 @@ Waiting::Waiting(Client client, LockName lock, Signals& signals, Tell tell)
 
 Waiting::~Waiting() {
   end();
+  thread_.join();
 }
 
 bool Waiting::end() {
-  if (thread_.joinable()) {
-    over_.raise();
-    thread_.join();
-  }
+  const std::lock_guard lock(taking_);
+  ended_ = true;
+  over_.raise();
   return cancel_.stop_requested();
+}
+
+// False if they are no longer this thread's to take.
+bool Waiting::take_signals() {
+  const std::lock_guard lock(taking_);
+  if (!ended_ && signals_.take_end_request()) cancel_.request_stop();
+  return !ended_;
 }
 
 void Waiting::watch() {
@@ -45,8 +52,7 @@ void Waiting::watch() {
       tell_after = -1;
       tell_holder();
     }
-    if (ready > 0 && events[0].revents != 0) return;
-    if (ready > 0 && signals_.take_end_request()) cancel_.request_stop();
+    if (ready > 0 && !take_signals()) return;
   }
 }
 
