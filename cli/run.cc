@@ -298,7 +298,8 @@ void Run::declare(Arguments& arguments) {
   declare_store(arguments, o.store);
   arguments.duration("--ttl", o.ttl,
                      "How long the lock stays taken if this machine dies; renewed while the "
-                     "command runs. 100ms to 24h, default 30s");
+                     "command runs. 100ms to 24h, default 30s",
+                     "from 100 ms to 24 h");
   arguments.duration("--wait", o.wait, "How long to wait for a busy lock; default 0: only try");
   arguments.duration("--at-least", o.at_least,
                      "Keep the lock that long even if the command ends earlier, so that somebody "
