@@ -160,6 +160,17 @@ TEST_F(RunSignalsTest, TheLockIsHeldUntilTheLastOfTheGroupHasEnded) {
   EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
 }
 
+TEST_F(RunSignalsTest, TheNumberOfTheGroupStaysTakenUntilTheRestHasEnded) {
+  write("straggler",
+        "trap 'grep State: /proc/'$1'/status || echo gone; exit' TERM; echo ready; "
+        "while :; do sleep 0.05; done");
+  Child wrapper =
+      start_ready(run_shell({"x"}, "sh " + path("straggler") + " $$ 2>&1 & read l; exit 0"));
+  wrapper.in().reset();
+  EXPECT_THAT(read_all(wrapper.out().get(), within(kPatience)), HasSubstr("Z (zombie)"));
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(0));
+}
+
 TEST_F(RunSignalsTest, AStubbornLeftoverIsKilledAfterTheGrace) {
   Child wrapper = start_ready(
       run_shell({"x", "--grace", "100ms"},
