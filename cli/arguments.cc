@@ -52,10 +52,14 @@ std::string first_name(const std::string& names) {
 }
 
 template <class Into>
-std::function<void(const std::string&)> take_duration(const std::string& names, Into& into) {
-  return [name = first_name(names), &into](const std::string& text) {
+std::function<void(const std::string&)> take_duration(const std::string& names, Into& into,
+                                                      const std::string& limits = "") {
+  return [name = first_name(names), &into, limits](const std::string& text) {
     auto parsed = parse_duration(text);
-    if (!parsed) throw CLI::ValidationError(name, parsed.error().message);
+    if (!parsed) {
+      throw CLI::ValidationError(
+          name, parsed.error().message + (limits.empty() ? "" : "; it must be " + limits));
+    }
     into = *parsed;
   };
 }
@@ -129,8 +133,9 @@ void Arguments::choice(const std::string& names, std::vector<std::string> choice
   state_->choices[option] = std::move(choices);
 }
 
-void Arguments::duration(const std::string& names, Millis& into, std::string help) {
-  state_->add(names, "DURATION", std::move(help), take_duration(names, into));
+void Arguments::duration(const std::string& names, Millis& into, std::string help,
+                         std::string limits) {
+  state_->add(names, "DURATION", std::move(help), take_duration(names, into, limits));
 }
 
 void Arguments::duration(const std::string& names, std::optional<Millis>& into, std::string help) {
@@ -209,6 +214,14 @@ OptionDoc describe(const CLI::Option& option, std::vector<std::string> choices) 
 }
 
 }  // namespace
+
+Error no_command(const CommandDoc& above, const std::string& word) {
+  std::string names;
+  for (const CommandDoc& child : above.children) names += (names.empty() ? "" : ", ") + child.name;
+  return Error(ErrorCode::invalid,
+               (word.empty() ? "a command is missing" : "'" + word + "' is not a command") +
+                   std::string("; there are: ") + names + "; see '" + above.path + " --help'");
+}
 
 // Walks the parser's own tree, so that nothing it accepts can be missing here.
 static CommandDoc document_from(
@@ -289,6 +302,14 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
     return Parsed(VersionWanted{});
   } catch (const CLI::ExtrasError&) {
     return fail(unexpected(app->remaining(true), rest != nullptr, deepest().path));
+  } catch (const CLI::RequiredError& error) {
+    const CommandDoc at = deepest();
+    const std::vector<std::string> words = app->remaining(true);
+    if (at.children.empty()) return fail(ErrorCode::invalid, sentence(error, at.path));
+    if (!words.empty() && words.front().starts_with('-')) {
+      return fail(unexpected(words, false, at.path));
+    }
+    return fail(no_command(at, words.empty() ? "" : words.front()));
   } catch (const CLI::ParseError& error) {
     return fail(ErrorCode::invalid, sentence(error, deepest().path));
   }

@@ -46,6 +46,9 @@ struct CommandDoc {
   bool lists_exit_statuses = false;
 };
 
+// Says which commands there are instead of `word`, or of nothing.
+Error no_command(const CommandDoc& above, const std::string& word);
+
 class Arguments {
  public:
   // The command's whole argument list as a reader should see it; default: made from what follows.
@@ -66,7 +69,8 @@ class Arguments {
                        std::string help);
   void choice(const std::string& names, std::vector<std::string> choices, std::string& into,
               std::string help);
-  void duration(const std::string& names, Millis& into, std::string help);
+  // `limits`: what to tell somebody who goes far beyond them.
+  void duration(const std::string& names, Millis& into, std::string help, std::string limits = "");
   void duration(const std::string& names, std::optional<Millis>& into, std::string help);
   void number(const std::string& names, int least, int most, int& into, std::string help);
   void flag(const std::string& names, bool& into, std::string help);

@@ -15,7 +15,7 @@ constexpr ExitStatusDoc kDocs[] = {
     {"126", "the command could not be executed"},
     {"127", "the command was not found"},
     {"128+n", "the command was ended by signal n"},
-    {"130", "a signal came while waiting for the lock"},
+    {"130", "a signal came before the command was started, as while waiting for the lock"},
 };
 
 }  // namespace

@@ -13,6 +13,8 @@
 namespace leasehold::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 std::string_view code_of(Colour colour) {
   switch (colour) {
     case Colour::none:
@@ -47,15 +49,76 @@ std::size_t width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
+// For one write, so that lines of several programs on one stderr do not mix.
+std::string line_of(std::string_view text) {
+  return "leasehold: " + visible(text) + "\n";
+}
+
+std::string text_of(const Error& error) {
+  return error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")";
+}
+
+// The length of the UTF-8 sequence that `text` begins with; 0 if it is none.
+std::size_t sequence(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const std::size_t length = byte(0) < 0x80                      ? 1
+                             : byte(0) >= 0xC2 && byte(0) < 0xE0 ? 2
+                             : byte(0) >= 0xE0 && byte(0) < 0xF0 ? 3
+                             : byte(0) >= 0xF0 && byte(0) < 0xF5 ? 4
+                                                                 : 0;
+  if (length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
+// C0, DEL and C1, and what turns the direction of writing so that a line reads as another one.
+bool is_control(std::string_view sequence) {
+  if (sequence.size() == 1)
+    return static_cast<unsigned char>(sequence[0]) < 0x20 || sequence == "\x7F";
+  if (sequence.size() == 2) return sequence >= "\xC2\x80" && sequence <= "\xC2\x9F";
+  return (sequence >= "\u202A" && sequence <= "\u202E") ||
+         (sequence >= "\u2066" && sequence <= "\u2069") || sequence == "\u2028" ||
+         sequence == "\u2029";
+}
+
 }  // namespace
 
+std::string visible(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t length = sequence(text);
+    const std::string_view one = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0 || is_control(one)) {
+      shown += "\uFFFD";
+    } else {
+      shown += one;
+    }
+    text.remove_prefix(one.size());
+  }
+  return shown;
+}
+
 void note(std::string_view text) {
-  // One write, so that lines of several programs on one stderr do not mix.
-  process::write_all(STDERR_FILENO, "leasehold: " + std::string(text) + "\n");
+  process::write_all(STDERR_FILENO, line_of(text));
+}
+
+bool note_now(std::string_view text) {
+  return process::write_within(STDERR_FILENO, line_of(text), process::within(0s));
+}
+
+bool note_soon(std::string_view text) {
+  return process::write_within(STDERR_FILENO, line_of(text), process::within(500ms));
 }
 
 int report(const Error& error) {
-  note(error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")");
+  note(text_of(error));
+  return exit_status(error.code);
+}
+
+int report_now(const Error& error) {
+  note_now(text_of(error));
   return exit_status(error.code);
 }
 
@@ -68,6 +131,11 @@ int print(std::string_view text) {
 std::string coloured(Colour colour, std::string_view text) {
   if (colour == Colour::none || !colours_wanted()) return std::string(text);
   return std::string(code_of(colour)) + std::string(text) + "\033[0m";
+}
+
+void Table::add(std::vector<Cell> row) {
+  for (Cell& cell : row) cell.text = visible(cell.text);
+  rows_.push_back(std::move(row));
 }
 
 std::string Table::str() const {

@@ -9,11 +9,22 @@
 
 namespace leasehold::cli {
 
-// "leasehold: <text>" as one line on stderr.
+// The text without control characters, which could make a terminal do or hide something: what
+// comes from a store may have been written by anybody. In their place stands U+FFFD.
+std::string visible(std::string_view text);
+
+// "leasehold: <text>" as one line on stderr, made visible.
 void note(std::string_view text);
+
+// The same, but never waits for a reader of stderr: while a lease is held, or a command must be
+// ended in time. False if the line was not written.
+bool note_now(std::string_view text);
+// Waits a little.
+bool note_soon(std::string_view text);
 
 // The same for an error, with the store's own words. Gives its exit status.
 int report(const Error& error);
+int report_now(const Error& error);
 
 // Writes to stdout. Gives 0, or 74 after a note if that failed (a full disk, a closed pipe).
 int print(std::string_view text);
@@ -23,14 +34,15 @@ enum class Colour { none, green, yellow, red, dim, bold };
 // Colour codes around the text if stdout is a terminal and NO_COLOR is not set.
 std::string coloured(Colour colour, std::string_view text);
 
-// Columns aligned by what a reader sees, two spaces between them. The first row is the heading.
+// Columns aligned by what a reader sees, two spaces between them, made visible. The first row is
+// the heading.
 class Table {
  public:
   struct Cell {
     std::string text;
     Colour colour = Colour::none;
   };
-  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  void add(std::vector<Cell> row);
   std::string str() const;
 
  private:

@@ -7,10 +7,18 @@ namespace {
 
 constexpr const char* kDescription = "Locks that end by themselves: leases, tokens and fences";
 
+// `leasehold help run` is `leasehold run --help`.
+std::vector<std::string> without_help_word(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
 }  // namespace
 
 Program::Program(std::vector<std::string> arguments)
-    : arguments_(std::move(arguments)), line_("leasehold", kDescription) {
+    : arguments_(without_help_word(std::move(arguments))), line_("leasehold", kDescription) {
   Arguments& root = line_.root();
   root.description(
       "A lock with a timeout is a lease: it can end under a holder who is still working. Leasehold "
@@ -43,13 +51,7 @@ Result<CommandLine::Parsed> Program::parse() {
   const std::string first = arguments_.empty() ? "" : arguments_.front();
   const bool general = first == "--help" || first == "-h" || first == "--version";
   if (known || general) return line_.parse(arguments_);
-  std::string names;
-  for (const SubcommandEntry& entry : subcommands()) {
-    if (!entry.hidden) names += (names.empty() ? "" : ", ") + std::string(entry.name);
-  }
-  const std::string what =
-      arguments_.empty() ? "a command is missing" : "'" + first + "' is not a command";
-  return fail(ErrorCode::invalid, what + "; there are: " + names + "; see 'leasehold --help'");
+  return fail(no_command(document(), first));
 }
 
 Subcommand& Program::chosen() {

@@ -62,7 +62,7 @@ class Release final : public Subcommand {
     const auto reply = client.force_release(name, holder.request);
     if (!reply) return report(reply.error());
     if (*reply == ReleaseReply::not_held) return gone(name, "was given back meanwhile");
-    return print("took '" + name.str() + "' away from " + holder.owner + " (request " +
+    return print("took '" + name.str() + "' away from " + visible(holder.owner) + " (request " +
                  holder.request.hex() + ", token " + std::to_string(holder.token.value()) + ")\n");
   }
 

@@ -100,21 +100,23 @@ class RunSession {
   Result<ReleaseOutcome> release(Grant& grant);
   void stay(const Grant& grant, BootTime until);
   void say(const std::string& text) const {
-    if (options_.verbose) note(text);
+    if (options_.verbose) note_now(text);
   }
 
   const RunOptions& options_;
   const LockName lock_;
   Client client_;
   Signals& signals_;
+  std::optional<Waiting> waiting_;
+  bool asked_to_end_ = false;
   bool pass_interrupt_on_ = false;
 };
 
 int RunSession::go() {
   auto grant = take();
-  if (!grant) return not_taken(grant.error());
-  if (signals_.take_end_request()) {
-    note("a signal came before the command was started");
+  if (!grant && !asked_to_end_) return not_taken(grant.error());
+  if (asked_to_end_ || signals_.take_end_request()) {
+    note_now("a signal came before the command was started");
     return kExitCancelled;
   }
   say("took '" + lock_.str() + "'" +
@@ -126,10 +128,13 @@ int RunSession::go() {
 }
 
 Result<Grant> RunSession::take() {
-  if (options_.wait == 0ms) return acquire({});
-  const Waiting waiting(client_, lock_, signals_);
+  const bool tell = options_.wait > 0ms && (options_.verbose || isatty(STDERR_FILENO) == 1);
+  waiting_.emplace(client_, lock_, signals_, tell ? Tell::holder : Tell::nothing);
   const SignalUnblocked ctrl_z(SIGTSTP);
-  return acquire(waiting.stop());
+  auto grant = acquire(waiting_->stop());
+  asked_to_end_ = waiting_->end();
+  if (tell) waiting_.reset();  // so that its line does not come late
+  return grant;
 }
 
 Result<Grant> RunSession::acquire(std::stop_token stop) {
@@ -174,7 +179,7 @@ int RunSession::supervise(Grant& grant) {
   Supervisor supervisor(grant.lease, signals_, watch);
   const auto end = supervisor.run(command_for(grant));
   if (end) return after_command(grant, *end);
-  note(end.error().message);
+  note_now(end.error().message);
   if (const auto released = grant.lease.release(); !released) report(released.error());
   return end.error().shell_status();
 }
@@ -182,12 +187,18 @@ int RunSession::supervise(Grant& grant) {
 int RunSession::after_command(Grant& grant, const CommandEnd& end) {
   if (end.for_lease) return kExitLost;
   pass_interrupt_on_ = end.had_terminal && end.status == process::ExitStatus::signalled(SIGINT);
+  if (!end.status.known()) {
+    note_now("the command has ended, but the system did not tell how" +
+             std::string(options_.once ? "; nothing was stored, it will run again" : ""));
+    return give_back(grant, kExitInternal);
+  }
   int status = end.status.shell_status();
   if (options_.once && !end.status.by_signal()) {
     if (const auto done = remember(grant, status); !done) {
-      status = report(done.error());
-      note("the command " + end.status.describe() + ", but that was not stored under the key '" +
-           *options_.once + "': it will run again");
+      status = report_now(done.error());
+      note_now("the command " + end.status.describe() +
+               ", but that was not stored under the key '" + *options_.once +
+               "': it will run again");
     }
   }
   return give_back(grant, status);
@@ -199,15 +210,15 @@ std::optional<int> RunSession::replay(Grant& grant) {
     return status;
   };
   const auto known = client_.recall(lock_, *options_.once);
-  if (!known) return give_back_and(report(known.error()));
+  if (!known) return give_back_and(report_now(known.error()));
   if (!*known) return std::nullopt;
   const OnceRecord& record = **known;
   const auto status = parse_result(record.result);
   if (record.parameters != as_parameters(options_.command) || !status) {
     return give_back_and(
-        report(Error(ErrorCode::invalid, "--once: the key '" + *options_.once +
-                                             "' was used with another command under lock '" +
-                                             lock_.str() + "'; nothing was run")));
+        report_now(Error(ErrorCode::invalid, "--once: the key '" + *options_.once +
+                                                 "' was used with another command under lock '" +
+                                                 lock_.str() + "'; nothing was run")));
   }
   say("'" + *options_.once + "' was done before, with exit status " + record.result);
   return give_back_and(*status);
@@ -287,7 +298,8 @@ void Run::declare(Arguments& arguments) {
   declare_store(arguments, o.store);
   arguments.duration("--ttl", o.ttl,
                      "How long the lock stays taken if this machine dies; renewed while the "
-                     "command runs. 100ms to 24h, default 30s");
+                     "command runs. 100ms to 24h, default 30s",
+                     "from 100 ms to 24 h");
   arguments.duration("--wait", o.wait, "How long to wait for a busy lock; default 0: only try");
   arguments.duration("--at-least", o.at_least,
                      "Keep the lock that long even if the command ends earlier, so that somebody "

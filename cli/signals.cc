@@ -14,16 +14,27 @@ namespace {
 constexpr int kWatched[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
                             SIGCONT, SIGTSTP, SIGWINCH, SIGCHLD, SIGPIPE, SIGTTOU, SIGTTIN};
 
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 sigset_t watched() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : kWatched) sigaddset(&set, number);
+  for (const int number : kWatched) {
+    // SIGCONT continues a program even if it is ignored.
+    if (!is_ignored(number) || number == SIGCONT) sigaddset(&set, number);
+  }
   return set;
 }
 
 }  // namespace
 
 Signals::Signals() {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &action, &child_before_);
   const sigset_t set = watched();
   pthread_sigmask(SIG_BLOCK, &set, &before_);
   fd_ = process::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -32,7 +43,13 @@ Signals::Signals() {
 
 Signals::~Signals() {
   take_end_request();  // what waits would strike when it is let through
+  sigaction(SIGCHLD, &child_before_, nullptr);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::vector<int> Signals::ignored_before() const {
+  if (child_before_.sa_handler != SIG_IGN) return {};
+  return {SIGCHLD};
 }
 
 std::optional<int> Signals::next() {

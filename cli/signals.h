@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <optional>
+#include <vector>
 
 #include "leasehold/process/io.h"
 
@@ -11,6 +12,10 @@ namespace leasehold::cli {
 
 // Make it before the first thread, so that all threads have the signals blocked. Drops what
 // has arrived and restores the mask of its thread at the end.
+//
+// A signal that this program was started to ignore (nohup, or `&` in a script) stays ignored:
+// blocked, it would arrive after all. But SIGCHLD is never ignored meanwhile, for then the kernel
+// tells nobody how a command ended.
 class Signals {
  public:
   Signals();
@@ -20,6 +25,8 @@ class Signals {
 
   // The mask this program was started with: what a command should find.
   const sigset_t& before() const { return before_; }
+  // What a command should find ignored although this program no longer ignores it.
+  std::vector<int> ignored_before() const;
 
   int fd() const { return fd_.get(); }
 
@@ -33,6 +40,7 @@ class Signals {
 
  private:
   sigset_t before_;
+  struct sigaction child_before_;
   process::Fd fd_;
 };
 

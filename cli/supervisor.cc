@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stop_token>
+#include <utility>
 
 #include "leasehold/process/group.h"
 #include "output.h"
@@ -45,6 +46,7 @@ tl::expected<CommandEnd, process::StartError> Supervisor::run(process::Command c
   if (terminal_given_) command.terminal = terminal_->fd();
   command.parent_death_signal = SIGKILL;
   command.signal_mask = signals_.before();
+  command.ignored_signals = signals_.ignored_before();
 
   auto started = process::Child::start(command);
   if (!started) {
@@ -54,10 +56,12 @@ tl::expected<CommandEnd, process::StartError> Supervisor::run(process::Command c
   child_ = std::move(*started);
   const std::stop_callback told(lease_.lost(), [this] { lost_.raise(); });
   watch_until_end();
-  const process::ExitStatus status = child_->wait();
   if (terminal_) terminal_->take_back_from(child_->pid());
   if (terminal_given_ && killed_) terminal_->restore_modes();
   end_rest_of_group();
+  // Only now: until it is reaped, nobody else gets its number, which is that of the group.
+  const process::ExitStatus status = child_->wait();
+  tell_rest();
   return CommandEnd{status, termed_ || killed_, terminal_given_};
 }
 
@@ -103,7 +107,7 @@ void Supervisor::check_lease() {
     if (watch_.on_lost == OnLost::kill) end_for_lease(SIGKILL, "the lease was lost");
     if (watch_.on_lost == OnLost::term) end_for_lease(SIGTERM, "the lease was lost");
     if (watch_.on_lost == OnLost::ignore) {
-      note("the lease on '" + lease_.lock().str() +
+      tell("the lease on '" + lease_.lock().str() +
            "' was lost; the command goes on (--on-lost ignore)");
     }
   } else if (!lost && watch_.on_lost != OnLost::ignore) {
@@ -122,7 +126,7 @@ void Supervisor::end_for_lease(int number, const char* why) {
   done = true;
   child_->signal_group(number);
   if (number != SIGKILL) child_->signal_group(SIGCONT);  // a stopped command would not hear it
-  note("ending the command (" + std::string(sigabbrev_np(number)) + "): " + why + ", lock '" +
+  tell("ending the command (" + std::string(sigabbrev_np(number)) + "): " + why + ", lock '" +
        lease_.lock().str() + "'");
 }
 
@@ -142,6 +146,7 @@ void Supervisor::on_signal(int number) {
 }
 
 void Supervisor::on_child_change() {
+  if (getpid() == 1) process::reap_all_but(child_->pid());
   const auto stopped_by = child_->take_stop();
   if (!stopped_by || !terminal_) return;
   const bool wants_terminal = *stopped_by == SIGTTIN || *stopped_by == SIGTTOU;
@@ -178,8 +183,19 @@ void Supervisor::end_rest_of_group() {
       child_->pid(), process::within(lost || killed_ ? BootClock::duration::zero() : patience),
       lost_.fd());
   if (end.found == 0 || killed_) return;
-  note("ended " + std::to_string(end.found) + " process" + (end.found == 1 ? "" : "es") +
+  tell("ended " + std::to_string(end.found) + " process" + (end.found == 1 ? "" : "es") +
        " that the command left running" + (end.killed ? " (with SIGKILL)" : ""));
+}
+
+// A stderr that nobody reads must not keep the command alive.
+void Supervisor::tell(std::string text) {
+  if (!untold_.empty() || !note_now(text)) untold_.push_back(std::move(text));
+}
+
+void Supervisor::tell_rest() {
+  for (const std::string& text : std::exchange(untold_, {})) {
+    if (!note_soon(text)) return;
+  }
 }
 
 }  // namespace leasehold::cli

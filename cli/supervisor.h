@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "events.h"
 #include "leasehold/lease.h"
@@ -47,6 +49,8 @@ class Supervisor {
   void on_continue();
   void stop_with_command();
   void end_rest_of_group();
+  void tell(std::string text);
+  void tell_rest();
   BootTime term_time() const;
   BootTime kill_time() const;
 
@@ -58,6 +62,7 @@ class Supervisor {
   Flag lost_;
   std::optional<process::Terminal> terminal_;
   std::optional<process::Child> child_;
+  std::vector<std::string> untold_;  // what stderr had no room for
   bool terminal_given_ = false;
   bool termed_ = false;
   bool killed_ = false;

@@ -14,20 +14,37 @@ namespace {
 // Shorter waits need no explanation.
 constexpr int kTellAfterMs = 300;
 
+// Signals are not heard meanwhile.
+constexpr Millis kAskFor{200};
+
 }  // namespace
 
-Waiting::Waiting(Client client, LockName lock, Signals& signals)
-    : client_(std::move(client)), lock_(std::move(lock)), signals_(signals) {
+Waiting::Waiting(Client client, LockName lock, Signals& signals, Tell tell)
+    : client_(std::move(client)), lock_(std::move(lock)), signals_(signals), tell_(tell) {
   thread_ = std::thread([this] { watch(); });
 }
 
 Waiting::~Waiting() {
-  over_.raise();
+  end();
   thread_.join();
 }
 
+bool Waiting::end() {
+  const std::lock_guard lock(taking_);
+  ended_ = true;
+  over_.raise();
+  return cancel_.stop_requested();
+}
+
+// False if they are no longer this thread's to take.
+bool Waiting::take_signals() {
+  const std::lock_guard lock(taking_);
+  if (!ended_ && signals_.take_end_request()) cancel_.request_stop();
+  return !ended_;
+}
+
 void Waiting::watch() {
-  int tell_after = isatty(STDERR_FILENO) == 1 ? kTellAfterMs : -1;
+  int tell_after = tell_ == Tell::holder ? kTellAfterMs : -1;
   for (;;) {
     pollfd events[] = {{over_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
     const int ready = poll(events, std::size(events), tell_after);
@@ -35,20 +52,20 @@ void Waiting::watch() {
       tell_after = -1;
       tell_holder();
     }
-    if (ready > 0 && events[0].revents != 0) return;
-    if (ready > 0 && signals_.take_end_request()) cancel_.request_stop();
+    if (ready > 0 && !take_signals()) return;
   }
 }
 
 void Waiting::tell_holder() {
-  const auto status = client_.inspect(lock_, {.stop = cancel_.get_token()});
+  const auto status =
+      client_.inspect(lock_, {.store_timeout = kAskFor, .stop = cancel_.get_token()});
   if (!status || !status->holder) return;
   const LockStatus::Holder& holder = *status->holder;
-  note("waiting for '" + lock_.str() + "', " +
-       (holder.kept ? "kept after " + holder.owner + " finished, free in "
-                    : "held by " + holder.owner + " for " + format_duration(holder.held_for) +
-                          ", its lease lasts ") +
-       format_duration(holder.remaining));
+  note_now("waiting for '" + lock_.str() + "', " +
+           (holder.kept ? "kept after " + holder.owner + " finished, free in "
+                        : "held by " + holder.owner + " for " + format_duration(holder.held_for) +
+                              ", its lease lasts ") +
+           format_duration(holder.remaining));
 }
 
 }  // namespace leasehold::cli

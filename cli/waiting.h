@@ -1,6 +1,7 @@
 // What a person sees and can do while the program waits for a lock.
 #pragma once
 
+#include <mutex>
 #include <stop_token>
 #include <thread>
 
@@ -10,22 +11,32 @@
 
 namespace leasehold::cli {
 
-// While it lives: a signal that asks to end cancels the wait, and on a terminal a line says who
-// holds the lock. Takes signals from `signals`.
+enum class Tell { nothing, holder };
+
+// While it lives: a signal that asks to end cancels the wait, and after a while a line says who
+// holds the lock, if that is wanted. Takes signals from `signals`.
 class Waiting {
  public:
-  Waiting(Client client, LockName lock, Signals& signals);
+  Waiting(Client client, LockName lock, Signals& signals, Tell tell);
   ~Waiting();
 
   std::stop_token stop() const { return cancel_.get_token(); }
 
+  // Takes no more signals. True if one came, perhaps too late to cancel anything. Does not wait for
+  // the thread, as a destructor must: that would be a good part of a short run.
+  bool end();
+
  private:
   void watch();
   void tell_holder();
+  bool take_signals();
 
   Client client_;
   const LockName lock_;
   Signals& signals_;
+  const Tell tell_;
+  std::mutex taking_;
+  bool ended_ = false;  // under taking_
   std::stop_source cancel_;
   Flag over_;
   std::thread thread_;

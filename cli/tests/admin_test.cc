@@ -15,14 +15,16 @@ class AdminTest : public CliTest {
   Child hold(const std::string& lock) const {
     return start_ready(run_shell({lock, "--owner", "me"}, "echo ready; read line"));
   }
+  static void execute(const std::string& file, const char* sql) {
+    sqlite3* database = nullptr;
+    EXPECT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+    sqlite3_busy_timeout(database, 10'000);
+    EXPECT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+  }
   std::string database() const {
-    const std::string file = path("app.db");
-    sqlite3* made = nullptr;
-    EXPECT_EQ(sqlite3_open(file.c_str(), &made), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(made, "CREATE TABLE invoice (id)", nullptr, nullptr, nullptr),
-              SQLITE_OK);
-    sqlite3_close(made);
-    return "sqlite:" + file;
+    execute(path("app.db"), "CREATE TABLE invoice (id)");
+    return "sqlite:" + path("app.db");
   }
 };
 
@@ -34,6 +36,21 @@ TEST_F(AdminTest, LsShowsHeldAndFreeLocks) {
   EXPECT_THAT(list.out, testing::StartsWith("NAME     STATE  HOLDER  TOKEN  REMAINING  WAITERS\n"));
   EXPECT_THAT(list.out, HasSubstr("\nold      free   -       1      -          0\n"));
   EXPECT_THAT(list.out, HasSubstr("\nünïcode  held   me      1      "));
+}
+
+TEST_F(AdminTest, WhatAStoreHoldsCannotCommandTheTerminal) {
+  Child holder = hold("x");
+  // An escape sequence, a line break, C1 as UTF-8 and as a byte, and a turned direction.
+  execute(path("leasehold/locks.db"),
+          "UPDATE lock SET owner = CAST(X'411B5B324A420A43C29B449B45E280AE46C3BC' AS TEXT)");
+  const std::string shown = "A\uFFFD[2JB\uFFFDC\uFFFDD\uFFFDE\uFFFDFü";
+  EXPECT_THAT(leasehold({"ls"}).out, HasSubstr(" " + shown + " "));
+  EXPECT_THAT(leasehold({"show", "x"}).out, HasSubstr(" " + shown + "\n"));
+  EXPECT_THAT(leasehold({"run", "x", "-v", "--wait", "600ms", "--", "true"}).err,
+              HasSubstr("held by " + shown + " for"));
+  const std::string other = "00000000000000000000000000000000";
+  EXPECT_THAT(leasehold({"release", "x", "--force", "--request", other}).err, HasSubstr(shown));
+  EXPECT_THAT(leasehold({"release", "x", "--force"}).out, HasSubstr("from " + shown + " (request"));
 }
 
 TEST_F(AdminTest, LsAsJson) {

@@ -1,8 +1,9 @@
 // What happens to the command when its lease ends under it.
 #include <fcntl.h>
-#include <sqlite3.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "blockade.h"
 #include "cli_fixture.h"
 
 namespace leasehold::cli {
@@ -18,22 +19,6 @@ class RunLostTest : public CliTest {
               std::string::npos);
     EXPECT_TRUE(wait_readable(wrapper.out().get(), within(0s))) << "a grandchild survived";
   }
-};
-
-// Keeps everybody else from writing to a database while it lives: the store does not answer.
-class Blockade {
- public:
-  explicit Blockade(const std::string& file) {
-    EXPECT_EQ(sqlite3_open(file.c_str(), &database_), SQLITE_OK);
-    sqlite3_busy_timeout(database_, 10'000);
-    EXPECT_EQ(sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  }
-  ~Blockade() { sqlite3_close(database_); }
-  Blockade(const Blockade&) = delete;
-  Blockade& operator=(const Blockade&) = delete;
-
- private:
-  sqlite3* database_ = nullptr;
 };
 
 TEST_F(RunLostTest, ForceReleaseEndsTheWholeGroup) {
@@ -74,6 +59,62 @@ TEST_F(RunLostTest, AStubbornGroupIsDeadBeforeTheDeadline) {
   EXPECT_EQ(read_all(wrapper.out().get(), within(kPatience)), "asked\n") << "SIGTERM first";
   EXPECT_THAT(errors(), AllOf(HasSubstr("(TERM)"), HasSubstr("(KILL): the lease ends")))
       << "before the deadline, not at it";
+}
+
+// The stream that ends with the command, and a stderr that somebody fills and nobody reads.
+class RunLostUnheardTest : public RunLostTest {
+ protected:
+  void expect_end(int err) {
+    process::Command what =
+        command({LEASEHOLD_PROGRAM, "run", "x", "--ttl", "1s", "-v", "--", "sh", "-c",
+                 "trap '' TERM; exec 2>/dev/null; echo ready; while :; do sleep 0.05; done"});
+    what.out = Piped{};
+    what.err = process::FromFd{err};
+    auto wrapper = Child::start(what);
+    ASSERT_TRUE(wrapper);
+    ASSERT_EQ(read_until(wrapper->out().get(), "ready\n", within(kPatience)), "ready\n");
+    const Blockade silence(path("leasehold/locks.db"));
+    EXPECT_TRUE(wait_readable(wrapper->out().get(), within(5s))) << "the command goes on";
+    EXPECT_EQ(wrapper->wait_for(5s), ExitStatus::exited(76));
+  }
+};
+
+TEST_F(RunLostUnheardTest, EndsTheCommandThoughStderrIsAFullPipe) {
+  const process::Pipe pipe = process::make_pipe();
+  const process::Fd filler(
+      open(("/proc/self/fd/" + std::to_string(pipe.write.get())).c_str(), O_WRONLY | O_NONBLOCK));
+  while (::write(filler.get(), "................", 16) > 0) {
+  }
+  expect_end(pipe.write.get());
+  EXPECT_EQ(fcntl(pipe.write.get(), F_GETFL) & O_NONBLOCK, 0) << "others share it";
+}
+
+TEST_F(RunLostUnheardTest, EndsTheCommandThoughTheTerminalIsStopped) {
+  const process::Pty pty = process::make_pty();
+  ASSERT_EQ(tcflow(pty.slave.get(), TCOOFF), 0);  // Ctrl-S
+  expect_end(pty.slave.get());
+  tcflow(pty.slave.get(), TCOON);
+}
+
+TEST_F(RunLostUnheardTest, EndsTheCommandThoughStderrIsAFullSocket) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const process::Fd mine(ends[0]);
+  const process::Fd theirs(ends[1]);
+  while (send(theirs.get(), "................", 16, MSG_DONTWAIT) > 0) {
+  }
+  expect_end(theirs.get());
+}
+
+TEST_F(RunLostTest, AStoppedCommandIsAskedToo) {
+  Child wrapper = start_ready(run_shell(
+      {"x", "--ttl", "500ms", "--on-lost", "term"},
+      "trap 'echo asked; exit 0' TERM; echo $$ > " + path("pid") + "; echo ready; kill -STOP $$"));
+  const std::string stopped = "grep -q '^State:.T' /proc/$(cat " + path("pid") + ")/status";
+  ASSERT_EQ(shell("until " + stopped + "; do sleep 0.01; done").status, 0);
+  ASSERT_EQ(leasehold({"release", "x", "--force"}).status, 0);
+  EXPECT_EQ(wrapper.wait_for(10s), ExitStatus::exited(76));
+  EXPECT_EQ(read_until(wrapper.out().get(), "asked\n", within(0s)), "asked\n");
 }
 
 TEST_F(RunLostTest, AListeningCommandHasTheGraceToTidyUp) {

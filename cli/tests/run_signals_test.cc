@@ -1,6 +1,9 @@
 // Signals and the command's process group.
+#include <unistd.h>
+
 #include <sstream>
 
+#include "blockade.h"
 #include "cli_fixture.h"
 
 namespace leasehold::cli {
@@ -66,6 +69,73 @@ TEST_F(RunSignalsTest, ASignalWhileWaitingCancels) {
       << "its place in the queue is given up";
 }
 
+// What perl, and daemons that do not want to wait, do to the programs they start.
+constexpr const char* kSigchldIgnored = "perl -e '$SIG{CHLD}=\"IGNORE\"; exec @ARGV' ";
+
+TEST_F(RunSignalsTest, TheStatusIsRightThoughTheCallerIgnoresSigchld) {
+  const std::string run = std::string(kSigchldIgnored) + "leasehold run x ";
+  EXPECT_EQ(shell(run + "-- sh -c 'exit 3'").status, 3);
+  EXPECT_EQ(shell(run + "-- sh -c 'sleep 0.2; exit 4'").status, 4);
+  EXPECT_EQ(shell(run + "-- sh -c 'kill -9 $$'").status, 137);
+  EXPECT_EQ(shell(run + "--once k -- sh -c 'sleep 0.2; exit 5'").status, 5);
+  EXPECT_EQ(shell(run + "--once k -- sh -c 'sleep 0.2; exit 5'").status, 5) << "as stored";
+}
+
+TEST_F(RunSignalsTest, TheCommandFindsSigchldIgnoredIfTheWrapperDid) {
+  const std::string look = "grep SigIgn /proc/self/status";
+  const std::string direct = shell(kSigchldIgnored + look).out;
+  EXPECT_NE(direct, shell(look).out);
+  EXPECT_EQ(shell(kSigchldIgnored + ("leasehold run x -- " + look)).out, direct);
+}
+
+TEST_F(RunSignalsTest, AnIgnoredSignalDoesNotCancelTheWait) {
+  Child holder = start_ready(run_shell({"x"}, "echo ready; read line"));
+  process::Command what = command({"sh", "-c",
+                                   "trap '' HUP INT QUIT TERM; exec leasehold run x -v --wait 30s "
+                                   "-- echo ran"});
+  what.out = Piped{};
+  what.err = Piped{};
+  auto waiter = Child::start(what);
+  ASSERT_TRUE(waiter);
+  EXPECT_THAT(read_until(waiter->err().get(), "waiting for", within(kPatience)),
+              HasSubstr("waiting for"));
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) waiter->signal(number);
+  EXPECT_FALSE(waiter->wait_for(300ms));
+  holder.in().reset();
+  const Finished done = finish(std::move(*waiter));
+  EXPECT_EQ(done.out, "ran\n");
+  EXPECT_EQ(done.status, 0) << done.err;
+}
+
+TEST_F(RunSignalsTest, VerboseTellsOfAWaitWithoutATerminalToo) {
+  Child holder = start_ready(run_shell({"x", "--owner", "me"}, "echo ready; read line"));
+  EXPECT_THAT(leasehold({"run", "x", "-v", "--wait", "600ms", "--", "true"}).err,
+              HasSubstr("waiting for 'x', held by me"));
+  EXPECT_THAT(leasehold({"run", "x", "--wait", "600ms", "--", "true"}).err,
+              Not(HasSubstr("waiting for 'x'")));
+}
+
+TEST_F(RunSignalsTest, ASignalCancelsThoughTheStoreHangs) {
+  ASSERT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
+  const Blockade silence(path("leasehold/locks.db"));
+  for (const char* wait : {"0", "1m"}) {
+    Child wrapper = start({"x", "--wait", wait, "--", "true"});
+    EXPECT_FALSE(wrapper.wait_for(300ms)) << errors();
+    wrapper.signal(SIGTERM);
+    EXPECT_EQ(wrapper.wait_for(3s), ExitStatus::exited(130)) << errors();
+  }
+  EXPECT_THAT(errors(), HasSubstr("a signal came before the command was started"));
+}
+
+TEST_F(RunSignalsTest, AsTheFirstProcessItReapsOrphans) {
+  const std::string flags = getuid() == 0 ? "-pf" : "-rpf";
+  const Finished done =
+      finish({"unshare", flags, "--mount-proc", LEASEHOLD_PROGRAM, "run", "x", "--", "sh", "-c",
+              "(sleep 0.1 &); (sleep 0.1 &); (sleep 0.2 &); sleep 0.5; ps -eo stat=; exit 6"});
+  EXPECT_EQ(done.status, 6) << done.err;
+  EXPECT_THAT(done.out, Not(HasSubstr("Z")));
+}
+
 TEST_F(RunSignalsTest, WhatTheCommandLeavesRunningIsEnded) {
   Child wrapper = start(run_shell({"x"}, "sleep 600 & exit 3"));
   EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(3));
@@ -88,6 +158,18 @@ TEST_F(RunSignalsTest, TheLockIsHeldUntilTheLastOfTheGroupHasEnded) {
   shell("echo > " + path("go"));
   EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(0));
   EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
+}
+
+TEST_F(RunSignalsTest, TheNumberOfTheGroupStaysTakenUntilTheRestHasEnded) {
+  write("straggler",
+        // A program started from the trap would get SIGTERM too; `read` is none.
+        "trap 'read l < /proc/'$1'/stat; echo \"leader: $l\"; exit' TERM; echo ready; "
+        "while :; do sleep 0.05; done");
+  Child wrapper =
+      start_ready(run_shell({"x"}, "sh " + path("straggler") + " $$ 2>&1 & read l; exit 0"));
+  wrapper.in().reset();
+  EXPECT_THAT(read_all(wrapper.out().get(), within(kPatience)), HasSubstr("(sh) Z "));
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(0));
 }
 
 TEST_F(RunSignalsTest, AStubbornLeftoverIsKilledAfterTheGrace) {

@@ -29,6 +29,14 @@ TEST_F(TextsTest, HelpHasAnExampleEach) {
   }
 }
 
+TEST_F(TextsTest, HelpIsAlsoAWord) {
+  EXPECT_EQ(leasehold({"help"}).out, leasehold({"--help"}).out);
+  EXPECT_EQ(leasehold({"help", "run"}).out, leasehold({"run", "--help"}).out);
+  const Finished nested = leasehold({"help", "fence", "show"});
+  EXPECT_EQ(nested.out, leasehold({"fence", "show", "--help"}).out);
+  EXPECT_EQ(nested.status, 0);
+}
+
 TEST_F(TextsTest, HelpOfRunListsEveryExitStatus) {
   const std::string help = leasehold({"run", "--help"}).out;
   for (const char* status :

@@ -58,7 +58,7 @@ ExitStatus Child::wait() {
   siginfo_t info{};
   while (!status_) {
     if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) == 0) status_ = status_of(info);
-    if (!status_ && errno != EINTR) status_ = ExitStatus::exited(127);  // somebody else reaped it
+    if (!status_ && errno != EINTR) status_ = ExitStatus::unknown();  // somebody else reaped it
   }
   return *status_;
 }
@@ -70,9 +70,11 @@ std::optional<ExitStatus> Child::wait(Deadline deadline) {
 
 std::optional<ExitStatus> Child::poll() {
   siginfo_t info{};
-  if (!status_ && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG) == 0 &&
-      info.si_pid != 0) {
-    status_ = status_of(info);
+  if (status_) return status_;
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG) == 0) {
+    if (info.si_pid != 0) status_ = status_of(info);
+  } else if (errno == ECHILD) {
+    status_ = ExitStatus::unknown();
   }
   return status_;
 }

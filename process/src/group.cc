@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,7 +82,8 @@ std::vector<GroupMember> living_members(pid_t group) {
   const std::unique_ptr<DIR, int (*)(DIR*)> processes(opendir("/proc"), closedir);
   while (const dirent* entry = processes ? readdir(processes.get()) : nullptr) {
     const auto pid = as_pid(entry->d_name);
-    if (!pid || !lives_in(*pid, group)) continue;
+    // First what costs little: most processes of a machine are strangers.
+    if (!pid || getpgid(*pid) != group || !lives_in(*pid, group)) continue;
     Fd pidfd(open_pidfd(*pid));
     // The number may have gone to another process since it was read.
     if (pidfd && lives_in(*pid, group)) members.push_back({*pid, std::move(pidfd)});
@@ -107,6 +109,15 @@ GroupEnd end_group(pid_t group, Deadline kill_at, int hurry) {
     members = living_members(group);
   }
   return end;
+}
+
+void reap_all_but(pid_t mine) {
+  for (;;) {
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+    if (info.si_pid == 0 || info.si_pid == mine) return;
+    waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
+  }
 }
 
 }  // namespace leasehold::process

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +23,25 @@ timespec time_left(std::chrono::steady_clock::time_point deadline) {
 Fd above_standard(Fd fd) {
   if (fd.get() > STDERR_FILENO) return fd;
   return Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+// Also true when nobody will ever read again.
+bool wait_writable(int fd, Deadline deadline) {
+  pollfd entry{fd, POLLOUT, 0};
+  for (;;) {
+    timespec left{};
+    if (deadline) left = time_left(*deadline);
+    const int ready = ppoll(&entry, 1, deadline ? &left : nullptr, nullptr);
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+// O_NONBLOCK belongs to what all sharers of a descriptor have in common, so it needs an opening of
+// its own. None if it cannot be opened again: without the right, or with nobody at the other end.
+Fd opened_again(int fd) {
+  return Fd(open(("/proc/self/fd/" + std::to_string(fd)).c_str(),
+                 O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 }  // namespace
@@ -76,6 +97,29 @@ bool write_all(int fd, std::string_view text) {
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return false;
     text.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
+bool write_within(int fd, std::string_view text, Deadline deadline) {
+  struct stat kind {};
+  if (fstat(fd, &kind) != 0) return false;
+  const bool socket = S_ISSOCK(kind.st_mode);
+  if (!socket && !S_ISFIFO(kind.st_mode) && isatty(fd) != 1) return write_all(fd, text);
+  const Fd again = socket ? Fd() : opened_again(fd);
+  while (!text.empty()) {
+    // Without an opening of its own, the best is to write only when there is room.
+    if (!socket && !again && !wait_writable(fd, deadline)) return false;
+    const ssize_t put = socket ? send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                               : write(again ? again.get() : fd, text.data(), text.size());
+    if (put >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(put));
+    } else if (errno == EAGAIN) {
+      const bool late = deadline && std::chrono::steady_clock::now() >= *deadline;
+      if (late || !wait_writable(fd, deadline)) return false;
+    } else if (errno != EINTR) {
+      return false;
+    }
   }
   return true;
 }

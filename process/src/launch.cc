@@ -71,6 +71,9 @@ tl::expected<Child, StartError> Launch::go() {
     if (child.pid_ == 0) become_command(parent, report.write.get());
   }
   if (child.pid_ < 0) return tl::unexpected(explain({StartError::Step::fork, errno}));
+  // At once: if the parent ignores SIGCHLD, the kernel takes the number away when the child ends.
+  child.pidfd_ = Fd(open_pidfd(child.pid_));
+  const int no_pidfd = child.pidfd_ ? 0 : errno;
   report.write.reset();
 
   Failure failure{};
@@ -83,8 +86,7 @@ tl::expected<Child, StartError> Launch::go() {
     return tl::unexpected(explain(failure));
   }
   child.leads_group_ = command_.placement != Placement::same_group;
-  child.pidfd_ = Fd(open_pidfd(child.pid_));
-  if (!child.pidfd_) return tl::unexpected(explain({StartError::Step::fork, errno}));
+  if (no_pidfd != 0) return tl::unexpected(explain({StartError::Step::fork, no_pidfd}));
   child.in_ = std::move(streams_.mine[0]);
   child.out_ = std::move(streams_.mine[1]);
   child.err_ = std::move(streams_.mine[2]);
@@ -163,7 +165,7 @@ void Launch::become_command(pid_t parent, int report) {
   Failure failure{StartError::Step::place, place(parent)};
   if (failure.error == 0) failure = {StartError::Step::streams, wire_streams()};
   if (failure.error == 0) {
-    reset_handlers();
+    set_dispositions();
     sigset_t mask;
     sigemptyset(&mask);
     sigprocmask(SIG_SETMASK, command_.signal_mask ? &*command_.signal_mask : &mask, nullptr);
@@ -200,13 +202,18 @@ int Launch::wire_streams() const {
   return 0;
 }
 
-void Launch::reset_handlers() const {
+void Launch::set_dispositions() const {
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
     if (action.sa_handler == SIG_DFL) continue;
     action = {};
     action.sa_handler = SIG_DFL;
+    sigaction(number, &action, nullptr);
+  }
+  for (const int number : command_.ignored_signals) {
+    struct sigaction action {};
+    action.sa_handler = SIG_IGN;
     sigaction(number, &action, nullptr);
   }
 }

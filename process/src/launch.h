@@ -35,7 +35,7 @@ class Launch {
   int place(pid_t parent) const;
   int wire_streams() const;
   int execute();
-  void reset_handlers() const;
+  void set_dispositions() const;
 
   StartError explain(Failure failure) const;
 

@@ -227,6 +227,27 @@ TEST(Child, StartsWithNothingBlockedAndNoHandler) {
   EXPECT_EQ(mask_line(*masked, "SigBlk:\t"), "0000000000000200");
 }
 
+TEST(Child, IgnoresForTheCommandWhatItShould) {
+  auto child = Child::start({.argv = {"/bin/sh", "-c", "kill -USR1 $$; echo survived"},
+                             .out = Piped{},
+                             .ignored_signals = {SIGUSR1}});
+  ASSERT_TRUE(child);
+  EXPECT_EQ(read_all(child->out().get(), within(10s)), "survived\n");
+}
+
+TEST(Child, DoesNotGuessAStatusThatSomebodyElseWasTold) {
+  for (const bool by_poll : {false, true}) {
+    auto child = Child::start(shell("exit 0"));
+    ASSERT_TRUE(child);
+    ASSERT_EQ(waitpid(child->pid(), nullptr, 0), child->pid());
+    const auto status = by_poll ? child->poll() : child->wait();
+    ASSERT_TRUE(status);
+    EXPECT_FALSE(status->known());
+    EXPECT_FALSE(status->success());
+    EXPECT_EQ(child->wait(), ExitStatus::unknown());
+  }
+}
+
 TEST(Child, KeepsWhatNohupIgnores) {
   struct sigaction ignore {};
   struct sigaction before {};

@@ -61,6 +61,30 @@ TEST(Group, EndsTheStoppedToo) {
   EXPECT_TRUE(living_members(leader.pid()).empty());
 }
 
+TEST(Group, TheLeaderNeedNotBeReapedBefore) {
+  auto leader = Child::start({.argv = {"/bin/sh", "-c", "sleep 60 & exit 3"},
+                              .out = Piped{},
+                              .placement = Placement::own_group});
+  ASSERT_TRUE(leader);
+  ASSERT_TRUE(wait_readable(leader->pidfd(), within(10s)));
+  EXPECT_EQ(end_group(leader->pid(), within(10s)).found, 1u);
+  EXPECT_EQ(kill(leader->pid(), 0), 0) << "the number is still taken";
+  EXPECT_EQ(leader->wait(), ExitStatus::exited(3));
+}
+
+TEST(Group, ReapsStrangersOnly) {
+  auto mine = Child::start({.argv = {"sleep", "60"}});
+  auto other = Child::start({.argv = {"true"}});
+  ASSERT_TRUE(mine && other);
+  ASSERT_TRUE(wait_readable(other->pidfd(), within(10s)));
+  reap_all_but(mine->pid());
+  EXPECT_FALSE(other->wait().known());
+  mine->signal(SIGKILL);
+  ASSERT_TRUE(wait_readable(mine->pidfd(), within(10s)));
+  reap_all_but(mine->pid());
+  EXPECT_EQ(mine->wait(), ExitStatus::signalled(SIGKILL));
+}
+
 TEST(Group, NothingLeftIsNothingToDo) {
   auto child = Child::start({.argv = {"true"}, .placement = Placement::own_group});
   ASSERT_TRUE(child);

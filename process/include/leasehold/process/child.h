@@ -37,7 +37,8 @@ class Child {
   Fd& out() { return out_; }
   Fd& err() { return err_; }
 
-  // Blocks until the process has ended, and reaps it. Again: the same answer.
+  // Blocks until the process has ended, and reaps it. Again: the same answer. `unknown` if
+  // somebody else reaped it; so do not ignore SIGCHLD.
   ExitStatus wait();
   // The same, but nothing if it still runs at the deadline.
   std::optional<ExitStatus> wait(Deadline deadline);

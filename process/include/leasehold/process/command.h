@@ -53,6 +53,9 @@ struct Command {
   // Signals the command finds blocked. None given: nothing is blocked. Handlers of the parent are
   // reset; what the parent ignores stays ignored, as nohup(1) needs it.
   std::optional<sigset_t> signal_mask = {};
+
+  // Ignored in the command although the parent does not.
+  std::vector<int> ignored_signals = {};
 };
 
 // Why a command did not start.

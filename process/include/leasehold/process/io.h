@@ -40,4 +40,8 @@ std::string read_all(int fd, Deadline deadline = {});
 // False if the other side has gone.
 bool write_all(int fd, std::string_view text);
 
+// Writes to a pipe, terminal or socket without waiting longer than the deadline for somebody to
+// read it. False if not all of it was written. Does not change `fd` for others who share it.
+bool write_within(int fd, std::string_view text, Deadline deadline);
+
 }  // namespace leasehold::process
