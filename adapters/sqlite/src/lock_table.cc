@@ -268,8 +268,7 @@ Status LockTable::create_schema() {
   insert->bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
   insert->bind(4, options_.token_block);
   if (auto ok = insert->run(); !ok) return ok;
-  if (auto ok = transaction->commit(); !ok) return ok;
-  return sync_database();
+  return transaction->commit();
 }
 
 // The first process after a reboot ends everything of the boot before, durably.
@@ -310,17 +309,7 @@ Status LockTable::enter_boot() {
       !ok) {
     return ok;
   }
-  if (auto ok = transaction->commit(); !ok) return ok;
-  return sync_database();
-}
-
-// The log alone will not do for numbers that must never come again: if a sync failed in a process
-// before, the log may have a hole that shows only after a power cut.
-Status LockTable::sync_database() {
-  const int code = sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_FULL,
-                                             nullptr, nullptr);
-  if (code == SQLITE_OK) return {};
-  return fail(last_error(database_.handle(), "token numbers could not be stored on disk"));
+  return transaction->commit();
 }
 
 int LockTable::on_busy(void* self, int attempts) {
@@ -377,6 +366,21 @@ Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::stri
   }
 }
 
+// If a sync failed in another process before this one began, the log may have a hole that shows
+// only after a power cut: what comes behind it would be lost, although it was synced. So the first
+// ceiling that a process raises stands in a log of its own.
+Status LockTable::begin_log_anew() {
+  if (log_begun_anew_) return {};
+  const int code = sqlite3_wal_checkpoint_v2(database_.handle(), nullptr,
+                                             SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  if (code != SQLITE_OK) {
+    disk_failed_ = (code & 0xff) == SQLITE_IOERR;
+    return fail(last_error(database_.handle(), "the log of the store could not be begun anew"));
+  }
+  log_begun_anew_ = true;
+  return {};
+}
+
 // No number is left below the ceiling. Raising it must be on disk before a grant uses it.
 Status LockTable::raise_ceiling(const LockName& lock) {
   if (disk_failed_) {
@@ -384,6 +388,7 @@ Status LockTable::raise_ceiling(const LockName& lock) {
                 "the disk failed to store a token number; no lock is granted until the program "
                 "is started again");
   }
+  if (auto ok = begin_log_anew(); !ok) return ok;
   const Connection db = database_.connection();
   const SyncedCommits synced(db);
   if (!synced.on()) return synced.on();
@@ -404,8 +409,7 @@ Status LockTable::raise_ceiling(const LockName& lock) {
     disk_failed_ = true;
     committed.error().code = ErrorCode::unavailable;  // numbers were reserved, nothing was granted
   }
-  if (!committed) return committed;
-  return sync_database();
+  return committed;
 }
 
 Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& call,

@@ -103,7 +103,7 @@ class LockTable {
   Status create_schema();
   Status enter_boot();
   Status raise_ceiling(const LockName& lock);
-  Status sync_database();
+  Status begin_log_anew();
   Result<Statement*> sql(Sql which);
   Result<Transaction> begin();
   std::int64_t now() const { return options_.clock->now().time_since_epoch().count(); }
@@ -131,6 +131,7 @@ class LockTable {
   WakeFolder wake_folder_;
   int wal_frames_ = 0;
   bool disk_failed_ = false;
+  bool log_begun_anew_ = false;
   Database database_;
   std::array<std::optional<Statement>, kSqlCount> statements_;
 };
