@@ -25,9 +25,9 @@ Fd above_standard(Fd fd) {
   return Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
 }
 
-// Also true when nobody will ever read again.
-bool wait_writable(int fd, Deadline deadline) {
-  pollfd entry{fd, POLLOUT, 0};
+// Also true when the other side has gone.
+bool wait_for_events(int fd, short events, Deadline deadline) {
+  pollfd entry{fd, events, 0};
   for (;;) {
     timespec left{};
     if (deadline) left = time_left(*deadline);
@@ -57,14 +57,7 @@ Pipe make_pipe() {
 }
 
 bool wait_readable(int fd, Deadline deadline) {
-  pollfd entry{fd, POLLIN, 0};
-  for (;;) {
-    timespec left{};
-    if (deadline) left = time_left(*deadline);
-    const int ready = ppoll(&entry, 1, deadline ? &left : nullptr, nullptr);
-    if (ready > 0) return true;
-    if (ready == 0 || errno != EINTR) return false;
-  }
+  return wait_for_events(fd, POLLIN, deadline);
 }
 
 std::string read_until(int fd, std::string_view text, Deadline deadline) {
@@ -109,14 +102,14 @@ bool write_within(int fd, std::string_view text, Deadline deadline) {
   const Fd again = socket ? Fd() : opened_again(fd);
   while (!text.empty()) {
     // Without an opening of its own, the best is to write only when there is room.
-    if (!socket && !again && !wait_writable(fd, deadline)) return false;
+    if (!socket && !again && !wait_for_events(fd, POLLOUT, deadline)) return false;
     const ssize_t put = socket ? send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
                                : write(again ? again.get() : fd, text.data(), text.size());
     if (put >= 0) {
       text.remove_prefix(static_cast<std::size_t>(put));
     } else if (errno == EAGAIN) {
       const bool late = deadline && std::chrono::steady_clock::now() >= *deadline;
-      if (late || !wait_writable(fd, deadline)) return false;
+      if (late || !wait_for_events(fd, POLLOUT, deadline)) return false;
     } else if (errno != EINTR) {
       return false;
     }
