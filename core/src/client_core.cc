@@ -14,6 +14,7 @@ LeaseControl::LeaseControl(std::shared_ptr<ClientCore> owner, engine::Grant give
     : core(std::move(owner)),
       grant(std::move(given)),
       token{grant.token, Lineage{grant.store, grant.lock}, grant.request},
+      process(core->process()),
       deadline_ticks(grant.deadline.time_since_epoch().count()) {}
 
 LeaseState LeaseControl::state() const {

@@ -36,7 +36,7 @@ struct LeaseControl {
   const std::shared_ptr<ClientCore> core;
   const engine::Grant grant;
   const Token token;
-  const pid_t process = getpid();
+  const pid_t process;
   std::atomic<LeaseState> told = LeaseState::held;
   std::atomic<BootClock::rep> deadline_ticks;
   std::atomic<bool> releasing = false;
@@ -53,6 +53,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   const StoreTraits& traits() const { return store_->traits(); }
   BootTime now() const { return clock_.now(); }
+  pid_t process() const { return process_; }
 
   Result<Lease> acquire(const LockName& lock, const AcquireOptions& options);
   Result<FencedLease> acquire_fenced(const LockName& lock, const AcquireOptions& options);

@@ -45,7 +45,7 @@ Lease::~Lease() {
 
 // noexcept: running out of memory here ends the process, which ends the lease by its TTL.
 void Lease::abandon() noexcept {
-  if (control_ == nullptr || control_->in_forked_child()) return;
+  if (control_ == nullptr || control_->releasing || control_->in_forked_child()) return;
   control_->core->drop(*control_);
 }
 

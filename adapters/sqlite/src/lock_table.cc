@@ -425,7 +425,8 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
   }
   std::optional<std::string> ahead;
   if (held) {
-    ahead = found->owner + (found->kept ? " (which has finished; the lock is kept)" : "");
+    ahead = readable_label(found->owner) +
+            (found->kept ? " (which has finished; the lock is kept)" : "");
   } else if (found->has_waiters) {
     auto first = first_living_waiter(call.lock, call.request);
     if (!first) return fail(std::move(first.error()));
@@ -464,7 +465,7 @@ Result<LockTable::Found> LockTable::find(const LockName& lock) {
                .ceiling = row->integer(2),
                .token = row->integer(3),
                .holder = row->id<RequestId>(4),
-               .owner = readable_label(row->text(5)),
+               .owner = std::string(row->text(5)),
                .expires_at = row->integer(6),
                .kept = row->integer(7) != 0,
                .has_waiters = row->integer(8) != 0};

@@ -28,9 +28,9 @@ class Id128 {
   explicit Id128(const Bytes& bytes) : bytes_(bytes) {}
 
   static Id128 random(Random& random) {
-    const std::uint64_t halves[2] = {random.next(), random.next()};
+    const auto halves = random.next_two();
     Bytes bytes;
-    std::memcpy(bytes.data(), halves, sizeof halves);
+    std::memcpy(bytes.data(), halves.data(), bytes.size());
     return Id128(bytes);
   }
   // Exactly 32 hexadecimal digits, else nothing.

@@ -175,7 +175,7 @@ void Engine::acquire_replied(BootTime now, const RequestId& request, Result<Acqu
   it.answered = true;
   if (auto* busy = std::get_if<Busy>(&*reply)) {
     it.ahead = std::move(busy->ahead);
-    return wait_on(now, it, now + busy_poll(it.attempts - 1, random_));
+    return wait_on(now, it, now + busy_poll(it.attempts - 1, jitter_));
   }
   auto& queued = std::get<Queued>(*reply);
   it.ahead = std::move(queued.ahead);
@@ -188,7 +188,7 @@ void Engine::acquire_failed(BootTime now, Acquisition& it, Error error) {
   if (told_at_once && it.traces) return end_acquire(now, it, unknown_grant(it.spec.lock));
   if (told_at_once || !worth_retrying(error.code)) return end_acquire(now, it, std::move(error));
   it.last_error = std::move(error);
-  it.try_at = now + store_retry(it.failures++, random_);
+  it.try_at = now + store_retry(it.failures++, jitter_);
   reschedule(it);
 }
 
@@ -246,7 +246,7 @@ void Engine::confirm(BootTime now, Acquisition& it) {
 
 void Engine::hold(Acquisition& it, BootTime counted_from) {
   it.grant->deadline = counted_from + it.grant->ttl - drift_allowance(it.grant->ttl);
-  it.renew_at = counted_from + jittered(renewal_interval(it.grant->ttl), random_);
+  it.renew_at = counted_from + jittered(renewal_interval(it.grant->ttl), jitter_);
   it.failures = 0;
   set_phase(it, Phase::holding);
   effects_.notices.push_back(AcquireEnded{it.request, *it.grant});
@@ -282,13 +282,13 @@ void Engine::renewed(BootTime now, Acquisition& it) {
   const bool callers_saw_it_end = now >= it.grant->deadline;
   if (callers_saw_it_end) return change(it, LeaseState::lost);
   it.grant->deadline = std::max(it.grant->deadline, deadline);
-  it.renew_at = it.renew_sent + jittered(renewal_interval(it.grant->ttl), random_);
+  it.renew_at = it.renew_sent + jittered(renewal_interval(it.grant->ttl), jitter_);
   it.failures = 0;
   change(it, LeaseState::held);
 }
 
 void Engine::renewal_failed(BootTime now, Acquisition& it) {
-  const BootTime retry = now + renewal_retry(it.failures++, it.grant->ttl, random_);
+  const BootTime retry = now + renewal_retry(it.failures++, it.grant->ttl, jitter_);
   if (it.phase == Phase::confirming) {
     it.try_at = retry;
     return reschedule(it);
@@ -417,7 +417,7 @@ void Engine::release_replied(BootTime now, const RequestId& request,
   }
   if (reply.error().code == ErrorCode::outcome_unknown) it.release_ambiguous = true;
   it.last_error = reply.error();
-  it.try_at = now + store_retry(it.failures++, random_);
+  it.try_at = now + store_retry(it.failures++, jitter_);
   reschedule(it);
 }
 

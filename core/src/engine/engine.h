@@ -74,7 +74,8 @@ struct Effects {
 
 class Engine {
  public:
-  Engine(bool store_queues, Random& random) : store_queues_(store_queues), random_(random) {}
+  Engine(bool store_queues, Random& random)
+      : store_queues_(store_queues), random_(random), jitter_(random.next()) {}
 
   // What callers want.
   RequestId acquire(BootTime now, AcquireSpec spec);    // answered by one AcquireEnded
@@ -149,6 +150,21 @@ class Engine {
     std::optional<BootTime> wake;  // as it stands in wakes_
   };
 
+  // Spreads timers; need not be hard to guess, and must not cost a system call each.
+  class Jitter final : public Random {
+   public:
+    explicit Jitter(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t next() override {  // splitmix64
+      std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15;
+      mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+      mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+      return mixed ^ (mixed >> 31);
+    }
+
+   private:
+    std::uint64_t state_;
+  };
+
   Acquisition* find(const RequestId& request);
   void set_phase(Acquisition& it, Phase phase);
   void forget(Acquisition& it);
@@ -176,7 +192,8 @@ class Engine {
   void answer_release(Acquisition& it, Result<ReleaseOutcome> result);
 
   const bool store_queues_;
-  Random& random_;
+  Random& random_;  // for identities
+  Jitter jitter_;
   std::unordered_map<RequestId, Acquisition> acquisitions_;
   std::set<std::pair<BootTime, RequestId>> wakes_;
   std::size_t unsettled_ = 0;
