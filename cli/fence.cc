@@ -9,16 +9,9 @@
 namespace leasehold::cli {
 namespace {
 
-Result<std::unique_ptr<FenceAdmin>> open_fence(const std::string& text) {
-  const auto url = Url::parse(text);
-  if (!url) return fail(url.error());
+Result<std::unique_ptr<FenceAdmin>> open_fence(const std::string& url) {
   register_stores();
-  const auto adapter = Registry::standard().find(url->scheme);
-  if (!adapter) return fail(adapter.error());
-  if (!adapter->open_fence) {
-    return fail(ErrorCode::unsupported, "there is no fence for " + url->scheme + " resources");
-  }
-  return adapter->open_fence(*url);
+  return Registry::standard().open_fence(url);
 }
 
 std::vector<Table::Cell> row_of(const FenceMark& mark) {

@@ -30,7 +30,8 @@ Json lock_of(const LockStatus& lock) {
           {"holder", lock.holder ? holder_of(*lock.holder) : Json(nullptr)},
           {"last_token", lock.last_token ? Json(lock.last_token->value()) : Json(nullptr)},
           {"lineage", lock.store ? Json(Lineage{*lock.store, lock.lock}.str()) : Json(nullptr)},
-          {"waiters", waiters}};
+          {"waiters", waiters},
+          {"known_as", lock.known_as.empty() ? Json(nullptr) : Json(lock.known_as)}};
 }
 
 Json store_of(const StoreTraits& store) {

@@ -36,6 +36,7 @@ std::string page(const StoreTraits& store, const LockStatus& lock) {
   for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
     line("  " + std::to_string(i + 1) + ".", lock.waiters[i].owner);
   }
+  if (!lock.known_as.empty()) line("known as", lock.known_as);
   line("store", store.address);
   line("guarantee", std::string(to_string(store.guarantee)));
   if (!store.why.empty()) line("  because", store.why);

@@ -41,23 +41,29 @@ function(leasehold_library name)
   endif()
 endfunction()
 
-# leasehold_adapter(<name> [NEEDS package...]): adds adapters/<name> if LEASEHOLD_WITH_<NAME> is on.
-# NEEDS: what find_package(leasehold COMPONENTS <name>) must find as well.
+# leasehold_adapter(<name> SCHEMES scheme... [MODULE] [NEEDS package...])
+# Adds adapters/<name> if LEASEHOLD_WITH_<NAME> is on. MODULE: the program loads it when one of its
+# schemes is first used. NEEDS: what find_package(leasehold COMPONENTS <name>) must find as well.
 macro(leasehold_adapter name)
-  cmake_parse_arguments(leasehold_adapter "" "" "NEEDS" ${ARGN})
+  cmake_parse_arguments(leasehold_adapter "MODULE" "" "SCHEMES;NEEDS" ${ARGN})
   string(TOUPPER ${name} leasehold_upper)
   if(LEASEHOLD_WITH_${leasehold_upper})
     add_subdirectory(adapters/${name})
     list(APPEND LEASEHOLD_ADAPTERS ${name})
+    if(leasehold_adapter_MODULE)
+      list(APPEND LEASEHOLD_MODULES ${name})
+      set(LEASEHOLD_SCHEMES_OF_${name} ${leasehold_adapter_SCHEMES})
+    endif()
     string(APPEND LEASEHOLD_ADAPTER_NEEDS
            "set(leasehold_needs_${name} ${leasehold_adapter_NEEDS})\n")
   endif()
 endmacro()
 
-# leasehold_test(<name> SOURCES ... LIBS ... [PRIVATE_HEADERS_OF dir] [TIMEOUT s] [SERIAL])
-# A GoogleTest program; each of its cases is one ctest.
+# leasehold_test(<name> SOURCES ... LIBS ... [PRIVATE_HEADERS_OF dir] [TIMEOUT s] [SERIAL] [WHOLE])
+# A GoogleTest program; each of its cases is one ctest. WHOLE: the program is one ctest, so that its
+# cases can share a server that is slow to start.
 function(leasehold_test name)
-  cmake_parse_arguments(arg "SERIAL" "TIMEOUT;PRIVATE_HEADERS_OF" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;WHOLE" "TIMEOUT;PRIVATE_HEADERS_OF" "SOURCES;LIBS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -69,6 +75,11 @@ function(leasehold_test name)
   set(properties TIMEOUT ${arg_TIMEOUT})
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
+  endif()
+  if(arg_WHOLE)
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES ${properties})
+    return()
   endif()
   gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60
                        PROPERTIES ${properties})

@@ -620,19 +620,22 @@ TEST_P(StoreConformance, NothingIsRecordedWithoutTheLock) {
   EXPECT_FALSE(one.recall(name("job"), "key").value());
 }
 
-TEST_P(StoreConformance, ListShowsEveryLock) {
+TEST_P(StoreConformance, ListShowsEveryHeldLock) {
   Client one = client();
   auto held = take(one, "held");
   ASSERT_TRUE(held);
   ASSERT_TRUE(one.acquire("free")->release());
-  const auto locks = one.list().value();
-  ASSERT_EQ(locks.size(), 2u);
-  EXPECT_EQ(locks[0].lock.str(), "free");
-  EXPECT_FALSE(locks[0].holder);
-  EXPECT_EQ(locks[1].lock.str(), "held");
-  ASSERT_TRUE(locks[1].holder);
-  EXPECT_EQ(locks[1].holder->owner, default_owner_label().str());
-  EXPECT_EQ(locks[1].holder->request, held->lease.request());
+  auto locks = one.list().value();
+  if (locks.size() == 2) {  // a store may forget a free lock, or remember its counter
+    EXPECT_EQ(locks[0].lock.str(), "free");
+    EXPECT_FALSE(locks[0].holder);
+    locks.erase(locks.begin());
+  }
+  ASSERT_EQ(locks.size(), 1u);
+  EXPECT_EQ(locks[0].lock.str(), "held");
+  ASSERT_TRUE(locks[0].holder);
+  EXPECT_EQ(locks[0].holder->owner, default_owner_label().str());
+  EXPECT_EQ(locks[0].holder->request, held->lease.request());
 }
 
 TEST_P(StoreConformance, ForkedChildHoldsNothing) {

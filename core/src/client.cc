@@ -114,11 +114,7 @@ Status Client::record(const Lease& lease, std::string key, OnceRecord what, Call
 }
 
 Result<Client> connect(std::string_view url, ConnectOptions options, const Registry& registry) {
-  const auto parsed = Url::parse(url);
-  if (!parsed) return fail(parsed.error());
-  const auto adapter = registry.find(parsed->scheme);
-  if (!adapter) return fail(adapter.error());
-  auto store = adapter->open_store(*parsed, options.if_missing);
+  auto store = registry.open_store(url, options.if_missing);
   if (!store) return fail(std::move(store.error()));
   try {
     return Client(std::move(*store), std::move(options));

@@ -11,6 +11,11 @@ struct Registry::State {
   std::map<std::string, Adapter> adapters LEASEHOLD_GUARDED_BY(mutex);
 };
 
+struct Registry::Found {
+  Adapter adapter;
+  Url url;
+};
+
 Registry::Registry() : state_(std::make_unique<State>()) {}
 Registry::~Registry() = default;
 
@@ -19,21 +24,44 @@ Registry& Registry::standard() {
   return registry;
 }
 
-void Registry::add(Adapter adapter) {
+void Registry::add(std::vector<Adapter> adapters) {
   MutexLock lock(state_->mutex);
-  std::string scheme = adapter.scheme;
-  state_->adapters.insert_or_assign(std::move(scheme), std::move(adapter));
+  for (Adapter& adapter : adapters) {
+    std::string scheme = adapter.scheme;
+    state_->adapters.insert_or_assign(std::move(scheme), std::move(adapter));
+  }
 }
 
-Result<Adapter> Registry::find(const std::string& scheme) const {
+Result<Registry::Found> Registry::find(std::string_view text) const {
+  auto url = Url::parse(text);
+  if (!url) return fail(std::move(url.error()));
   MutexLock lock(state_->mutex);
-  const auto found = state_->adapters.find(scheme);
-  if (found != state_->adapters.end()) return found->second;
+  const auto found = state_->adapters.find(url->scheme);
+  if (found != state_->adapters.end()) {
+    if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
+    return Found{found->second, std::move(*url)};
+  }
   std::string known;
   for (const auto& [name, adapter] : state_->adapters) known += (known.empty() ? "" : ", ") + name;
   return fail(ErrorCode::unsupported,
-              "no store is known for the scheme '" + scheme + "'; this program has: " +
+              "no store is known for the scheme '" + url->scheme + "'; this program has: " +
                   (known.empty() ? "none (was register_stores() called?)" : known));
+}
+
+Result<std::unique_ptr<Store>> Registry::open_store(std::string_view url,
+                                                    IfMissing if_missing) const {
+  const auto found = find(url);
+  if (!found) return fail(found.error());
+  return found->adapter.open_store(found->url, if_missing);
+}
+
+Result<std::unique_ptr<FenceAdmin>> Registry::open_fence(std::string_view url) const {
+  const auto found = find(url);
+  if (!found) return fail(found.error());
+  if (!found->adapter.open_fence) {
+    return fail(ErrorCode::unsupported, "there is no fence for '" + found->url.scheme + "'");
+  }
+  return found->adapter.open_fence(found->url);
 }
 
 }  // namespace leasehold

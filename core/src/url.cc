@@ -2,11 +2,24 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "leasehold/id.h"
 
 namespace leasehold {
 namespace {
+
+constexpr const char* kPasswordFile = "password_file";
+constexpr const char* kPasswordEnv = "password_env";
+
+// A password in an option is refused by every store, but its URL may be told before that.
+bool may_be_a_secret(std::string_view key) {
+  return key != kPasswordFile && key != kPasswordEnv &&
+         (key.find("pass") != std::string_view::npos ||
+          key.find("secret") != std::string_view::npos);
+}
 
 tl::unexpected<Error> bad(std::string why) {
   return fail(ErrorCode::invalid, "store URL " + std::move(why));
@@ -29,10 +42,11 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return plain;
 }
 
-std::string percent_encode(std::string_view path) {
+std::string percent_encode(std::string_view part, std::string_view special = "%?") {
   std::string text;
-  for (const char c : path) {
-    const bool plain = static_cast<unsigned char>(c) > ' ' && c != '%' && c != '?' && c != '\x7f';
+  for (const char c : part) {
+    const bool plain = static_cast<unsigned char>(c) > ' ' && c != '\x7f' &&
+                       special.find(c) == std::string_view::npos;
     const auto byte = static_cast<std::uint8_t>(c);
     text += plain ? std::string(1, c) : "%" + detail::to_hex(std::span(&byte, 1));
   }
@@ -139,6 +153,7 @@ std::string Url::redacted() const {
     if (path.starts_with("//")) text += "//";  // else its beginning would be read as a host
   } else {
     text += "//";
+    if (!user.empty()) text += percent_encode(user, "%?/@:,") + "@";
     for (std::size_t i = 0; i < hosts.size(); ++i) {
       const bool v6 = hosts[i].host.find(':') != std::string::npos;
       if (i > 0) text += ",";
@@ -146,11 +161,50 @@ std::string Url::redacted() const {
       if (!hosts[i].port.empty()) text += ":" + hosts[i].port;
     }
   }
-  return text + percent_encode(path);
+  text += percent_encode(path);
+  char separator = '?';
+  for (const auto& [key, value] : query) {
+    if (may_be_a_secret(key)) continue;
+    text += separator + percent_encode(key, "%&=") + "=" + percent_encode(value, "%&");
+    separator = '&';
+  }
+  return text;
+}
+
+Status Url::read_secrets() {
+  const std::string file = option(kPasswordFile);
+  const std::string variable = option(kPasswordEnv);
+  if (file.empty() && variable.empty()) return {};
+  if (!password.empty() || (!file.empty() && !variable.empty())) {
+    return bad("has more than one password; give it, or one of password_file and password_env");
+  }
+  if (!variable.empty()) {
+    const char* value = std::getenv(variable.c_str());
+    if (value == nullptr || *value == '\0') {
+      return bad("says password_env=" + variable + ", but that variable is not set");
+    }
+    password = value;
+    return {};
+  }
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return bad("says password_file=" + file + ", but that file cannot be read");
+  password.assign(std::istreambuf_iterator<char>(stream), {});
+  while (password.ends_with('\n') || password.ends_with('\r')) password.pop_back();
+  if (password.empty()) return bad("says password_file=" + file + ", but that file is empty");
+  if (password.find('\0') != std::string::npos) {
+    return bad("says password_file=" + file + ", but that file has a zero byte");
+  }
+  return {};
+}
+
+std::string Url::option(const std::string& key) const {
+  const auto found = query.find(key);
+  return found == query.end() ? "" : found->second;
 }
 
 Status Url::only_options(std::initializer_list<std::string_view> known) const {
   for (const auto& [key, value] : query) {
+    if (key == kPasswordFile || key == kPasswordEnv) continue;
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     std::string list;
     for (const std::string_view name : known)

@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+
+#include "leasehold/tls_options.h"
+#include "testing/temp_folder.h"
+
 namespace leasehold {
 namespace {
 
@@ -27,7 +33,7 @@ TEST(UrlTest, ManyHostsUserPasswordAndOptions) {
   EXPECT_EQ(url->hosts[2].host, "::1");
   EXPECT_EQ(url->hosts[2].port, "3");
   EXPECT_EQ(url->query.at("x"), "a&b");
-  EXPECT_EQ(url->redacted(), "etcd://a:1,b,[::1]:3/prefix");
+  EXPECT_EQ(url->redacted(), "etcd://me@a:1,b,[::1]:3/prefix?ttl=3&x=a%26b");
 }
 
 TEST(UrlTest, NoErrorRepeatsAPassword) {
@@ -39,7 +45,7 @@ TEST(UrlTest, NoErrorRepeatsAPassword) {
     EXPECT_EQ(url.error().code, ErrorCode::invalid);
     EXPECT_THAT(to_string(url.error()), Not(HasSubstr("hunter2")));
   }
-  EXPECT_THAT(Url::parse("redis://u:hunter2@h")->redacted(), Not(HasSubstr("hunter2")));
+  EXPECT_EQ(Url::parse("redis://u:hunter2@h?password=hunter2")->redacted(), "redis://u@h");
 }
 
 TEST(UrlTest, RedactedAddressIsReadAgain) {
@@ -51,6 +57,34 @@ TEST(UrlTest, RedactedAddressIsReadAgain) {
     ASSERT_TRUE(again) << url->redacted();
     EXPECT_EQ(again->path, url->path);
     EXPECT_EQ(again->hosts.size(), url->hosts.size());
+  }
+}
+
+TEST(UrlTest, PasswordFromAFileOrTheEnvironment) {
+  const testing::TempFolder folder;
+  std::ofstream(folder.file("secret")) << "hunter2\n";
+  std::ofstream(folder.file("empty")) << "\n";
+  setenv("LEASEHOLD_TEST_SECRET", "hunter3", 1);
+
+  auto url = Url::parse("redis://u@h?password_file=" + folder.file("secret")).value();
+  ASSERT_TRUE(url.read_secrets());
+  EXPECT_EQ(url.password, "hunter2");
+  EXPECT_TRUE(url.only_options({}));
+  EXPECT_EQ(url.redacted(), "redis://u@h?password_file=" + folder.file("secret"));
+
+  url = Url::parse("redis://u@h?password_env=LEASEHOLD_TEST_SECRET").value();
+  ASSERT_TRUE(url.read_secrets());
+  EXPECT_EQ(url.password, "hunter3");
+
+  for (const std::string& text :
+       {"redis://h?password_file=" + folder.file("none"),
+        "redis://h?password_file=" + folder.file("empty"),
+        std::string("redis://h?password_env=LEASEHOLD_TEST_NOT_SET"),
+        std::string("redis://u:hunter2@h?password_env=LEASEHOLD_TEST_SECRET")}) {
+    const auto refused = Url::parse(text)->read_secrets();
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+    EXPECT_THAT(refused.error().message, Not(HasSubstr("hunter")));
   }
 }
 
@@ -67,6 +101,25 @@ TEST(UrlTest, UnknownAndDoubleOptionsAreNamed) {
   EXPECT_THAT(url->only_options({"mode"}).error().message, HasSubstr("takes: mode"));
   EXPECT_TRUE(url->only_options({"colour"}));
   EXPECT_THAT(Url::parse("sqlite:x?a=1&a=2").error().message, HasSubstr("twice"));
+}
+
+TEST(TlsOptionsTest, AnyTlsFileTurnsItOn) {
+  const testing::TempFolder folder;
+  const std::string pem = folder.file("x.pem");
+  std::ofstream(pem) << "x";
+  const auto of = [](const std::string& query, bool always = false) {
+    return TlsOptions::of(Url::parse("etcd://h" + query).value(), always);
+  };
+  EXPECT_FALSE(of("")->on);
+  EXPECT_TRUE(of("", true)->on);
+  EXPECT_TRUE(of("?tls=on")->on);
+  EXPECT_TRUE(of("?ca=" + pem)->on);
+  EXPECT_EQ(of("?cert=" + pem + "&key=" + pem)->key, pem);
+  for (const std::string& wrong : {std::string("?tls=maybe"), "?cert=" + pem,
+                                   "?ca=" + folder.file("none"), "?tls=off&ca=" + pem}) {
+    EXPECT_EQ(of(wrong).error().code, ErrorCode::invalid) << wrong;
+  }
+  EXPECT_EQ(of("?tls=off", true).error().code, ErrorCode::invalid);
 }
 
 }  // namespace

@@ -95,12 +95,23 @@ TEST(IdTest, HexRoundTrip) {
 
 TEST(RegistryTest, NamesWhatItKnows) {
   Registry registry;
-  EXPECT_THAT(registry.find("etcd").error().message, HasSubstr("register_stores"));
-  registry.add({.scheme = "sqlite", .example = "sqlite:x", .open_store = {}, .open_fence = {}});
-  EXPECT_TRUE(registry.find("sqlite"));
-  const auto missing = registry.find("etcd");
+  EXPECT_THAT(registry.open_store("etcd://h", IfMissing::create).error().message,
+              HasSubstr("register_stores"));
+  std::string opened;
+  registry.add({{.scheme = "one",
+                 .open_store = [&](const Url& url, IfMissing) -> Result<std::unique_ptr<Store>> {
+                   opened = url.hosts.at(0).host;
+                   return nullptr;
+                 },
+                 .open_fence = {}},
+                {.scheme = "two", .open_store = {}, .open_fence = {}}});
+  EXPECT_TRUE(registry.open_store("one://h", IfMissing::create));
+  EXPECT_EQ(opened, "h");
+  const auto missing = registry.open_store("etcd://h", IfMissing::create);
   EXPECT_EQ(missing.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(missing.error().message, HasSubstr("sqlite"));
+  EXPECT_THAT(missing.error().message, HasSubstr("one, two"));
+  EXPECT_EQ(registry.open_fence("two://h").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(registry.open_store("one", IfMissing::create).error().code, ErrorCode::invalid);
 }
 
 TEST(ErrorTest, OneLineWithTheStoresWords) {

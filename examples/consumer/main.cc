@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
     std::cerr << "usage: consumer LOCKS-FILE DATA-FILE\n";
     return 2;
   }
-  leasehold::Registry::standard().add(leasehold::sqlite::adapter());
+  leasehold::Registry::standard().add(leasehold::sqlite::adapters());
   auto locks = leasehold::connect(std::string("sqlite:") + argv[1]);
   if (!locks) {
     std::cerr << to_string(locks.error()) << '\n';

@@ -5,11 +5,8 @@
 
 namespace leasehold::sqlite {
 
-Adapter adapter() {
-  return {.scheme = "sqlite",
-          .example = "sqlite:/var/lib/app/locks.db",
-          .open_store = open_store,
-          .open_fence = open_fence_admin};
+std::vector<Adapter> adapters() {
+  return {{.scheme = "sqlite", .open_store = open_store, .open_fence = open_fence_admin}};
 }
 
 }  // namespace leasehold::sqlite

@@ -137,7 +137,7 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing) 
                 "exec a program first");
   }
   if (auto ok = url.only_options({}); !ok) return fail(std::move(ok.error()));
-  if (!url.hosts.empty() || !url.user.empty()) {
+  if (!url.hosts.empty() || !url.user.empty() || !url.password.empty()) {
     return fail(ErrorCode::invalid,
                 "a sqlite URL names a file, not a server: sqlite:/var/lib/app/locks.db");
   }

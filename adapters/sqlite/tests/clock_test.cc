@@ -16,7 +16,8 @@ using ::testing::StartsWith;
 class ClockTest : public ::testing::Test {
  protected:
   Client client() {
-    return Client(sqlite::adapter().open_store(Url::parse(url).value(), IfMissing::create).value());
+    return Client(
+        sqlite::adapters().front().open_store(Url::parse(url).value(), IfMissing::create).value());
   }
   TempFolder folder;
   std::string url = "sqlite:" + folder.file("locks.db");

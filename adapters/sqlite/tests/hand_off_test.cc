@@ -20,7 +20,7 @@ class HandOffTest : public ::testing::Test {
  protected:
   std::unique_ptr<Store> open() {
     return std::move(
-        sqlite::adapter().open_store(Url::parse(url).value(), IfMissing::create).value());
+        sqlite::adapters().front().open_store(Url::parse(url).value(), IfMissing::create).value());
   }
   std::size_t waiters(Client& client) {
     return client.inspect(LockName::parse("job").value())->waiters.size();

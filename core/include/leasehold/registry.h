@@ -18,7 +18,6 @@ enum class IfMissing { create, refuse };
 
 struct Adapter {
   std::string scheme;
-  std::string example;  // a URL to show in a message: "sqlite:/var/lib/app/locks.db"
   std::function<Result<std::unique_ptr<Store>>(const Url&, IfMissing)> open_store;
   std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;  // may be empty
 };
@@ -32,13 +31,21 @@ class Registry {
   // The process-wide registry that connect() uses unless told otherwise.
   static Registry& standard();
 
-  // Adds an adapter; a scheme that is there already is replaced.
-  void add(Adapter adapter);
+  // Adds the adapters of one technology, one per scheme; a scheme that is there already is
+  // replaced.
+  void add(std::vector<Adapter> adapters);
 
-  // Fails with `unsupported`, naming the schemes that are known.
-  [[nodiscard]] Result<Adapter> find(const std::string& scheme) const;
+  // Open what the URL names, after its secrets were read from where it says (Url::read_secrets).
+  // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no fence), or as
+  // the adapter does.
+  [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url,
+                                                          IfMissing if_missing) const;
+  [[nodiscard]] Result<std::unique_ptr<FenceAdmin>> open_fence(std::string_view url) const;
 
  private:
+  struct Found;
+  [[nodiscard]] Result<Found> find(std::string_view url) const;
+
   struct State;
   std::unique_ptr<State> state_;
 };

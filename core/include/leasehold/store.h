@@ -44,7 +44,7 @@ struct AcquireCall {
 struct Granted {
   TokenNumber token;
   StoreId store;  // as it was at the grant
-  Millis ttl;     // the real one, at least what was asked
+  Millis ttl;     // it lasts at least so long, counted from before this call
 };
 struct Queued {
   Millis recheck_after;  // ask again then, even if no nudge comes
@@ -87,6 +87,7 @@ struct LockStatus {
   };
   std::optional<Holder> holder;
   std::vector<WaiterStatus> waiters;  // in queue order
+  std::string known_as = {};  // what the store's own tools call it, to share the lock with them
 };
 
 // The outcome of something that was done once under a key, for later repeats.

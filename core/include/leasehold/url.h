@@ -27,12 +27,19 @@ struct Url {
   // Fails with `invalid`. The message never repeats the password.
   [[nodiscard]] static Result<Url> parse(std::string_view text);
 
-  // The address without its secrets and options: safe for logs, errors and metrics. parse() reads
-  // it again.
+  // The address without its password: safe for logs, errors and metrics. parse() reads it again,
+  // and finds the same store if the password comes from a file or the environment.
   std::string redacted() const;
 
-  // Fails with `invalid` if a query key is not among `known`.
+  // Reads the password that `?password_file=PATH` or `?password_env=NAME` points to. Fails with
+  // `invalid` if it is not there, or if there are two. Without these options it does nothing.
+  [[nodiscard]] Status read_secrets();
+
+  // Fails with `invalid` if a query key is not among `known` or read by read_secrets().
   [[nodiscard]] Status only_options(std::initializer_list<std::string_view> known) const;
+
+  // The value of an option; empty if it was not given.
+  std::string option(const std::string& key) const;
 };
 
 }  // namespace leasehold

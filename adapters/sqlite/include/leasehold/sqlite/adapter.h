@@ -6,6 +6,6 @@
 namespace leasehold::sqlite {
 
 // For Registry::add. URLs: "sqlite:/absolute/path.db" or "sqlite:relative/path.db".
-Adapter adapter();
+std::vector<Adapter> adapters();
 
 }  // namespace leasehold::sqlite

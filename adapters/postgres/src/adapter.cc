@@ -1,0 +1,9 @@
+#include "leasehold/postgres/adapter.h"
+
+namespace leasehold::postgres {
+
+std::vector<Adapter> adapters() {
+  return {};
+}
+
+}  // namespace leasehold::postgres

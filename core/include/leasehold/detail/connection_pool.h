@@ -1,0 +1,112 @@
+// Connections that calls take, use alone, and give back.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "leasehold/detail/thread_safety.h"
+#include "leasehold/error.h"
+#include "leasehold/store.h"
+
+namespace leasehold::detail {
+
+// Thread safe. Connections are made when they are needed, up to `limit`, and kept for the next
+// call; the one used last is used next, so that few stay busy.
+template <class Connection>
+class ConnectionPool {
+ public:
+  using Make = std::function<Result<std::unique_ptr<Connection>>(const CallContext&)>;
+
+  ConnectionPool(std::size_t limit, Make make) : limit_(limit), make_(std::move(make)) {}
+
+  // A connection on loan. Given back by the destructor, unless it was discarded.
+  class Loan {
+   public:
+    Loan(ConnectionPool& pool, std::unique_ptr<Connection> connection)
+        : pool_(&pool), connection_(std::move(connection)) {}
+    Loan(Loan&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), connection_(std::move(other.connection_)) {}
+    ~Loan() {
+      if (pool_ != nullptr) pool_->give_back(std::move(connection_));
+    }
+
+    Connection& operator*() { return *connection_; }
+    Connection* operator->() { return connection_.get(); }
+    // It is of no use any more.
+    void discard() { connection_.reset(); }
+
+   private:
+    ConnectionPool* pool_;
+    std::unique_ptr<Connection> connection_;
+  };
+
+  // Waits for a connection if all are on loan. Fails as the maker does, or with `unavailable`
+  // (deadline, closed) or `cancelled`.
+  [[nodiscard]] Result<Loan> take(const CallContext& context) LEASEHOLD_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      const auto left = context.deadline - BootClock::now();
+      const bool mine =
+          changed_.wait_for(mutex_, context.stop, left, [this]() LEASEHOLD_REQUIRES(mutex_) {
+            return closed_ || !idle_.empty() || on_loan_ < limit_;
+          });
+      if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
+      if (context.stop.stop_requested()) {
+        return fail(ErrorCode::cancelled, "stop was requested while waiting for a connection");
+      }
+      if (!mine) {
+        return fail(ErrorCode::unavailable,
+                    "all " + std::to_string(limit_) + " connections were busy all the time");
+      }
+      ++on_loan_;
+      if (!idle_.empty()) {
+        std::unique_ptr<Connection> connection = std::move(idle_.back());
+        idle_.pop_back();
+        return Loan(*this, std::move(connection));
+      }
+    }
+    auto made = make_(context);
+    if (!made) {
+      give_back(nullptr);
+      return fail(std::move(made.error()));
+    }
+    return Loan(*this, std::move(*made));
+  }
+
+  // Drops what is idle: after a failure the others are likely to be broken too.
+  void drop_idle() LEASEHOLD_EXCLUDES(mutex_) {
+    std::vector<std::unique_ptr<Connection>> dropped;
+    MutexLock lock(mutex_);
+    dropped.swap(idle_);
+  }
+
+  // Refuses from now on, and returns when nothing is on loan any more.
+  void close() LEASEHOLD_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+    changed_.wait(mutex_, [this]() LEASEHOLD_REQUIRES(mutex_) { return on_loan_ == 0; });
+    idle_.clear();
+  }
+
+ private:
+  void give_back(std::unique_ptr<Connection> connection) LEASEHOLD_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (connection && !closed_) idle_.push_back(std::move(connection));
+    --on_loan_;
+    if (closed_) return changed_.notify_all();
+    changed_.notify_one();
+  }
+
+  const std::size_t limit_;
+  const Make make_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<std::unique_ptr<Connection>> idle_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::size_t on_loan_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
+  bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace leasehold::detail

@@ -1,0 +1,72 @@
+#include "module.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+namespace leasehold {
+namespace {
+
+// Where the code that asks is: the program, or a library that Leasehold was linked into.
+std::filesystem::path own_folder() {
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<const void*>(&own_folder), &here) == 0) return ".";
+  std::error_code unknown;
+  const auto file = std::filesystem::canonical(here.dli_fname, unknown);
+  // The main program's name is what it was called by, which may be found in PATH only.
+  const auto real = unknown ? std::filesystem::canonical("/proc/self/exe", unknown) : file;
+  return real.parent_path();
+}
+
+tl::unexpected<Error> cannot_load(const std::string& path, std::string why) {
+  return fail(ErrorCode::unsupported, "the module " + path + " cannot be loaded", std::move(why));
+}
+
+Result<const ModuleV1*> load(const std::string& name) {
+  const std::string path =
+      (own_folder().parent_path() / LEASEHOLD_LIBDIR / "leasehold" / (name + ".so")).string();
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return cannot_load(path, dlerror());
+  const auto entry = reinterpret_cast<const ModuleV1* (*)()>(dlsym(handle, kModuleEntry));
+  if (entry == nullptr) return cannot_load(path, dlerror());
+  const ModuleV1* module = entry();
+  if (std::string_view(module->version) != LEASEHOLD_VERSION) {
+    return cannot_load(path, "it is of version " + std::string(module->version) +
+                                 ", and this program of " LEASEHOLD_VERSION);
+  }
+  return module;
+}
+
+Result<Adapter> adapter_of(const std::string& name, const std::string& scheme) {
+  const auto module = load(name);
+  if (!module) return fail(module.error());
+  for (Adapter& adapter : (*module)->adapters()) {
+    if (adapter.scheme == scheme) return std::move(adapter);
+  }
+  return fail(ErrorCode::internal, "the module " + name + " does not know its scheme " + scheme);
+}
+
+Adapter loaded_later(const std::string& name, const std::string& scheme) {
+  return {.scheme = scheme,
+          .open_store = [=](const Url& url, IfMissing missing) -> Result<std::unique_ptr<Store>> {
+            const auto adapter = adapter_of(name, scheme);
+            if (!adapter) return fail(adapter.error());
+            return adapter->open_store(url, missing);
+          },
+          .open_fence = [=](const Url& url) -> Result<std::unique_ptr<FenceAdmin>> {
+            const auto adapter = adapter_of(name, scheme);
+            if (!adapter) return fail(adapter.error());
+            if (adapter->open_fence) return adapter->open_fence(url);
+            return fail(ErrorCode::unsupported, "there is no fence for '" + scheme + "'");
+          }};
+}
+
+}  // namespace
+
+std::vector<Adapter> in_module(const std::string& name, const std::vector<std::string>& schemes) {
+  std::vector<Adapter> adapters;
+  for (const std::string& scheme : schemes) adapters.push_back(loaded_later(name, scheme));
+  return adapters;
+}
+
+}  // namespace leasehold

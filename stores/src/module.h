@@ -1,0 +1,25 @@
+// Adapters in loadable modules: a program pays only for the store that it uses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "leasehold/registry.h"
+
+namespace leasehold {
+
+// What a module's entry, `extern "C" const leasehold::ModuleV1* leasehold_adapter_v1()`, tells.
+// Standard library types cross the border, so both sides must be built alike: the version must
+// match exactly.
+struct ModuleV1 {
+  const char* version;
+  std::vector<Adapter> (*adapters)();
+};
+inline constexpr const char* kModuleEntry = "leasehold_adapter_v1";
+
+// Adapters that load module `name` when a URL of theirs is first opened, from LIBDIR/leasehold
+// beside the folder of this program or library. A module that is missing, cannot be loaded or is of
+// another version: `unsupported`, with the path and the loader's own words. A module stays loaded.
+std::vector<Adapter> in_module(const std::string& name, const std::vector<std::string>& schemes);
+
+}  // namespace leasehold

@@ -1,0 +1,55 @@
+// What every store with a server must do when the wire or the server fails. A store plugs in by a
+// ServerUnderTest and one line:
+//
+//   INSTANTIATE_TEST_SUITE_P(Redis, StoreWireConformance,
+//                            ::testing::Values(ServerCase{"one", make}), name_of_server_case);
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "testing/store_conformance.h"
+#include "testing/tcp_proxy.h"
+
+namespace leasehold::testing {
+
+// A store whose server sits behind proxies, one per node that a client connects to.
+class ServerUnderTest : public StoreUnderTest {
+ public:
+  // A new connection that goes through the proxies; open() and url() go past them.
+  virtual std::unique_ptr<Store> open_through_proxies() = 0;
+  virtual std::vector<TcpProxy*> proxies() = 0;
+
+  // SIGKILL to all server processes, and their start; the locks that were durable are still there.
+  // Connections may be open.
+  virtual void kill() = 0;
+  virtual void start() = 0;
+
+  void restart() override {
+    kill();
+    start();
+  }
+};
+
+struct ServerCase {
+  std::string name;
+  std::function<std::unique_ptr<ServerUnderTest>()> make;
+};
+inline std::string name_of_server_case(const ::testing::TestParamInfo<ServerCase>& info) {
+  return info.param.name;
+}
+inline std::ostream& operator<<(std::ostream& out, const ServerCase& it) {
+  return out << it.name;
+}
+
+class StoreWireConformance : public ::testing::TestWithParam<ServerCase> {
+ protected:
+  StoreWireConformance() : server(GetParam().make()) {}
+
+  std::unique_ptr<ServerUnderTest> server;
+};
+
+}  // namespace leasehold::testing
