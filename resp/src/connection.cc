@@ -37,6 +37,12 @@ bool looks_like_tls(std::string_view beginning) {
 class Connection::Wire {
  public:
   explicit Wire(Fd fd) : fd_(std::move(fd)) {}
+  // What a failed connection has not sent yet must not be sent after its caller has gone.
+  ~Wire() {
+    const linger at_once{1, 0};
+    if (failed_) setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
+  Wire(const Wire&) = delete;
 
   Status begin_tls(const TlsContext& context, const std::string& name, CallWait& wait) {
     auto session = TlsSession::make(context, name);
@@ -64,6 +70,16 @@ class Connection::Wire {
   }
 
   Result<Value> receive(CallWait& wait) {
+    auto value = receive_value(wait);
+    failed_ = !value.has_value();
+    return value;
+  }
+  bool until_readable(CallWait& wait) { return wait.until_readable(fd_.get()); }
+
+  Greeting greeting;
+
+ private:
+  Result<Value> receive_value(CallWait& wait) {
     for (;;) {
       Value value;
       switch (parser_.next(value)) {
@@ -78,11 +94,6 @@ class Connection::Wire {
     }
   }
 
-  bool until_readable(CallWait& wait) { return wait.until_readable(fd_.get()); }
-
-  Greeting greeting;
-
- private:
   Status send_raw(CallWait& wait, std::string_view bytes) {
     bool some_left = false;
     while (!bytes.empty()) {
@@ -161,6 +172,7 @@ class Connection::Wire {
   }
 
   Fd fd_;
+  bool failed_ = false;
   std::unique_ptr<TlsSession> tls_;
   Parser parser_;
   std::string output_;

@@ -57,13 +57,13 @@ std::string ahead_of(const Value& value, const Value& waiter) {
 
 }  // namespace
 
-ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, bool queue,
-                        const std::string& channel, const StoreId& new_store) {
+ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, const std::string& channel,
+                        const StoreId& new_store, std::int64_t number) {
   return {Scripts::all().acquire,
           {keys.lock, keys.token(), kStoreKey, released_key(call.request), keys.queue(),
            keys.waiters()},
-          {call.request.hex(), call.owner.str(), text(call.ttl.length()), queue ? "1" : "0",
-           channel, new_store.hex(), text(kCounterLife)}};
+          {call.request.hex(), call.owner.str(), text(call.ttl.length()), call.queue ? "1" : "0",
+           channel, new_store.hex(), text(kCounterLife), std::to_string(number)}};
 }
 
 ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& calls) {
@@ -76,11 +76,12 @@ ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& c
   return script;
 }
 
-ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful) {
+ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
+                        std::int64_t number) {
   return {Scripts::all().release,
           {keys.lock, keys.queue(), keys.waiters(), released_key(call.request)},
           {call.request.hex(), text(std::max(call.keep_for, Millis(0))),
-           doubtful ? text(kReleaseRemembered) : "0"}};
+           doubtful ? text(kReleaseRemembered) : "0", std::to_string(number)}};
 }
 
 ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen) {

@@ -15,11 +15,12 @@ namespace leasehold::redis {
 // Where a waiter is told to ask again; '-': nowhere.
 inline constexpr const char* kNoChannel = "-";
 
-ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, bool queue,
-                        const std::string& channel, const StoreId& new_store);
+ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, const std::string& channel,
+                        const StoreId& new_store, std::int64_t number);
 ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& calls);
-// `doubtful`: an acquire of this request may still be on its way, and must find it released.
-ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful);
+// `doubtful`: an acquire with a lower number may still be on its way, and must find it released.
+ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
+                        std::int64_t number);
 ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen);
 ScriptCall inspect_call(const LockKeys& keys);
 ScriptCall record_call(const LockKeys& keys, const RequestId& request, const std::string& key,

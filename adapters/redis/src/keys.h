@@ -32,7 +32,7 @@ struct LockKeys {
   std::string once() const { return "leasehold:once:" + lock; }
 };
 
-// Says that a request was released, for an acquire of it that may still be on its way.
+// Says that the calls of a request up to a number are over, for one that may still be on its way.
 inline std::string released_key(const RequestId& request) {
   return "leasehold:released:" + request.hex();
 }

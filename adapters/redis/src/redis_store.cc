@@ -73,32 +73,31 @@ Result<LockKeys> RedisStore::keys_of(const LockName& lock) const {
 
 // ---- acquire, renew, release ---------------------------------------------------------------
 
-Result<AcquireReply> RedisStore::ask(const LockKeys& keys, const AcquireCall& call, bool queue,
+Result<AcquireReply> RedisStore::ask(const LockKeys& keys, const AcquireCall& call,
                                      const CallContext& context) {
   auto reply = server_->run(
-      acquire_call(keys, call, queue, queue ? subscriber_.channel() : kNoChannel, new_store_),
-      context);
+      acquire_call(keys, call, subscriber_.channel(), new_store_, log_.next_number()), context);
   if (!reply) return fail(std::move(reply.error()));
   return read_acquire(*reply, call.ttl.length());
 }
 
-// The first to wait opens the ears before it queues: who cannot be told would be taken for dead. A
-// lock that is free costs no more for having been willing to wait.
+// The first to wait has a place before it has ears, and asks again when it can be told: a lock that
+// is free costs no more for having been willing to wait.
 Result<AcquireReply> RedisStore::ask_and_listen(const AcquireCall& call,
                                                 const CallContext& context) {
   const auto keys = keys_of(call.lock);
   if (!keys) return fail(keys.error());
   const bool listens = subscriber_.began();
-  auto reply = ask(*keys, call, call.queue && listens, context);
-  const bool must_listen = call.queue && !listens && reply && std::holds_alternative<Busy>(*reply);
-  if (!must_listen) return reply;
+  auto reply = ask(*keys, call, context);
+  if (listens || !reply || !std::holds_alternative<Queued>(*reply)) return reply;
   subscriber_.begin(context);
-  return ask(*keys, call, true, context);
+  auto again = ask(*keys, call, context);
+  return again ? std::move(again) : std::move(reply);
 }
 
 void RedisStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
   auto reply = ask_and_listen(call, context);
-  if (!reply && reply.error().code == ErrorCode::outcome_unknown) doubtful_.add(call.request);
+  if (!reply && reply.error().code == ErrorCode::outcome_unknown) log_.doubt(call.request);
   finish(traits_, done, std::move(reply));
 }
 
@@ -116,11 +115,12 @@ void RedisStore::release(ReleaseCall call, CallContext context, Completion<Relea
   auto reply = [&]() -> Result<ReleaseReply> {
     const auto keys = keys_of(call.lock);
     if (!keys) return fail(keys.error());
-    auto answer = server_->run(release_call(*keys, call, doubtful_.has(call.request)), context);
+    auto answer = server_->run(
+        release_call(*keys, call, log_.doubts(call.request), log_.next_number()), context);
     if (!answer) return fail(std::move(answer.error()));
     return read_release(*answer);
   }();
-  if (reply) doubtful_.remove(call.request);
+  if (reply) log_.settle(call.request);
   finish(traits_, done, std::move(reply));
 }
 

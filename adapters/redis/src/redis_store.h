@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
+#include "call_log.h"
 #include "calls.h"
-#include "doubtful.h"
 #include "leasehold/registry.h"
 #include "leasehold/store.h"
 #include "options.h"
@@ -42,7 +42,7 @@ class RedisStore final : public Store {
  private:
   RedisStore(Options options, std::unique_ptr<Server> server, StoreTraits traits);
 
-  Result<AcquireReply> ask(const LockKeys& keys, const AcquireCall& call, bool queue,
+  Result<AcquireReply> ask(const LockKeys& keys, const AcquireCall& call,
                            const CallContext& context);
   Result<AcquireReply> ask_and_listen(const AcquireCall& call, const CallContext& context);
   Result<LockStatus> look(const LockName& lock, const CallContext& context);
@@ -53,7 +53,7 @@ class RedisStore final : public Store {
   const StoreId new_store_;
   std::unique_ptr<Server> server_;
   StoreEvents* events_ = nullptr;
-  Doubtful doubtful_;
+  CallLog log_;
   Subscriber subscriber_;
 };
 

@@ -51,7 +51,8 @@ end
 )lua";
 
 // KEYS: lock, token, store, released, queue, waiters
-// ARGV: request, owner, ttl, '1' to queue, channel, store id for a new store, life of the counter
+// ARGV: request, owner, ttl, '1' to queue, channel, store id for a new store, life of the counter,
+//       number of this call
 // Answers {1, token, store} (granted), {2, recheck, value, owner} (queued), {3, value, owner}.
 constexpr const char* kAcquire = R"lua(
 local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
@@ -59,7 +60,8 @@ local value, last, store, released = seen[1], seen[2], seen[3], seen[4]
 if signed(value, ARGV[1], ' ') then
   return {1, string.match(value, '^%x+ (%d+)'), store or ARGV[6]}
 end
-if released then return {3, '', ''} end
+-- Overtaken by a release that came later.
+if released and tonumber(ARGV[8]) <= (tonumber(released) or 0) then return {3, '', ''} end
 local ahead, was_first = nil, false
 if not value then ahead, was_first = wake_first(KEYS[5], KEYS[6], ARGV[1]) end
 
@@ -118,11 +120,12 @@ end
 return replies
 )lua";
 
-// KEYS: lock, queue, waiters, released. ARGV: request, keep for, how long to remember the release.
+// KEYS: lock, queue, waiters, released
+// ARGV: request, keep for, how long to remember the release ('0': not), number of this call
 // Answers 1 (released, or left the queue) or 0.
 constexpr const char* kRelease = R"lua(
 local value = redis.call('MGET', KEYS[1])[1]
-if ARGV[3] ~= '0' then redis.call('SET', KEYS[4], '', 'PX', ARGV[3]) end
+if ARGV[3] ~= '0' then redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[3]) end
 if signed(value, ARGV[1], ' ') then
   if ARGV[2] ~= '0' then
     redis.call('SET', KEYS[1], ARGV[1] .. '+' .. string.sub(value, 34), 'PX', ARGV[2])

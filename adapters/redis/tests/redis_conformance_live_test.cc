@@ -8,5 +8,10 @@ INSTANTIATE_TEST_SUITE_P(Redis, StoreConformance,
                              "server", [] { return std::make_unique<RedisUnderTest>(); }}),
                          name_of_store_case);
 
+INSTANTIATE_TEST_SUITE_P(Redis, StoreWireConformance,
+                         ::testing::Values(ServerCase{
+                             "server", [] { return std::make_unique<RedisUnderTest>(); }}),
+                         name_of_server_case);
+
 }  // namespace
 }  // namespace leasehold::testing
