@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <thread>
 
 #include "cli_fixture.h"
 #include "testing/servers/etcd.h"
@@ -34,11 +35,14 @@ class Servers {
     if (kind == "sqlite") return sqlite;
     if (kind == "postgres") return postgres_.url(postgres_.create_database());
     if (kind == "advisory") return postgres_.url(postgres_.create_database()) + "?mode=advisory";
-    if (kind == "redis") return redis_[0].url() + "/" + number;
+    if (kind.starts_with("red")) {
+      for (const RedisServer& server : redis_) server.cli({"FLUSHALL"});
+    }
+    if (kind == "redis") return redis_[0].url();
     if (kind == "etcd") return "etcd://" + etcd_.address() + "/test-" + number;
     if (kind == "zookeeper") return "zookeeper://" + zookeeper_.address() + "/test-" + number;
     return "redlock://" + redis_[0].address() + "," + redis_[1].address() + "," +
-           redis_[2].address() + "/" + number;
+           redis_[2].address();
   }
 
  private:
@@ -56,6 +60,9 @@ bool gives_tokens(const std::string& kind) {
 class StoresTest : public CliTest, public ::testing::WithParamInterface<std::string> {
  protected:
   const std::string url = Servers::running().fresh(GetParam(), store());
+
+  // A store that is a file is made by the first run.
+  void SetUp() override { ASSERT_EQ(on_store({"run", "first", "--", "true"}).status, 0); }
 
   Finished on_store(Words words) const {
     words.insert(words.begin() + 1, {"--store", url});
@@ -86,7 +93,7 @@ TEST_P(StoresTest, LsShowAndForceRelease) {
   const json lock = shown("nightly");
   EXPECT_EQ(lock.at("state"), "held");
   EXPECT_EQ(lock.at("holder").at("owner"), "me");
-  EXPECT_EQ(lock.at("known_as").is_null(), GetParam() == "sqlite" || GetParam() == "postgres");
+  EXPECT_EQ(lock.at("known_as").is_null(), GetParam() == "sqlite");
   EXPECT_EQ(on_store({"release", "nightly", "--force"}).status, 0);
   EXPECT_EQ(shown("nightly").at("state"), "free");
 }
@@ -119,16 +126,18 @@ TEST_P(StoresTest, OnceRunsOnce) {
 
 TEST_P(StoresTest, AtLeastKeepsTheLockAfterAQuickCommand) {
   Child quick = start({"--store", url, "nightly", "--at-least", "1h", "--", "true"});
+  while (shown("nightly").at("state") == "free") std::this_thread::sleep_for(10ms);
   const Finished next = on_store({"run", "nightly", "--wait", "1s", "--", "true"});
   EXPECT_EQ(next.status, 75) << next.err;
   quick.signal(SIGTERM);  // a store that cannot keep it by itself needs the wrapper to stay
 }
 
 TEST_P(StoresTest, RotatedLineageIsTold) {
-  const Words lineage = {"run", "nightly", "--", "sh", "-c", "echo $LEASEHOLD_LINEAGE"};
-  const Finished before = on_store(lineage);
+  const json before = shown("nightly").at("lineage");
   EXPECT_EQ(on_store({"rotate-lineage", "--force"}).status, 0);
-  EXPECT_NE(on_store(lineage).out, before.out);
+  const json after = shown("nightly").at("lineage");
+  EXPECT_FALSE(after.is_null());
+  EXPECT_NE(after, before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, StoresTest,
