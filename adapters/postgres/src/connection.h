@@ -97,6 +97,7 @@ class Connection {
   bool healthy();
   bool broken() const { return broken_ || owes_answer_; }
   bool owes_answer() const { return owes_answer_ && !broken_; }
+  void give_up() { broken_ = true; }
   int fd() const { return PQsocket(connection_.get()); }
   int server_version() const { return PQserverVersion(connection_.get()); }
   // What the server said its process is; a pooler in between says something else.

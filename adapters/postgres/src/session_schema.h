@@ -74,6 +74,12 @@ BEGIN
       VALUES (a_lock, 0, NULL, '', 0, '-infinity', '-infinity', '-infinity', NULL)
       ON CONFLICT DO NOTHING;
   END LOOP;
+  IF l.last_released = a_request
+     OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request) THEN
+    o_outcome := 'busy';  -- it comes after its own release: nobody waits for it any more
+    PERFORM pg_advisory_unlock(@S.key(a_lock));
+    RETURN;
+  END IF;
   IF l.expires_at > clock_timestamp() AND l.request <> a_request THEN
     o_ahead := l.owner;
     IF a_queue THEN
@@ -185,11 +191,13 @@ BEGIN
     PERFORM @S.end_session(l.pid, l.backend_start);
     RETURN l.alive;
   END IF;
+  IF l.last_released = a_request THEN RETURN true; END IF;
+  PERFORM @S.withdraw(a_request);
   FOR w IN DELETE FROM @S.session_waiter WHERE request = a_request RETURNING * LOOP
     PERFORM @S.end_session(w.pid, w.backend_start);
     RETURN true;
   END LOOP;
-  RETURN coalesce(l.last_released = a_request, false);
+  RETURN false;
 END $$;
 
 CREATE FUNCTION @S.session_force(a_lock text, a_seen uuid) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -265,6 +273,10 @@ DECLARE
                   WHERE name = 'idle_in_transaction_session_timeout');
   ends timestamptz;
 BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE invalid_transaction_state USING MESSAGE =
+      'a transaction that is not READ COMMITTED would read what was there before it had the lock';
+  END IF;
   BEGIN
     IF NOT pg_try_advisory_xact_lock(key) THEN
       IF a_wait_ms = 0 THEN
@@ -284,7 +296,8 @@ BEGIN
       IF ends > give_up THEN
         RAISE lock_not_available;
       END IF;
-      PERFORM pg_sleep(greatest(0.001, extract(epoch FROM ends - clock_timestamp())));
+      -- In short steps: a release lets the advisory lock go just before it commits.
+      PERFORM pg_sleep(0.01);
     END LOOP;
   EXCEPTION WHEN lock_not_available THEN
     RETURN coalesce((SELECT owner FROM @S.session_lock

@@ -63,8 +63,7 @@ SessionStore::SessionStore(Options options, Random& random)
       renew_(statement("renew", "SELECT @S.session_renew($1, $2, $3)", options_)),
       release_(statement("release", "SELECT @S.session_release($1, $2)", options_)),
       poke_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      pool_(options_.connections, [this](const CallContext& context) { return connect(context); }),
-      sessions_(kMostSessions, [this](const CallContext& context) { return connect(context); }) {}
+      pool_(kMostSessions, [this](const CallContext& context) { return connect(context); }) {}
 
 Result<std::unique_ptr<Store>> SessionStore::open(Options options, Random& random) {
   const std::string address = options.address;
@@ -124,15 +123,13 @@ void SessionStore::close() {
   ending.clear();
   if (watcher.joinable()) watcher.join();
   pool_.close();
-  sessions_.close();
 }
 
 // ---- sessions ------------------------------------------------------------------------------
 
-Result<SessionStore::Pool::Loan> SessionStore::healthy_connection(Pool& pool,
-                                                                  const CallContext& context) {
+Result<SessionStore::Pool::Loan> SessionStore::healthy_connection(const CallContext& context) {
   for (;;) {
-    auto loan = pool.take(context);
+    auto loan = pool_.take(context);
     if (!loan || (*loan)->healthy()) return loan;
     loan->discard();
   }
@@ -140,7 +137,7 @@ Result<SessionStore::Pool::Loan> SessionStore::healthy_connection(Pool& pool,
 
 Result<Rows> SessionStore::ask(const Statement& statement, Parameters parameters,
                                const CallContext& context) {
-  auto connection = healthy_connection(pool_, context);
+  auto connection = healthy_connection(context);
   if (!connection) return fail(std::move(connection.error()));
   detail::CallWait wait(context, closing_);
   auto rows = (*connection)->run(statement, parameters, wait);
@@ -214,7 +211,7 @@ Result<AcquireReply> SessionStore::acquire(const AcquireCall& call, const CallCo
 
 Result<AcquireReply> SessionStore::acquire_anew(const AcquireCall& call,
                                                 const CallContext& context) {
-  auto loan = healthy_connection(sessions_, context);
+  auto loan = healthy_connection(context);
   if (!loan) return fail(std::move(loan.error()));
   const auto session = std::make_shared<Session>(std::move(*loan));
   {
@@ -373,7 +370,10 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
         continue;
       }
     }
-    if (!connection.healthy()) continue;
+    if (!connection.healthy()) {
+      connection.give_up();
+      continue;
+    }
     const std::string request = calls[i].request.hex();
     const std::string ttl = number(calls[i].ttl.length());
     const auto sent =
@@ -394,8 +394,25 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
       failure = std::move(rows.error());
     }  // else the session has ended, and the lock with it
   }
+  uses.clear();
+  for (std::size_t i = 0; i < calls.size(); ++i) give_up_if_ended(calls[i], context);
   if (failure) return fail(std::move(*failure));
   return replies;
+}
+
+// The holder is told that its grant is gone, so that the others need not wait until it would have
+// ended.
+void SessionStore::give_up_if_ended(const RenewCall& call, const CallContext& context) {
+  {
+    MutexLock lock(mutex_);
+    const auto found = by_request_.find(call.request);
+    if (found == by_request_.end() || found->second->busy) return;
+    Session& session = *found->second;
+    const bool has_ended = session.phase == Phase::held && session.connection->broken() &&
+                           !session.connection->owes_answer();
+    if (!has_ended) return;
+  }
+  (void)release({call.lock, call.request}, context);
 }
 
 void SessionStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {

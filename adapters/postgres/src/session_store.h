@@ -63,7 +63,7 @@ class SessionStore final : public Store {
   SessionStore(Options options, Random& random);
   Status look_and_prepare();
   Result<std::unique_ptr<Connection>> connect(const CallContext& context);
-  Result<Pool::Loan> healthy_connection(Pool& pool, const CallContext& context);
+  Result<Pool::Loan> healthy_connection(const CallContext& context);
   Result<Rows> ask(const Statement& statement, Parameters parameters, const CallContext& context);
 
   // The session of this request, once no other call uses it; null if it has none.
@@ -80,6 +80,7 @@ class SessionStore final : public Store {
                                     detail::CallWait& wait);
   Result<std::vector<RenewReply>> renew(const std::vector<RenewCall>& calls,
                                         const CallContext& context);
+  void give_up_if_ended(const RenewCall& call, const CallContext& context);
   Result<ReleaseReply> release(const ReleaseCall& call, const CallContext& context);
   void watch();
   void poke_watcher();
@@ -95,8 +96,7 @@ class SessionStore final : public Store {
   Server server_;
   StoreEvents* events_ = nullptr;
   detail::Fd poke_;
-  Pool pool_;      // for what any session can do
-  Pool sessions_;  // for locks
+  Pool pool_;
   Mutex mutex_;
   ConditionVariable changed_;
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;

@@ -27,7 +27,9 @@ struct TransactionLockOptions {
 //
 // Blocks up to `wait`, on the caller's connection. Not thread safe, as the connection.
 // busy: somebody has it; timeout: and `wait` has passed. In both cases the transaction goes on.
-// invalid: no transaction is open.   unavailable: the server's own words; the transaction is over.
+// invalid: no transaction is open, or it is not READ COMMITTED (it would read a state from before
+// the lock).
+// unavailable: the server's own words; the transaction is over.
 [[nodiscard]] Status lock_in_transaction(pg_conn* connection, const LockName& lock,
                                          const TransactionLockOptions& options = {});
 
