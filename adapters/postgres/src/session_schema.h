@@ -107,8 +107,23 @@ BEGIN
   o_store := l.session_store;
 END $$;
 
+CREATE FUNCTION @S.session_name(a_request uuid, a_attempt bigint) RETURNS text LANGUAGE sql
+IMMUTABLE AS $$
+  SELECT format('leasehold %s %s', replace(a_request::text, '-', ''),
+                lpad(to_hex(a_attempt), 16, '0'));
+$$;
+
+CREATE FUNCTION @S.earlier_session(a_key bigint, a_request uuid, a_attempt bigint,
+                                   OUT o_pid integer, OUT o_start timestamptz)
+LANGUAGE sql AS $$
+  SELECT s.pid, s.backend_start FROM @S.advisory a JOIN pg_stat_activity s ON s.pid = a.pid
+  WHERE a.key = a_key AND a.granted
+    AND s.application_name LIKE 'leasehold ' || replace(a_request::text, '-', '') || ' %'
+    AND s.application_name COLLATE "C" < @S.session_name(a_request, a_attempt);
+$$;
+
 CREATE FUNCTION @S.session_acquire(
-  a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean,
+  a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_attempt bigint,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
   OUT o_recheck_ms bigint, OUT o_has_lock boolean, OUT o_key bigint)
 LANGUAGE plpgsql AS $$
@@ -116,11 +131,12 @@ DECLARE
   l record;
 BEGIN
   o_key := @S.key(a_lock);
+  PERFORM set_config('application_name', @S.session_name(a_request, a_attempt), false);
   o_has_lock := pg_try_advisory_lock(o_key);
-  IF NOT o_has_lock THEN
-    SELECT * INTO l FROM @S.session_lock WHERE name = a_lock AND expires_at > clock_timestamp();
-    IF FOUND AND l.request = a_request THEN  -- its reply was lost, and so was that session
-      PERFORM @S.end_session(l.pid, l.backend_start);
+  IF NOT o_has_lock THEN  -- perhaps by an attempt whose reply was lost, with its session
+    SELECT * INTO l FROM @S.earlier_session(o_key, a_request, a_attempt);
+    IF l.o_pid IS NOT NULL THEN
+      PERFORM @S.end_session(l.o_pid, l.o_start);
       o_has_lock := pg_try_advisory_lock(o_key);
     END IF;
   END IF;
@@ -133,7 +149,9 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  o_ahead := coalesce(l.owner, @S.foreign_label(o_key));
+  o_ahead := coalesce((SELECT owner FROM @S.session_lock
+                       WHERE name = a_lock AND expires_at > clock_timestamp()),
+                      @S.foreign_label(o_key));
   IF NOT a_queue THEN
     o_outcome := 'busy';
     RETURN;

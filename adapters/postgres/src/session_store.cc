@@ -58,8 +58,9 @@ class SessionStore::Use {
 SessionStore::SessionStore(Options options, Random& random)
     : options_(std::move(options)),
       random_(random),
-      acquire_(
-          statement("acquire", "SELECT * FROM @S.session_acquire($1, $2, $3, $4, $5)", options_)),
+      acquire_(statement("acquire", "SELECT * FROM @S.session_acquire($1, $2, $3, $4, $5, $6)",
+                         options_)),
+      grant_(statement("", "SELECT * FROM @S.session_grant($1, $2, $3, $4, $5)", options_)),
       renew_(statement("renew", "SELECT @S.session_renew($1, $2, $3)", options_)),
       release_(statement("release", "SELECT @S.session_release($1, $2)", options_)),
       poke_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -246,14 +247,16 @@ Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
   const std::string request = call.request.hex();
   const std::string ttl = number(call.ttl.length());
   const char* queue = call.queue ? "t" : "f";
-  const Parameters parameters = {call.lock.str().c_str(), request.c_str(), call.owner.str().c_str(),
-                                 ttl.c_str(), queue};
   const bool is_new = session->phase == Phase::asking;
+  // Later attempts of a request have larger numbers: they end what earlier ones left behind.
+  const std::string attempt = std::to_string(BootClock::now().time_since_epoch().count());
+  const char* lock = call.lock.str().c_str();
+  const char* owner = call.owner.str().c_str();
   const auto rows =
-      is_new ? connection.run(acquire_, parameters, wait)
-             : connection.run(
-                   statement("", "SELECT * FROM @S.session_grant($1, $2, $3, $4, $5)", options_),
-                   parameters, wait);
+      is_new
+          ? connection.run(
+                acquire_, {lock, request.c_str(), owner, ttl.c_str(), queue, attempt.c_str()}, wait)
+          : connection.run(grant_, {lock, request.c_str(), owner, ttl.c_str(), queue}, wait);
   if (!rows) return fail(rows.error());
   if (rows->text(kOutcome) == "granted") {
     auto grant = read_grant(*rows, kToken, call);

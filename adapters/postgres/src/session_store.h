@@ -90,6 +90,7 @@ class SessionStore final : public Store {
   const Options options_;
   Random& random_;
   const Statement acquire_;
+  const Statement grant_;
   const Statement renew_;
   const Statement release_;
   detail::Alarm closing_;
