@@ -3,10 +3,12 @@
 #include <atomic>
 #include <barrier>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "bench/report.h"
+#include "leasehold/client.h"
 
 namespace leasehold::bench {
 namespace {
@@ -76,6 +78,28 @@ void compare(const std::string& what, const Side& ours, const Side& theirs, cons
   report({what, format(percentile(our_rates, 0.5), "%.0f per s"), ""});
   report({"  " + theirs.name, format(percentile(their_rates, 0.5), "%.0f per s"), ""});
   report({"  ratio", format(ratio, "%.2f x"), format(at_least, ">= %.1f x"), ratio >= at_least});
+}
+
+Side one_client(const std::string& url) {
+  auto client = std::make_shared<Client>(must(connect(url)));
+  return {"Leasehold", [client](int worker) {
+            const LockName lock = must(LockName::parse("ours-" + std::to_string(worker)));
+            return [client, lock] {
+              auto lease = must(client->acquire(lock));
+              if (must(lease.release()) != ReleaseOutcome::released) stop("a lease was lost");
+            };
+          }};
+}
+
+Side waiting_clients(const std::string& url) {
+  return {"Leasehold", [url](int) {
+            auto client = std::make_shared<Client>(must(connect(url)));
+            const LockName lock = must(LockName::parse("ours-shared"));
+            return [client, lock] {
+              auto lease = must(client->acquire(lock, {.wait = std::chrono::minutes(5)}));
+              if (must(lease.release()) != ReleaseOutcome::released) stop("a lease was lost");
+            };
+          }};
 }
 
 Effort effort_of(int argc, char** argv, int in_flight) {

@@ -25,6 +25,12 @@ struct Effort {
 void compare(const std::string& what, const Side& ours, const Side& theirs, const Effort& effort,
              double at_least);
 
+// Threads of one client, each with a lock of its own: acquire and release.
+Side one_client(const std::string& url);
+
+// Clients of their own, all waiting for the same lock: acquire and release.
+Side waiting_clients(const std::string& url);
+
 // "--quick" among the arguments: fewer and shorter turns.
 Effort effort_of(int argc, char** argv, int in_flight);
 

@@ -1,0 +1,100 @@
+// acquire + release on PostgreSQL, beside a lease row by hand with libpq: one statement each. And
+// the hand-off among 32 waiters of advisory locks, beside pg_advisory_lock.
+#include <libpq-fe.h>
+
+#include <memory>
+#include <random>
+
+#include "bench/compare.h"
+#include "bench/report.h"
+#include "leasehold/client.h"
+#include "leasehold/stores.h"
+#include "testing/servers/postgres.h"
+
+namespace {
+
+using namespace leasehold;
+using namespace leasehold::bench;
+
+class ByHand {
+ public:
+  explicit ByHand(const std::string& url) : connection_(PQconnectdb(url.c_str()), &PQfinish) {
+    if (PQstatus(connection_.get()) != CONNECTION_OK) stop("libpq cannot connect");
+  }
+
+  void run(const char* sql) { check(PQexec(connection_.get(), sql)); }
+  void prepare(const char* name, const char* sql) {
+    check(PQprepare(connection_.get(), name, sql, 0, nullptr));
+  }
+  // How many rows came back.
+  int execute(const char* name, std::initializer_list<const char*> values) {
+    PGresult* result = PQexecPrepared(connection_.get(), name, static_cast<int>(values.size()),
+                                      values.begin(), nullptr, nullptr, 0);
+    const int rows = PQntuples(result);
+    check(result);
+    return rows;
+  }
+
+ private:
+  static void check(PGresult* result) {
+    const ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+      stop(std::string("PostgreSQL, by hand: ") + PQresultErrorMessage(result));
+    }
+    PQclear(result);
+  }
+  std::unique_ptr<PGconn, void (*)(PGconn*)> connection_;
+};
+
+// A row with holder, expiry and a counter for the token.
+Side lease_row(const std::string& url) {
+  ByHand(url).run(
+      "CREATE TABLE by_hand(name text PRIMARY KEY, request text, token bigint, expires "
+      "timestamptz)");
+  return {
+      "a lease row with libpq", [url](int worker) {
+        auto mine = std::make_shared<ByHand>(url);
+        mine->prepare("acquire",
+                      "INSERT INTO by_hand AS l VALUES($1, $2, 1, clock_timestamp() + interval "
+                      "'30 s') ON CONFLICT (name) DO UPDATE SET request = $2, token = l.token + "
+                      "1, expires = clock_timestamp() + interval '30 s' WHERE l.request IS NULL "
+                      "OR l.expires < clock_timestamp() RETURNING token");
+        mine->prepare("release",
+                      "UPDATE by_hand SET request = NULL WHERE name = $1 AND request = $2 "
+                      "RETURNING 1");
+        return
+            [mine, name = "lock " + std::to_string(worker), random = std::mt19937_64()]() mutable {
+              const std::string request = std::to_string(random());
+              if (mine->execute("acquire", {name.c_str(), request.c_str()}) != 1) stop("not free");
+              if (mine->execute("release", {name.c_str(), request.c_str()}) != 1) stop("lost");
+            };
+      }};
+}
+
+Side advisory_lock(const std::string& url) {
+  return {"pg_advisory_lock", [url](int) {
+            auto mine = std::make_shared<ByHand>(url);
+            mine->prepare("acquire", "SELECT pg_advisory_lock(42)");
+            mine->prepare("release", "SELECT pg_advisory_unlock(42)");
+            return [mine] {
+              mine->execute("acquire", {});
+              mine->execute("release", {});
+            };
+          }};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  register_stores();
+  testing::PostgresServer server({.settings = {"max_connections=300"}});
+  const std::string url = server.url(server.create_database());
+  const Side by_hand = lease_row(url);
+  for (const int in_flight : {1, 50}) {
+    compare("PostgreSQL: acquire + release, in flight: " + std::to_string(in_flight),
+            one_client(url), by_hand, effort_of(argc, argv, in_flight), 0.9);
+  }
+  compare("PostgreSQL, advisory: hand-offs, waiters: 32", waiting_clients(url + "?mode=advisory"),
+          advisory_lock(url), effort_of(argc, argv, 33), 1.0);
+  return 0;
+}
