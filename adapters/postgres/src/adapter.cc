@@ -2,6 +2,7 @@
 
 #include "options.h"
 #include "row_store.h"
+#include "session_store.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -9,6 +10,9 @@ namespace {
 Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
   auto options = Options::of(url);
   if (!options) return fail(std::move(options.error()));
+  if (options->mode == Mode::advisory) {
+    return SessionStore::open(std::move(*options), system_random());
+  }
   return RowStore::open(std::move(*options), system_random());
 }
 

@@ -125,7 +125,6 @@ Status Connection::flush(detail::CallWait& wait) {
     if (left == 0) return {};
     if (left < 0) return fail(lost());
     if (!wait.until_writable(fd())) {
-      broken_ = true;
       return fail(wait.ended("sending to the server", /*sent=*/true));
     }
     // A server that waits for its own answers to be read does not read.
@@ -135,6 +134,7 @@ Status Connection::flush(detail::CallWait& wait) {
 
 Status Connection::sent(int ok, detail::CallWait& wait) {
   warning_.clear();
+  owes_answer_ = true;
   if (ok == 0) return fail(lost());
   return flush(wait);
 }
@@ -158,14 +158,18 @@ Result<Rows> Connection::run(const std::string& sql, Parameters parameters,
   return receive(wait);
 }
 
+Status Connection::send(const Statement& statement, Parameters parameters, detail::CallWait& wait) {
+  const bool is_prepared = prepared_ && *statement.name != 0;
+  if (!is_prepared) return send(statement.sql, parameters, wait);
+  return sent(
+      PQsendQueryPrepared(connection_.get(), statement.name, static_cast<int>(parameters.size()),
+                          parameters.begin(), nullptr, nullptr, kTextFormat),
+      wait);
+}
+
 Result<Rows> Connection::run(const Statement& statement, Parameters parameters,
                              detail::CallWait& wait) {
-  const bool is_prepared = prepared_ && *statement.name != 0;
-  if (!is_prepared) return run(statement.sql, parameters, wait);
-  const int ok =
-      PQsendQueryPrepared(connection_.get(), statement.name, static_cast<int>(parameters.size()),
-                          parameters.begin(), nullptr, nullptr, kTextFormat);
-  if (auto went = sent(ok, wait); !went) return fail(std::move(went.error()));
+  if (auto ok = send(statement, parameters, wait); !ok) return fail(std::move(ok.error()));
   return receive(wait);
 }
 
@@ -191,6 +195,7 @@ Result<Rows> Connection::prepare(const std::string& sql,
   if (rows && !end) rows = fail(std::move(end.error()));
   if (rows && PQexitPipelineMode(connection) == 0) return fail(lost());
   prepared_ = rows.has_value();
+  owes_answer_ = false;
   broken_ = broken_ || !prepared_;
   return rows;
 }
@@ -200,7 +205,6 @@ Result<Rows> Connection::prepare(const std::string& sql,
 Status Connection::await_input(detail::CallWait& wait) {
   while (PQisBusy(connection_.get()) != 0) {
     if (!wait.until_readable(fd())) {
-      broken_ = true;
       return fail(wait.ended("waiting for the server's answer", /*sent=*/true));
     }
     if (PQconsumeInput(connection_.get()) == 0) return fail(lost());
@@ -209,6 +213,7 @@ Status Connection::await_input(detail::CallWait& wait) {
 }
 
 bool Connection::has_answer() {
+  if (broken_) return true;
   if (PQconsumeInput(connection_.get()) == 0) return true;
   return PQisBusy(connection_.get()) == 0;
 }
@@ -253,6 +258,7 @@ Result<Rows> Connection::next_result(detail::CallWait& wait) {
 // The rows are sent before the transaction is committed: only the end of the answer says that it
 // was.
 Result<Rows> Connection::receive(detail::CallWait& wait) {
+  if (auto ok = flush(wait); !ok) return fail(std::move(ok.error()));
   std::optional<Result<Rows>> answer;
   for (;;) {
     if (auto ok = await_input(wait); !ok) return fail(std::move(ok.error()));
@@ -272,6 +278,7 @@ Result<Rows> Connection::receive(detail::CallWait& wait) {
         }
     }
   }
+  owes_answer_ = false;
   if (!answer || (*answer && PQstatus(connection_.get()) == CONNECTION_BAD)) return fail(lost());
   // The one warning that can come: an administrator ended the wait for a synchronous standby, so
   // that the commit may be on this server alone. Asking again waits for the standby again.

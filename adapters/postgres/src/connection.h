@@ -59,7 +59,8 @@ using Parameters = std::initializer_list<const char*>;
 // Used by one thread at a time. A failure says what is known:
 // - `unavailable`: the server said that it did not do it, or it was never asked.
 // - `outcome_unknown`: the connection failed or the time ran out after it was asked.
-// After a failure other than the server's own "no", broken() is true, and the connection useless.
+// After a failure other than the server's own "no", broken() is true, and the connection useless;
+// but if only the time ran out, the answer can still be had by receive().
 class Connection {
  public:
   // Connects to the first of the hosts that can be written to. `unavailable` with the reason of
@@ -83,6 +84,8 @@ class Connection {
 
   // The two halves of run(): sends, and does not wait for the answer.
   [[nodiscard]] Status send(const std::string& sql, Parameters parameters, detail::CallWait& wait);
+  [[nodiscard]] Status send(const Statement& statement, Parameters parameters,
+                            detail::CallWait& wait);
   [[nodiscard]] Result<Rows> receive(detail::CallWait& wait);
   // True when receive() would not wait, or the connection is lost. Does not block.
   bool has_answer();
@@ -92,7 +95,9 @@ class Connection {
 
   // Whether nothing has gone wrong with an idle connection so far. Does not block.
   bool healthy();
-  bool broken() const { return broken_; }
+  bool broken() const { return broken_ || owes_answer_; }
+  bool owes_answer() const { return owes_answer_ && !broken_; }
+  void give_up() { broken_ = true; }
   int fd() const { return PQsocket(connection_.get()); }
   int server_version() const { return PQserverVersion(connection_.get()); }
   // What the server said its process is; a pooler in between says something else.
@@ -117,6 +122,7 @@ class Connection {
   Handle connection_;
   bool prepared_ = false;
   bool broken_ = false;
+  bool owes_answer_ = false;
   std::string warning_;  // since the last request
 };
 

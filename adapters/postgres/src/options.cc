@@ -20,15 +20,6 @@ tl::unexpected<Error> bad(std::string why) {
   return fail(ErrorCode::invalid, std::move(why));
 }
 
-bool is_plain_identifier(const std::string& text) {
-  const auto plain = [](unsigned char c) {
-    return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_';
-  };
-  return !text.empty() && text.size() <= 63 &&
-         std::isdigit(static_cast<unsigned char>(text[0])) == 0 && !text.starts_with("pg_") &&
-         std::all_of(text.begin(), text.end(), plain);
-}
-
 bool is_ip_address(const std::string& host) {
   in6_addr ignored{};
   return inet_pton(AF_INET, host.c_str(), &ignored) == 1 ||
@@ -111,7 +102,7 @@ Status read_choices(const Url& url, Options& options) {
   options.no_failover = failover == "none";
 
   if (const std::string schema = url.option("schema"); !schema.empty()) {
-    if (!is_plain_identifier(schema)) {
+    if (!is_schema_name(schema)) {
       return bad("the option schema is 1 to 63 lower-case letters, digits and '_', not '" + schema +
                  "'");
     }
@@ -129,6 +120,15 @@ Status read_choices(const Url& url, Options& options) {
 }
 
 }  // namespace
+
+bool is_schema_name(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_';
+  };
+  return !text.empty() && text.size() <= 63 &&
+         std::isdigit(static_cast<unsigned char>(text[0])) == 0 && !text.starts_with("pg_") &&
+         std::all_of(text.begin(), text.end(), plain);
+}
 
 Result<Options> Options::of(const Url& url) {
   if (auto ok = url.only_options(

@@ -35,4 +35,7 @@ struct Options {
   [[nodiscard]] static Result<Options> of(const Url& url);
 };
 
+// 1 to 63 lower-case letters, digits and '_': needs no quotes in SQL.
+bool is_schema_name(const std::string& text);
+
 }  // namespace leasehold::postgres

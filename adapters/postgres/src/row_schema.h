@@ -108,6 +108,7 @@ BEGIN
         expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false
     FROM @S.meta m
     WHERE k.name = a_lock AND k.expires_at <= clock_timestamp()
+      AND k.last_released IS DISTINCT FROM a_request
       AND NOT EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
       AND NOT EXISTS (SELECT 1 FROM @S.withdrawn d WHERE d.request = a_request)
     RETURNING k.token, m.row_store INTO o_token, o_store;
@@ -145,7 +146,9 @@ BEGIN
     SELECT o_owner INTO o_ahead FROM @S.first_waiter(a_lock, a_request);
   END IF;
 
-  is_withdrawn := EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request);
+  -- It comes after its own release: nobody waits for it any more.
+  is_withdrawn := coalesce(l.last_released = a_request, false)
+    OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request);
   IF o_ahead IS NULL AND NOT is_withdrawn THEN
     UPDATE @S.lock
       SET token = token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
@@ -182,6 +185,11 @@ BEGIN
   RETURN done;
 END $$;
 
+CREATE FUNCTION @S.withdraw(a_request uuid) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO @S.withdrawn VALUES (a_request, clock_timestamp()) ON CONFLICT DO NOTHING;
+  DELETE FROM @S.withdrawn WHERE at < clock_timestamp() - interval '1 hour';
+$$;
+
 CREATE FUNCTION @S.release(a_lock text, a_request uuid, a_keep_ms bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -209,8 +217,7 @@ BEGIN
   SELECT last_released IS NOT DISTINCT FROM a_request, expires_at <= clock_timestamp()
     INTO was_released, is_free FROM @S.lock WHERE name = a_lock FOR UPDATE;
   IF was_released THEN RETURN true; END IF;
-  INSERT INTO @S.withdrawn VALUES (a_request, clock_timestamp()) ON CONFLICT DO NOTHING;
-  DELETE FROM @S.withdrawn WHERE at < clock_timestamp() - interval '1 hour';
+  PERFORM @S.withdraw(a_request);
   DELETE FROM @S.waiter WHERE request = a_request;
   IF NOT FOUND THEN RETURN false; END IF;
   IF is_free THEN PERFORM @S.first_waiter(a_lock, NULL); END IF;

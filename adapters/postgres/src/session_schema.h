@@ -1,4 +1,332 @@
+// The SQL of the session advisory locks.
+//
+// The advisory lock excludes everybody, other programs too. The row beside it has the counter, and
+// how long the lease lasts: if its session dies early, the next Leasehold client has the advisory
+// lock, but waits until the lease is over, since its holder may not know yet.
+//
+// An advisory lock is not given back by a rollback. So a client drops a session whose call failed.
 #pragma once
+
 namespace leasehold::postgres {
-inline constexpr const char* kSessionSchema = "";
-}
+
+inline constexpr const char* kSessionSchema = R"sql(
+CREATE TABLE @S.session_lock(
+  name text COLLATE "C" PRIMARY KEY,
+  token bigint NOT NULL,
+  request uuid,
+  owner text NOT NULL,
+  pid integer NOT NULL,
+  backend_start timestamptz NOT NULL,
+  granted_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  last_released uuid) WITH (fillfactor = 50);
+
+CREATE UNLOGGED TABLE @S.session_waiter(
+  pid integer PRIMARY KEY,
+  backend_start timestamptz NOT NULL,
+  lock text COLLATE "C" NOT NULL,
+  request uuid NOT NULL,
+  owner text NOT NULL);
+
+CREATE FUNCTION @S.key(a_lock text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT ('x' || encode(substr(sha256(convert_to(a_lock, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;
+$$;
+
+CREATE FUNCTION @S.own_start() RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT pg_stat_get_backend_start(b) FROM pg_stat_get_backend_idset() b
+    WHERE pg_stat_get_backend_pid(b) = pg_backend_pid();
+$$;
+
+CREATE VIEW @S.advisory AS
+  SELECT pid, granted, waitstart, (classid::bigint << 32) | objid::bigint AS key
+  FROM pg_locks
+  WHERE locktype = 'advisory' AND objsubid = 1
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
+
+CREATE FUNCTION @S.foreign_label(a_key bigint) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT format('%s, pid %s, user %s', coalesce(nullif(s.application_name, ''), 'another program'),
+                a.pid, s.usename)
+  FROM @S.advisory a LEFT JOIN pg_stat_activity s ON s.pid = a.pid
+  WHERE a.key = a_key AND a.granted LIMIT 1;
+$$;
+
+CREATE FUNCTION @S.end_session(a_pid integer, a_start timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_terminate_backend(pid, 2000) FROM pg_stat_activity
+    WHERE pid = a_pid AND backend_start = a_start AND pid <> pg_backend_pid();
+END $$;
+
+CREATE FUNCTION @S.session_grant(
+  a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean,
+  OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
+  OUT o_recheck_ms bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+  l record;
+BEGIN
+  PERFORM @S.commit_durably();
+  LOOP
+    SELECT k.*, m.session_store INTO l FROM @S.session_lock k, @S.meta m
+      WHERE k.name = a_lock FOR UPDATE OF k;
+    EXIT WHEN FOUND;
+    INSERT INTO @S.session_lock
+      VALUES (a_lock, 0, NULL, '', 0, '-infinity', '-infinity', '-infinity', NULL)
+      ON CONFLICT DO NOTHING;
+  END LOOP;
+  IF l.last_released = a_request
+     OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request) THEN
+    o_outcome := 'busy';  -- it comes after its own release: nobody waits for it any more
+    PERFORM pg_advisory_unlock(@S.key(a_lock));
+    RETURN;
+  END IF;
+  IF l.expires_at > clock_timestamp() AND l.request <> a_request THEN
+    o_ahead := l.owner;
+    IF a_queue THEN
+      o_outcome := 'queued';
+      o_recheck_ms := least(2000, 1 + ceil(extract(epoch FROM l.expires_at - clock_timestamp()) * 1000));
+    ELSE
+      o_outcome := 'busy';
+      PERFORM pg_advisory_unlock(@S.key(a_lock));
+    END IF;
+    RETURN;
+  END IF;
+  IF l.expires_at > clock_timestamp() THEN
+    UPDATE @S.session_lock SET pid = pg_backend_pid(), backend_start = @S.own_start()
+      WHERE name = a_lock RETURNING token INTO o_token;
+  ELSE
+    UPDATE @S.session_lock
+      SET token = token + 1, request = a_request, owner = a_owner, pid = pg_backend_pid(),
+          backend_start = @S.own_start(), granted_at = clock_timestamp(),
+          expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms'
+      WHERE name = a_lock RETURNING token INTO o_token;
+  END IF;
+  DELETE FROM @S.session_waiter WHERE pid = pg_backend_pid();
+  PERFORM set_config('idle_session_timeout', a_ttl_ms::text, false);
+  o_outcome := 'granted';
+  o_store := l.session_store;
+END $$;
+
+CREATE FUNCTION @S.session_name(a_request uuid, a_attempt bigint) RETURNS text LANGUAGE sql
+IMMUTABLE AS $$
+  SELECT format('leasehold %s %s', replace(a_request::text, '-', ''),
+                lpad(to_hex(a_attempt), 16, '0'));
+$$;
+
+CREATE FUNCTION @S.earlier_session(a_key bigint, a_request uuid, a_attempt bigint,
+                                   OUT o_pid integer, OUT o_start timestamptz)
+LANGUAGE sql AS $$
+  SELECT s.pid, s.backend_start FROM @S.advisory a JOIN pg_stat_activity s ON s.pid = a.pid
+  WHERE a.key = a_key AND a.granted
+    AND s.application_name LIKE 'leasehold ' || replace(a_request::text, '-', '') || ' %'
+    AND s.application_name COLLATE "C" < @S.session_name(a_request, a_attempt);
+$$;
+
+CREATE FUNCTION @S.session_acquire(
+  a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_attempt bigint,
+  OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
+  OUT o_recheck_ms bigint, OUT o_has_lock boolean, OUT o_key bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+  l record;
+BEGIN
+  o_key := @S.key(a_lock);
+  PERFORM set_config('application_name', @S.session_name(a_request, a_attempt), false);
+  o_has_lock := pg_try_advisory_lock(o_key);
+  IF NOT o_has_lock THEN  -- perhaps by an attempt whose reply was lost, with its session
+    SELECT * INTO l FROM @S.earlier_session(o_key, a_request, a_attempt);
+    IF l.o_pid IS NOT NULL THEN
+      PERFORM @S.end_session(l.o_pid, l.o_start);
+      o_has_lock := pg_try_advisory_lock(o_key);
+    END IF;
+  END IF;
+  IF o_has_lock THEN
+    SELECT g.o_outcome, g.o_token, g.o_store, g.o_ahead, g.o_recheck_ms
+      INTO o_outcome, o_token, o_store, o_ahead, o_recheck_ms
+      FROM @S.session_grant(a_lock, a_request, a_owner, a_ttl_ms, a_queue) g;
+    IF o_outcome = 'queued' THEN
+      PERFORM @S.session_enqueue(a_lock, a_request, a_owner);
+    END IF;
+    RETURN;
+  END IF;
+  o_ahead := coalesce((SELECT owner FROM @S.session_lock
+                       WHERE name = a_lock AND expires_at > clock_timestamp()),
+                      @S.foreign_label(o_key));
+  IF NOT a_queue THEN
+    o_outcome := 'busy';
+    RETURN;
+  END IF;
+  o_outcome := 'queued';
+  o_recheck_ms := 2000;
+  PERFORM @S.session_enqueue(a_lock, a_request, a_owner);
+END $$;
+
+CREATE FUNCTION @S.session_enqueue(a_lock text, a_request uuid, a_owner text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM @S.session_waiter w WHERE w.lock = a_lock
+    AND NOT EXISTS (SELECT 1 FROM pg_stat_activity s
+                    WHERE s.pid = w.pid AND s.backend_start = w.backend_start);
+  INSERT INTO @S.session_waiter
+    VALUES (pg_backend_pid(), @S.own_start(), a_lock, a_request, a_owner)
+    ON CONFLICT (pid) DO UPDATE SET backend_start = excluded.backend_start, lock = excluded.lock,
+                                    request = excluded.request, owner = excluded.owner;
+  -- A waiter that is granted the lock while it is frozen, or dead, must let it go.
+  PERFORM set_config('idle_session_timeout', '6000', false),
+          set_config('client_connection_check_interval', '500', false),
+          set_config('lock_timeout', '0', false);
+END $$;
+
+CREATE FUNCTION @S.session_renew(a_lock text, a_request uuid, a_ttl_ms bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM @S.commit_durably();
+  PERFORM set_config('idle_session_timeout', a_ttl_ms::text, false);
+  UPDATE @S.session_lock SET expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms'
+    WHERE name = a_lock AND request = a_request AND expires_at > clock_timestamp()
+      AND pid = pg_backend_pid();
+  RETURN FOUND;
+END $$;
+
+CREATE FUNCTION @S.session_release(a_lock text, a_request uuid) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  l record;
+  w record;
+  done boolean;
+BEGIN
+  PERFORM @S.commit_durably();
+  SELECT *, expires_at > clock_timestamp() AS alive INTO l FROM @S.session_lock
+    WHERE name = a_lock FOR UPDATE;
+  IF FOUND AND l.request = a_request THEN
+    UPDATE @S.session_lock SET request = NULL, expires_at = '-infinity', last_released = a_request
+      WHERE name = a_lock;
+    IF l.pid = pg_backend_pid() THEN
+      done := pg_advisory_unlock(@S.key(a_lock)) AND l.alive;
+      PERFORM set_config('idle_session_timeout', '0', false);
+      RETURN done;
+    END IF;
+    PERFORM @S.end_session(l.pid, l.backend_start);
+    RETURN l.alive;
+  END IF;
+  IF l.last_released = a_request THEN RETURN true; END IF;
+  PERFORM @S.withdraw(a_request);
+  FOR w IN DELETE FROM @S.session_waiter WHERE request = a_request RETURNING * LOOP
+    PERFORM @S.end_session(w.pid, w.backend_start);
+    RETURN true;
+  END LOOP;
+  RETURN false;
+END $$;
+
+CREATE FUNCTION @S.session_force(a_lock text, a_seen uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  l record;
+BEGIN
+  PERFORM @S.commit_durably();
+  UPDATE @S.session_lock SET request = NULL, expires_at = '-infinity'
+    WHERE name = a_lock AND request = a_seen AND expires_at > clock_timestamp() RETURNING * INTO l;
+  IF NOT FOUND THEN RETURN false; END IF;
+  PERFORM @S.end_session(l.pid, l.backend_start);
+  RETURN true;
+END $$;
+
+CREATE FUNCTION @S.session_record(a_lock text, a_request uuid, a_key text, a_parameters text,
+                                  a_result text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM @S.commit_durably();
+  PERFORM 1 FROM @S.session_lock WHERE name = a_lock AND request = a_request
+    AND expires_at > clock_timestamp() FOR UPDATE;
+  IF NOT FOUND THEN RETURN false; END IF;
+  INSERT INTO @S.once VALUES (a_lock, a_key, a_parameters, a_result) ON CONFLICT DO NOTHING;
+  RETURN true;
+END $$;
+
+CREATE FUNCTION @S.session_status(a_lock text)
+RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_owner text,
+               o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
+               o_known_as text)
+LANGUAGE plpgsql AS $$
+DECLARE
+  t timestamptz := clock_timestamp();
+BEGIN
+  RETURN QUERY
+    WITH locks AS MATERIALIZED (SELECT * FROM @S.advisory),
+    names AS (
+      SELECT a_lock AS name WHERE a_lock IS NOT NULL
+      UNION SELECT l.name FROM @S.session_lock l WHERE a_lock IS NULL),
+    rows AS (
+      SELECT n.name, false AS waits, NULL::timestamptz AS since, 0 AS pid,
+             CASE WHEN l.expires_at > t THEN l.request
+                  WHEN a.pid IS NOT NULL THEN md5(a.pid::text)::uuid END AS request,
+             CASE WHEN l.expires_at > t THEN l.owner
+                  ELSE @S.foreign_label(@S.key(n.name)) END AS owner,
+             CASE WHEN l.token > 0 THEN l.token WHEN a.pid IS NOT NULL THEN 1 END AS token,
+             CASE WHEN l.expires_at > t THEN l.granted_at ELSE t END AS granted_at,
+             CASE WHEN l.expires_at > t THEN l.expires_at WHEN a.pid IS NOT NULL THEN t END
+               AS expires_at
+      FROM names n LEFT JOIN @S.session_lock l ON l.name = n.name
+      LEFT JOIN locks a ON a.key = @S.key(n.name) AND a.granted
+        AND NOT EXISTS (SELECT 1 FROM @S.session_waiter w WHERE w.pid = a.pid)
+        -- The session of a lease that has just ended.
+        AND (l.pid IS NULL OR a.pid <> l.pid)
+      UNION ALL
+      SELECT w.lock, true, CASE WHEN a.granted THEN '-infinity' ELSE a.waitstart END, w.pid,
+             w.request, w.owner, NULL, NULL, NULL
+      FROM names n JOIN @S.session_waiter w ON w.lock = n.name
+      JOIN locks a ON a.pid = w.pid AND a.key = @S.key(w.lock))
+    SELECT r.name, m.session_store, r.waits, r.request, r.owner, r.token,
+           floor(extract(epoch FROM t - r.granted_at) * 1000)::bigint,
+           ceil(extract(epoch FROM r.expires_at - t) * 1000)::bigint, false,
+           format('SELECT pg_try_advisory_lock(%s)', @S.key(r.name))
+    FROM rows r, @S.meta m ORDER BY r.name COLLATE "C", r.waits, r.since NULLS LAST, r.pid;
+END $$;
+
+CREATE FUNCTION @S.transaction_lock(a_lock text, a_wait_ms bigint, a_idle_ms bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  key bigint := @S.key(a_lock);
+  give_up timestamptz := clock_timestamp() + a_wait_ms * interval '1 ms';
+  before text := current_setting('lock_timeout');
+  idle bigint := (SELECT setting FROM pg_settings
+                  WHERE name = 'idle_in_transaction_session_timeout');
+  ends timestamptz;
+BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE invalid_transaction_state USING MESSAGE =
+      'a transaction that is not READ COMMITTED would read what was there before it had the lock';
+  END IF;
+  BEGIN
+    IF NOT pg_try_advisory_xact_lock(key) THEN
+      IF a_wait_ms = 0 THEN
+        RETURN coalesce((SELECT owner FROM @S.session_lock
+                         WHERE name = a_lock AND expires_at > clock_timestamp()),
+                        @S.foreign_label(key), '');
+      END IF;
+      PERFORM set_config('lock_timeout', a_wait_ms::text, true);
+      PERFORM pg_advisory_xact_lock(key);
+      PERFORM set_config('lock_timeout', before, true);
+    END IF;
+    -- The lease of a session that died early is waited out.
+    LOOP
+      SELECT expires_at INTO ends FROM @S.session_lock
+        WHERE name = a_lock AND expires_at > clock_timestamp();
+      EXIT WHEN NOT FOUND;
+      IF ends > give_up THEN
+        RAISE lock_not_available;
+      END IF;
+      -- In short steps: a release lets the advisory lock go just before it commits.
+      PERFORM pg_sleep(0.01);
+    END LOOP;
+  EXCEPTION WHEN lock_not_available THEN
+    RETURN coalesce((SELECT owner FROM @S.session_lock
+                     WHERE name = a_lock AND expires_at > clock_timestamp()),
+                    @S.foreign_label(key), '');
+  END;
+  IF idle = 0 OR idle > a_idle_ms THEN
+    PERFORM set_config('idle_in_transaction_session_timeout', a_idle_ms::text, true);
+  END IF;
+  RETURN NULL;
+END $$;
+)sql";
+
+}  // namespace leasehold::postgres

@@ -39,6 +39,9 @@ class PostgresUnderTest final : public ServerUnderTest {
   std::vector<TcpProxy*> proxies() override { return {&proxy_}; }
   void kill() override { shared_server().kill(); }
   void start() override { shared_server().start(); }
+  bool grants_outlive_connections() override {
+    return options_.find("advisory") == std::string::npos;
+  }
 
   std::string url_through_proxy() const {
     return "postgres://postgres@" + proxy_.address() + "/" + database_ + "?tls=off&" + options_;

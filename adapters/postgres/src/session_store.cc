@@ -1,0 +1,514 @@
+#include "session_store.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "schema.h"
+#include "status_rows.h"
+
+namespace leasehold::postgres {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kOpenWithin = 5s;
+constexpr std::size_t kMostSessions = 1000;
+constexpr Millis kRecheck = 2s;
+
+Statement statement(const char* name, const char* sql, const Options& options) {
+  return {name, in_schema(sql, options.schema)};
+}
+
+std::string number(Millis span) {
+  return std::to_string(span.count());
+}
+
+std::string readable(std::string_view label) {
+  return label.empty() || OwnerLabel::parse(label) ? std::string(label) : "(an unreadable label)";
+}
+
+Result<Granted> read_grant(const Rows& rows, int first, const AcquireCall& call) {
+  const auto token = TokenNumber::of(rows.number(first));
+  const auto store = rows.id<StoreId>(first + 1);
+  if (!token || !store) return fail(ErrorCode::outcome_unknown, "the server gave no token");
+  return Granted{*token, *store, call.ttl.length()};
+}
+
+enum Column { kOutcome, kToken, kStore, kAhead, kRecheckMs, kHasLock, kKey };
+
+}  // namespace
+
+// Gives the session back when the call is over, unless it was forgotten.
+class SessionStore::Use {
+ public:
+  Use(SessionStore& store, SessionPointer session) : store_(store), session_(std::move(session)) {}
+  ~Use() { store_.put_back(session_); }
+  Use(const Use&) = delete;
+
+ private:
+  SessionStore& store_;
+  SessionPointer session_;
+};
+
+// ---- opening and closing -------------------------------------------------------------------
+
+SessionStore::SessionStore(Options options, Random& random)
+    : options_(std::move(options)),
+      random_(random),
+      acquire_(statement("acquire", "SELECT * FROM @S.session_acquire($1, $2, $3, $4, $5, $6)",
+                         options_)),
+      grant_(statement("", "SELECT * FROM @S.session_grant($1, $2, $3, $4, $5)", options_)),
+      renew_(statement("renew", "SELECT @S.session_renew($1, $2, $3)", options_)),
+      release_(statement("release", "SELECT @S.session_release($1, $2)", options_)),
+      poke_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      pool_(kMostSessions, [this](const CallContext& context) { return connect(context); }) {}
+
+Result<std::unique_ptr<Store>> SessionStore::open(Options options, Random& random) {
+  const std::string address = options.address;
+  std::unique_ptr<SessionStore> store(new SessionStore(std::move(options), random));
+  if (auto ok = store->look_and_prepare(); !ok) {
+    Error error = std::move(ok.error());
+    if (error.code == ErrorCode::outcome_unknown) error.code = ErrorCode::unavailable;
+    error.message = "cannot use " + address + ": " + error.message;
+    return fail(std::move(error));
+  }
+  return store;
+}
+
+Status SessionStore::look_and_prepare() {
+  const CallContext context{BootClock::now() + kOpenWithin, {}};
+  auto connection = Connection::open(options_.hosts, context, closing_);
+  if (!connection) return fail(std::move(connection.error()));
+  detail::CallWait wait(context, closing_);
+  auto server = Server::look(**connection, options_, wait);
+  if (!server) return fail(std::move(server.error()));
+  server_ = std::move(*server);
+  if (server_.pooled) {
+    return fail(ErrorCode::unsupported,
+                "a connection pooler such as pgbouncer is between this program and the server, and "
+                "a session lock would be lost or shared there; name the server itself, or use "
+                "mode=rows");
+  }
+  return ensure_schema(**connection, options_.schema, random_, wait);
+}
+
+Result<std::unique_ptr<Connection>> SessionStore::connect(const CallContext& context) {
+  auto connection = Connection::open(options_.hosts, context, closing_);
+  if (!connection) return connection;
+  detail::CallWait wait(context, closing_);
+  auto ready = (*connection)->prepare(session_setup(), {&acquire_, &renew_, &release_}, wait);
+  if (ready && ready->number(0) == (*connection)->announced_pid()) return connection;
+  if (ready) return fail(ErrorCode::unavailable, "there is a connection pooler now, and was none");
+  // The operation itself has not begun.
+  Error error = std::move(ready.error());
+  if (error.code == ErrorCode::outcome_unknown) {
+    error.code = context.stop.stop_requested() ? ErrorCode::cancelled : ErrorCode::unavailable;
+  }
+  return fail(std::move(error));
+}
+
+void SessionStore::close() {
+  closing_.raise();
+  std::map<RequestId, SessionPointer> ending;
+  std::thread watcher;
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    ending.swap(by_request_);
+    watcher = std::move(watcher_);
+    changed_.notify_all();
+  }
+  ending.clear();
+  if (watcher.joinable()) watcher.join();
+  pool_.close();
+}
+
+// ---- sessions ------------------------------------------------------------------------------
+
+Result<SessionStore::Pool::Loan> SessionStore::healthy_connection(const CallContext& context) {
+  for (;;) {
+    auto loan = pool_.take(context);
+    if (!loan || (*loan)->healthy()) return loan;
+    loan->discard();
+  }
+}
+
+Result<Rows> SessionStore::ask(const Statement& statement, Parameters parameters,
+                               const CallContext& context) {
+  auto connection = healthy_connection(context);
+  if (!connection) return fail(std::move(connection.error()));
+  detail::CallWait wait(context, closing_);
+  auto rows = (*connection)->run(statement, parameters, wait);
+  if ((*connection)->broken()) connection->discard();
+  return rows;
+}
+
+Result<SessionStore::SessionPointer> SessionStore::take_session(const RequestId& request,
+                                                                const CallContext& context) {
+  MutexLock lock(mutex_);
+  SessionPointer found;
+  const bool free = changed_.wait_for(mutex_, context.stop, context.deadline - BootClock::now(),
+                                      [&]() LEASEHOLD_REQUIRES(mutex_) {
+                                        const auto it = by_request_.find(request);
+                                        found = it == by_request_.end() ? nullptr : it->second;
+                                        return closed_ || !found || !found->busy;
+                                      });
+  if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
+  if (!free) {
+    return fail(context.stop.stop_requested() ? ErrorCode::cancelled : ErrorCode::unavailable,
+                "another call used the session all the time");
+  }
+  if (found) found->busy = true;
+  return found;
+}
+
+void SessionStore::put_back(const SessionPointer& session) {
+  bool to_be_watched = false;
+  {
+    MutexLock lock(mutex_);
+    session->busy = false;
+    to_be_watched = session->phase == Phase::waiting && !session->told;
+    changed_.notify_all();
+  }
+  if (to_be_watched) poke_watcher();
+}
+
+// Its connection goes back to the pool with the last user, unless it was discarded.
+void SessionStore::forget(const RequestId& request, const SessionPointer& session) {
+  MutexLock lock(mutex_);
+  const auto found = by_request_.find(request);
+  if (found != by_request_.end() && found->second == session) by_request_.erase(found);
+}
+
+template <class Reply>
+void SessionStore::answer(const Completion<Reply>& done, Result<Reply> reply) const {
+  if (!reply) reply.error().message = options_.address + ": " + reply.error().message;
+  done(std::move(reply));
+}
+
+// ---- acquire -------------------------------------------------------------------------------
+
+void SessionStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
+  answer(done, acquire(call, context));
+}
+
+Result<AcquireReply> SessionStore::acquire(const AcquireCall& call, const CallContext& context) {
+  auto session = take_session(call.request, context);
+  if (!session) return fail(std::move(session.error()));
+  if (!*session) return acquire_anew(call, context);
+  auto reply = [&] {
+    const Use use(*this, *session);
+    return acquire_with(*session, call, context);
+  }();
+  const bool is_over = !reply || std::holds_alternative<Busy>(*reply);
+  if (!is_over) return reply;
+  if (!reply) (*session)->connection.discard();
+  forget(call.request, *session);
+  return reply;
+}
+
+Result<AcquireReply> SessionStore::acquire_anew(const AcquireCall& call,
+                                                const CallContext& context) {
+  auto loan = healthy_connection(context);
+  if (!loan) return fail(std::move(loan.error()));
+  const auto session = std::make_shared<Session>(std::move(*loan));
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
+    by_request_[call.request] = session;
+  }
+  auto reply = [&] {
+    const Use use(*this, session);
+    return acquire_with(session, call, context);
+  }();
+  const bool is_over = !reply || std::holds_alternative<Busy>(*reply);
+  if (!is_over) return reply;
+  // What a failed call took is not given back by its rollback: the session must end.
+  if (!reply) session->connection.discard();
+  forget(call.request, session);
+  return reply;
+}
+
+Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
+                                                const AcquireCall& call,
+                                                const CallContext& context) {
+  detail::CallWait wait(context, closing_);
+  Connection& connection = *session->connection;
+  if (session->phase == Phase::held) return granted_already(call, context);
+  if (session->phase == Phase::waiting) {
+    if (!connection.has_answer()) return Queued{kRecheck, ""};
+    auto got = connection.receive(wait);
+    if (!got) return fail(std::move(got.error()));
+    session->phase = Phase::has_lock;
+  }
+  const std::string request = call.request.hex();
+  const std::string ttl = number(call.ttl.length());
+  const char* queue = call.queue ? "t" : "f";
+  const bool is_new = session->phase == Phase::asking;
+  // Later attempts of a request have larger numbers: they end what earlier ones left behind.
+  const std::string attempt = std::to_string(BootClock::now().time_since_epoch().count());
+  const char* lock = call.lock.str().c_str();
+  const char* owner = call.owner.str().c_str();
+  const auto rows =
+      is_new
+          ? connection.run(
+                acquire_, {lock, request.c_str(), owner, ttl.c_str(), queue, attempt.c_str()}, wait)
+          : connection.run(grant_, {lock, request.c_str(), owner, ttl.c_str(), queue}, wait);
+  if (!rows) return fail(rows.error());
+  if (rows->text(kOutcome) == "granted") {
+    auto grant = read_grant(*rows, kToken, call);
+    if (!grant) return fail(std::move(grant.error()));
+    session->phase = Phase::held;
+    return *grant;
+  }
+  if (rows->text(kOutcome) == "busy") return Busy{readable(rows->text(kAhead))};
+  if (!is_new || rows->flag(kHasLock)) {
+    session->phase = Phase::has_lock;
+    return Queued{Millis(rows->number(kRecheckMs)), readable(rows->text(kAhead))};
+  }
+  return wait_in_line(session, *rows, wait);
+}
+
+// The same grant again, without a word to its session, whose idle time must not begin anew.
+Result<AcquireReply> SessionStore::granted_already(const AcquireCall& call,
+                                                   const CallContext& context) {
+  const auto rows =
+      ask(statement("",
+                    "SELECT token, session_store FROM @S.session_lock, @S.meta"
+                    " WHERE name = $1 AND request = $2 AND expires_at > clock_timestamp()",
+                    options_),
+          {call.lock.str().c_str(), call.request.hex().c_str()}, context);
+  if (!rows) return fail(rows.error());
+  if (rows->count() == 0) {
+    return fail(ErrorCode::unavailable, "the session that had the lock has ended");
+  }
+  auto grant = read_grant(*rows, 0, call);
+  if (!grant) return fail(std::move(grant.error()));
+  return *grant;
+}
+
+Result<AcquireReply> SessionStore::wait_in_line(const SessionPointer& session, const Rows& rows,
+                                                detail::CallWait& wait) {
+  const std::string key(rows.text(kKey));
+  auto sent = session->connection->send("SELECT pg_advisory_lock($1)", {key.c_str()}, wait);
+  if (!sent) return fail(std::move(sent.error()));
+  session->phase = Phase::waiting;
+  session->told = false;
+  {
+    MutexLock lock(mutex_);
+    if (!watcher_.joinable() && !closed_) watcher_ = std::thread([this] { watch(); });
+  }
+  return Queued{kRecheck, readable(rows.text(kAhead))};
+}
+
+// ---- the watcher ---------------------------------------------------------------------------
+
+void SessionStore::poke_watcher() {
+  const std::uint64_t one = 1;
+  (void)!write(poke_.get(), &one, sizeof one);
+}
+
+void SessionStore::watch() {
+  for (;;) {
+    std::vector<pollfd> polled = {{closing_.fd(), POLLIN, 0}, {poke_.get(), POLLIN, 0}};
+    std::vector<std::pair<RequestId, SessionPointer>> waiting;
+    {
+      MutexLock lock(mutex_);
+      if (closed_) return;
+      for (const auto& [request, session] : by_request_) {
+        if (session->busy || session->told || session->phase != Phase::waiting) continue;
+        waiting.emplace_back(request, session);
+        polled.push_back({session->connection->fd(), POLLIN, 0});
+      }
+    }
+    if (poll(polled.data(), polled.size(), -1) < 0) continue;
+    if (polled[0].revents != 0) return;
+    std::uint64_t pokes = 0;
+    if (polled[1].revents != 0) (void)!read(poke_.get(), &pokes, sizeof pokes);
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (polled[i + 2].revents == 0) continue;
+      auto& [request, session] = waiting[i];
+      bool answered = false;
+      {
+        MutexLock lock(mutex_);
+        if (closed_) return;
+        if (session->busy || session->phase != Phase::waiting) continue;
+        answered = session->connection->has_answer();
+        session->told = answered;
+      }
+      if (answered) events_->nudged(request);
+    }
+  }
+}
+
+// ---- renew and release ---------------------------------------------------------------------
+
+void SessionStore::renew(std::vector<RenewCall> calls, CallContext context,
+                         Completion<std::vector<RenewReply>> done) {
+  answer(done, renew(calls, context));
+}
+
+// All are sent before the first answer is waited for.
+Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>& calls,
+                                                    const CallContext& context) {
+  detail::CallWait wait(context, closing_);
+  std::vector<RenewReply> replies(calls.size(), RenewReply::gone);
+  std::list<Use> uses;
+  std::vector<SessionPointer> asked(calls.size());
+  std::optional<Error> failure;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    auto session = take_session(calls[i].request, context);
+    if (!session) return fail(std::move(session.error()));
+    if (!*session) continue;
+    uses.emplace_back(*this, *session);
+    if ((*session)->phase != Phase::held) continue;
+    Connection& connection = *(*session)->connection;
+    if (connection.owes_answer()) {  // of a renewal whose time ran out
+      auto late = connection.receive(wait);
+      if (connection.owes_answer()) {
+        failure = std::move(late.error());
+        continue;
+      }
+    }
+    if (!connection.healthy()) {
+      connection.give_up();
+      continue;
+    }
+    const std::string request = calls[i].request.hex();
+    const std::string ttl = number(calls[i].ttl.length());
+    const auto sent =
+        connection.send(renew_, {calls[i].lock.str().c_str(), request.c_str(), ttl.c_str()}, wait);
+    if (sent) {
+      asked[i] = *session;
+    } else if (connection.owes_answer()) {
+      failure = sent.error();
+    }
+  }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (!asked[i]) continue;
+    Connection& connection = *asked[i]->connection;
+    auto rows = connection.receive(wait);
+    if (rows) {
+      if (rows->flag(0)) replies[i] = RenewReply::renewed;
+    } else if (connection.owes_answer() || !connection.broken()) {
+      failure = std::move(rows.error());
+    }  // else the session has ended, and the lock with it
+  }
+  uses.clear();
+  for (std::size_t i = 0; i < calls.size(); ++i) give_up_if_ended(calls[i], context);
+  if (failure) return fail(std::move(*failure));
+  return replies;
+}
+
+// The holder is told that its grant is gone, so that the others need not wait until it would have
+// ended.
+void SessionStore::give_up_if_ended(const RenewCall& call, const CallContext& context) {
+  {
+    MutexLock lock(mutex_);
+    const auto found = by_request_.find(call.request);
+    if (found == by_request_.end() || found->second->busy) return;
+    Session& session = *found->second;
+    const bool has_ended = session.phase == Phase::held && session.connection->broken() &&
+                           !session.connection->owes_answer();
+    if (!has_ended) return;
+  }
+  (void)release({call.lock, call.request}, context);
+}
+
+void SessionStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
+  answer(done, release(call, context));
+}
+
+Result<ReleaseReply> SessionStore::release(const ReleaseCall& call, const CallContext& context) {
+  auto session = take_session(call.request, context);
+  if (!session) return fail(std::move(session.error()));
+  const std::string request = call.request.hex();
+  const Parameters parameters = {call.lock.str().c_str(), request.c_str()};
+  if (*session) {
+    const Use use(*this, *session);
+    forget(call.request, *session);
+    Connection& connection = *(*session)->connection;
+    if ((*session)->phase == Phase::held && !connection.broken() && connection.healthy()) {
+      detail::CallWait wait(context, closing_);
+      const auto rows = connection.run(release_, parameters, wait);
+      if (!rows) {
+        (*session)->connection.discard();
+        return fail(rows.error());
+      }
+      // A session that did not have the lock is not what it seemed to be.
+      if (!rows->flag(0)) (*session)->connection.discard();
+      return rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
+    }
+    (*session)->connection.discard();
+  }
+  // From any session: the one that has the lock, or waits for it, is ended.
+  const auto rows = ask(release_, parameters, context);
+  if (!rows) return fail(rows.error());
+  return rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
+}
+
+// ---- what is rarely asked ------------------------------------------------------------------
+
+void SessionStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
+  const auto rows = ask(statement("", "SELECT * FROM @S.session_status($1)", options_),
+                        {lock.str().c_str()}, context);
+  auto locks = rows ? read_status(*rows) : fail(rows.error());
+  if (!locks) return answer<LockStatus>(done, fail(std::move(locks.error())));
+  if (locks->empty()) {
+    return answer<LockStatus>(done, fail(ErrorCode::unavailable, "the table meta is empty"));
+  }
+  answer<LockStatus>(done, std::move(locks->front()));
+}
+
+void SessionStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
+  const auto rows =
+      ask(statement("", "SELECT * FROM @S.session_status($1)", options_), {nullptr}, context);
+  answer<std::vector<LockStatus>>(done, rows ? read_status(*rows) : fail(rows.error()));
+}
+
+void SessionStore::force_release(LockName lock, RequestId seen, CallContext context,
+                                 Completion<ReleaseReply> done) {
+  const auto rows = ask(statement("", "SELECT @S.session_force($1, $2)", options_),
+                        {lock.str().c_str(), seen.hex().c_str()}, context);
+  if (!rows) return answer<ReleaseReply>(done, fail(rows.error()));
+  answer<ReleaseReply>(done, rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held);
+}
+
+void SessionStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
+  const StoreId rows_id = StoreId::random(random_);
+  const StoreId sessions_id = StoreId::random(random_);
+  const auto rows = ask(statement("", "SELECT @S.rotate($1, $2)", options_),
+                        {rows_id.hex().c_str(), sessions_id.hex().c_str()}, context);
+  if (!rows) return answer<StoreId>(done, fail(rows.error()));
+  answer<StoreId>(done, sessions_id);
+}
+
+void SessionStore::recall(LockName lock, std::string key, CallContext context,
+                          Completion<std::optional<OnceRecord>> done) {
+  using Found = std::optional<OnceRecord>;
+  const auto rows =
+      ask(statement("", "SELECT parameters, result FROM @S.once WHERE lock = $1 AND key = $2",
+                    options_),
+          {lock.str().c_str(), key.c_str()}, context);
+  if (!rows) return answer<Found>(done, fail(rows.error()));
+  if (rows->count() == 0) return answer<Found>(done, Found());
+  answer<Found>(done, OnceRecord{std::string(rows->text(0)), std::string(rows->text(1))});
+}
+
+void SessionStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
+                          CallContext context, Completion<std::monostate> done) {
+  const auto rows = ask(statement("", "SELECT @S.session_record($1, $2, $3, $4, $5)", options_),
+                        {lock.str().c_str(), request.hex().c_str(), key.c_str(),
+                         what.parameters.c_str(), what.result.c_str()},
+                        context);
+  if (!rows) return answer<std::monostate>(done, fail(rows.error()));
+  if (rows->flag(0)) return answer<std::monostate>(done, std::monostate());
+  answer<std::monostate>(
+      done, fail(ErrorCode::lost,
+                 "the lease of lock '" + lock.str() + "' ended before the result could be stored"));
+}
+
+}  // namespace leasehold::postgres

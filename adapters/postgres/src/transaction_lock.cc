@@ -1,0 +1,44 @@
+#include "leasehold/postgres/transaction_lock.h"
+
+#include <libpq-fe.h>
+
+#include <array>
+
+#include "connection.h"
+#include "schema.h"
+
+namespace leasehold::postgres {
+
+Status lock_in_transaction(pg_conn* connection, const LockName& lock,
+                           const TransactionLockOptions& options) {
+  if (connection == nullptr || PQtransactionStatus(connection) != PQTRANS_INTRANS) {
+    return fail(ErrorCode::invalid, "lock_in_transaction needs an open transaction: BEGIN first");
+  }
+  if (!is_schema_name(options.schema)) {
+    return fail(ErrorCode::invalid, "'" + options.schema + "' is not the name of a schema");
+  }
+  if (options.wait < Millis(0)) return fail(ErrorCode::invalid, "wait is negative");
+  if (options.idle_limit < Millis(1)) return fail(ErrorCode::invalid, "idle_limit is not positive");
+  const std::string wait = std::to_string(options.wait.count());
+  const std::string idle = std::to_string(options.idle_limit.count());
+  const std::array<const char*, 3> values = {lock.str().c_str(), wait.c_str(), idle.c_str()};
+  const std::string sql = in_schema("SELECT @S.transaction_lock($1, $2, $3)", options.schema);
+  PGresult* result =
+      PQexecParams(connection, sql.c_str(), 3, nullptr, values.data(), nullptr, nullptr, 0);
+  const Rows rows(result);
+  if (PQresultStatus(result) != PGRES_TUPLES_OK) {
+    const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const bool wrong_isolation = state != nullptr && std::string_view(state) == "25000";
+    return fail(wrong_isolation ? ErrorCode::invalid : ErrorCode::unavailable,
+                "lock '" + lock.str() + "' was not taken", PQresultErrorMessage(result));
+  }
+  if (rows.is_null(0)) return {};
+  const std::string who = rows.text(0).empty() ? "" : " by " + std::string(rows.text(0));
+  if (options.wait == Millis(0)) {
+    return fail(ErrorCode::busy, "lock '" + lock.str() + "' is held" + who);
+  }
+  return fail(ErrorCode::timeout, "lock '" + lock.str() + "' could not be had within " + wait +
+                                      " ms; it is held" + who);
+}
+
+}  // namespace leasehold::postgres
