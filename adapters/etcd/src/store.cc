@@ -142,6 +142,7 @@ void EtcdStore::housekeeping(const std::stop_token& stop) {
     end_expired();
     refresh_waiters();
     session_.watcher.move_to(session_.transport->current());
+    session_.transport->tidy();
     if (!session_.claims.empty()) last_used = BootClock::now();
     const bool rest = BootClock::now() - last_used > kIdleAfter;
     MutexLock lock(mutex_);

@@ -37,7 +37,9 @@ struct Limits {
 
 class Transport;
 
-// One way to one server. When it is silent, it is left for a new one.
+// One way to one server. When it is silent, it is left for a new one. gRPC's threads must not be
+// the last to let go of a channel, because the end of the last channel waits for their end: whoever
+// has one of these returns it before its call is over.
 struct Connection {
   std::size_t endpoint;
   std::shared_ptr<grpc::Channel> channel;
@@ -80,6 +82,9 @@ class Transport {
   // What a call has found out about its connection.
   void failed(const ConnectionPointer& connection, const Failure& failure);
 
+  // Closes the connections that were left. To be called now and then, not on a thread of gRPC.
+  void tidy();
+
  private:
   template <class Request, class Response>
   friend class UnaryCall;
@@ -101,6 +106,7 @@ class Transport {
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   std::unordered_set<PendingCall*> pending_ LEASEHOLD_GUARDED_BY(mutex_);
   std::vector<ConnectionPointer> connections_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::vector<ConnectionPointer> left_behind_ LEASEHOLD_GUARDED_BY(mutex_);
   std::size_t preferred_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
   std::string token_ LEASEHOLD_GUARDED_BY(mutex_);
   std::uint64_t token_number_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
@@ -165,11 +171,12 @@ class UnaryCall final : public PendingCall,
     }
     if (!context_) return finish(tl::unexpected(last_failure()));
     response_.Clear();
-    grpc::TemplatedGenericStub<Request, Response> stub(connection_->channel);
-    stub.UnaryCall(&*context_, method_, {}, &request_, &response_,
-                   [self = this->shared_from_this()](grpc::Status status) {
-                     self->attempted(std::move(status));
-                   });
+    grpc::internal::CallbackUnaryCall<Request, Response>(
+        connection_->channel.get(),
+        grpc::internal::RpcMethod(method_, nullptr, grpc::internal::RpcMethod::NORMAL_RPC),
+        &*context_, &request_, &response_, [self = this->shared_from_this()](grpc::Status status) {
+          self->attempted(std::move(status));
+        });
   }
 
   static BootClock::duration attempt_within(BootClock::duration left, bool all_were_tried) {
@@ -239,6 +246,11 @@ class UnaryCall final : public PendingCall,
     on_stop_.reset();
     done_(std::move(result));
     done_ = nullptr;
+    {
+      MutexLock lock(mutex_);
+      context_.reset();
+    }
+    connection_.reset();
     transport_.leave(*this);
   }
 
