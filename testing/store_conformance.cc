@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "testing/held.h"
+#include "testing/raw_store.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -18,10 +19,6 @@ using ::testing::StartsWith;
 
 namespace {
 
-LockName name(std::string_view text) {
-  return LockName::parse(text).value();
-}
-
 void wait_for(const std::stop_token& stop) {
   std::promise<void> told;
   const std::stop_callback callback(stop, [&] { told.set_value(); });
@@ -31,53 +28,6 @@ void wait_for(const std::stop_token& stop) {
 std::int64_t token_in(const std::string& line) {
   EXPECT_THAT(line, StartsWith("held "));
   return line.size() > 5 ? std::stoll(line.substr(5)) : -1;
-}
-
-class NoEvents final : public StoreEvents {
- public:
-  void nudged(const RequestId&) override {}
-  void ended(const RequestId&) override {}
-};
-
-// The store itself, without the engine: one call, one answer.
-class RawStore {
- public:
-  explicit RawStore(std::unique_ptr<Store> opened) : store(std::move(opened)) {
-    store->start(events);
-  }
-  ~RawStore() { store->close(); }
-
-  Result<AcquireReply> acquire(const RequestId& request, Millis ttl = 30s) {
-    std::promise<Result<AcquireReply>> answer;
-    store->acquire(
-        {name("job"), request, OwnerLabel::parse("raw").value(), Ttl::of(ttl).value(), false},
-        context(), [&](Result<AcquireReply> reply) { answer.set_value(reply); });
-    return answer.get_future().get();
-  }
-  RenewReply renew(const RequestId& request) {
-    std::promise<Result<std::vector<RenewReply>>> answer;
-    store->renew({{name("job"), request, Ttl::of(30s).value()}}, context(),
-                 [&](Result<std::vector<RenewReply>> replies) { answer.set_value(replies); });
-    return answer.get_future().get().value().at(0);
-  }
-  ReleaseReply release(const RequestId& request) {
-    std::promise<Result<ReleaseReply>> answer;
-    store->release({name("job"), request, 0ms}, context(),
-                   [&](Result<ReleaseReply> reply) { answer.set_value(reply); });
-    return answer.get_future().get().value();
-  }
-  std::int64_t token(const RequestId& request) {
-    return std::get<Granted>(acquire(request).value()).token.value();
-  }
-
- private:
-  static CallContext context() { return {BootClock::now() + 10s, {}}; }
-  NoEvents events;
-  std::unique_ptr<Store> store;
-};
-
-RequestId new_request() {
-  return RequestId::random(system_random());
 }
 
 }  // namespace
@@ -93,7 +43,7 @@ void StoreConformance::expect_larger(std::int64_t later, std::int64_t earlier) {
 }
 
 LockStatus StoreConformance::status(Client& client, const std::string& lock) {
-  return client.inspect(name(lock)).value();
+  return client.inspect(lock_name(lock)).value();
 }
 
 void StoreConformance::wait_for_waiters(Client& client, const std::string& lock,
@@ -484,11 +434,11 @@ TEST_P(StoreConformance, ForceReleaseWhoseReplyWasLostIsSafeToRepeat) {
   auto first = one.acquire("job", {.ttl = 24h});
   ASSERT_TRUE(first);
   faults->next(Operation::force_release, Fault::lose_reply);
-  EXPECT_EQ(operator_client.force_release(name("job"), first->request()).error().code,
+  EXPECT_EQ(operator_client.force_release(lock_name("job"), first->request()).error().code,
             ErrorCode::outcome_unknown);
   auto second = one.acquire("job", {.ttl = 24h});
   ASSERT_TRUE(second);
-  EXPECT_EQ(operator_client.force_release(name("job"), first->request()).value(),
+  EXPECT_EQ(operator_client.force_release(lock_name("job"), first->request()).value(),
             ReleaseReply::not_held);
   EXPECT_EQ(status(one, "job").holder->request, second->request()) << "not the successor";
 }
@@ -501,13 +451,13 @@ TEST_P(StoreConformance, ForceReleaseTakesFromTheSeenHolderAndTellsIt) {
   auto stuck = take(one, "job", {.ttl = 600ms});
   ASSERT_TRUE(stuck);
   const auto seen = status(operator_client, "job").holder->request;
-  EXPECT_EQ(operator_client.force_release(name("job"), seen).value(), ReleaseReply::released);
+  EXPECT_EQ(operator_client.force_release(lock_name("job"), seen).value(), ReleaseReply::released);
   auto next = take(operator_client, "job");
   ASSERT_TRUE(next);
   expect_larger(next->number(), stuck->number());
   wait_for(stuck->lease.lost());
   EXPECT_EQ(stuck->lease.release().value(), ReleaseOutcome::too_late);
-  EXPECT_EQ(operator_client.force_release(name("job"), seen).value(), ReleaseReply::not_held);
+  EXPECT_EQ(operator_client.force_release(lock_name("job"), seen).value(), ReleaseReply::not_held);
   EXPECT_EQ(next->lease.state(), LeaseState::held);
 }
 
@@ -518,7 +468,7 @@ TEST_P(StoreConformance, ForceReleaseWakesTheNextWaiter) {
   auto waiting =
       std::async(std::launch::async, [&] { return client().acquire("job", {.wait = 60s}); });
   if (one.store().queues) wait_for_waiters(one, "job", 1);
-  ASSERT_TRUE(one.force_release(name("job"), stuck->request()));
+  ASSERT_TRUE(one.force_release(lock_name("job"), stuck->request()));
   EXPECT_TRUE(waiting.get());
 }
 
@@ -600,24 +550,24 @@ TEST_P(StoreConformance, OnceRecordsAreKeptPerLockAndKey) {
   Client one = client();
   auto lease = one.acquire("job");
   ASSERT_TRUE(lease);
-  EXPECT_FALSE(one.recall(name("job"), "2026-11-15").value());
+  EXPECT_FALSE(one.recall(lock_name("job"), "2026-11-15").value());
   ASSERT_TRUE(one.record(*lease, "2026-11-15", {"cmd", "0"}));
   ASSERT_TRUE(one.record(*lease, "2026-11-15", {"cmd", "1"}));
   Client other = client();
-  const auto again = other.recall(name("job"), "2026-11-15").value();
+  const auto again = other.recall(lock_name("job"), "2026-11-15").value();
   ASSERT_TRUE(again);
   EXPECT_EQ(again->parameters, "cmd");
   EXPECT_EQ(again->result, "0") << "never overwritten";
-  EXPECT_FALSE(other.recall(name("another"), "2026-11-15").value());
+  EXPECT_FALSE(other.recall(lock_name("another"), "2026-11-15").value());
 }
 
 TEST_P(StoreConformance, NothingIsRecordedWithoutTheLock) {
   Client one = client();
   auto lease = one.acquire("job");
   ASSERT_TRUE(lease);
-  ASSERT_TRUE(one.force_release(name("job"), lease->request()));
+  ASSERT_TRUE(one.force_release(lock_name("job"), lease->request()));
   EXPECT_EQ(one.record(*lease, "key", {"cmd", "0"}).error().code, ErrorCode::lost);
-  EXPECT_FALSE(one.recall(name("job"), "key").value());
+  EXPECT_FALSE(one.recall(lock_name("job"), "key").value());
 }
 
 TEST_P(StoreConformance, ListShowsEveryHeldLock) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "testing/raw_store.h"
 #include "testing/store_conformance.h"
 #include "testing/tcp_proxy.h"
 
@@ -27,6 +28,9 @@ class ServerUnderTest : public StoreUnderTest {
   // Connections may be open.
   virtual void kill() = 0;
   virtual void start() = 0;
+
+  // False: a grant ends with the connection that it was given on.
+  virtual bool grants_outlive_connections() { return true; }
 
   void restart() override {
     kill();
@@ -48,6 +52,22 @@ inline std::ostream& operator<<(std::ostream& out, const ServerCase& it) {
 class StoreWireConformance : public ::testing::TestWithParam<ServerCase> {
  protected:
   StoreWireConformance() : server(GetParam().make()) {}
+  ~StoreWireConformance() override { heal(); }
+
+  Client direct_client() { return Client(server->open()); }
+  Client proxied_client() { return Client(server->open_through_proxies()); }
+
+  // Lets `call` run into the fault on every proxy. For a lost reply it waits until `went_through`
+  // holds, and only then cuts the connections: the server has done it, and nobody was told.
+  template <class Call>
+  auto with_fault(WireFault fault, Call call, const std::function<bool()>& went_through);
+
+  void arm(WireFault fault);
+  void wait_for_fault(WireFault fault, const std::function<bool()>& went_through);
+  void cut();
+  void refuse(bool on);
+  void hold(bool on);
+  void heal();
 
   std::unique_ptr<ServerUnderTest> server;
 };

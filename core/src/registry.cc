@@ -52,6 +52,10 @@ Result<std::unique_ptr<Store>> Registry::open_store(std::string_view url,
                                                     IfMissing if_missing) const {
   const auto found = find(url);
   if (!found) return fail(found.error());
+  if (!found->adapter.open_store) {
+    return fail(ErrorCode::unsupported,
+                "'" + found->url.scheme + "' is fenced as a resource; it keeps no locks");
+  }
   return found->adapter.open_store(found->url, if_missing);
 }
 

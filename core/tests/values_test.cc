@@ -111,6 +111,7 @@ TEST(RegistryTest, NamesWhatItKnows) {
   EXPECT_EQ(missing.error().code, ErrorCode::unsupported);
   EXPECT_THAT(missing.error().message, HasSubstr("one, two"));
   EXPECT_EQ(registry.open_fence("two://h").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(registry.open_store("two://h", IfMissing::create).error().code, ErrorCode::unsupported);
   EXPECT_EQ(registry.open_store("one", IfMissing::create).error().code, ErrorCode::invalid);
 }
 

@@ -18,8 +18,9 @@ enum class IfMissing { create, refuse };
 
 struct Adapter {
   std::string scheme;
+  // Each may be empty: a resource that keeps no locks, a store without a fence.
   std::function<Result<std::unique_ptr<Store>>(const Url&, IfMissing)> open_store;
-  std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;  // may be empty
+  std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;
 };
 
 // Thread safe.
@@ -36,8 +37,8 @@ class Registry {
   void add(std::vector<Adapter> adapters);
 
   // Open what the URL names, after its secrets were read from where it says (Url::read_secrets).
-  // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no fence), or as
-  // the adapter does.
+  // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no store or no
+  // fence there), or as the adapter does.
   [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url,
                                                           IfMissing if_missing) const;
   [[nodiscard]] Result<std::unique_ptr<FenceAdmin>> open_fence(std::string_view url) const;

@@ -1,0 +1,91 @@
+#include "bench/compare.h"
+
+#include <atomic>
+#include <barrier>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "bench/report.h"
+
+namespace leasehold::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Workers of one side, connected once, working only in their side's turns.
+class Team {
+ public:
+  Team(const Side& side, int size) : start_(size + 1), end_(size + 1) {
+    for (int i = 0; i < size; ++i) {
+      threads_.emplace_back([this, &side, i] {
+        const auto work = side.worker(i);
+        work();  // what is only done the first time is not measured
+        for (;;) {
+          start_.arrive_and_wait();
+          if (over_) return;
+          while (!turn_over_) {
+            work();
+            ++done_;
+          }
+          end_.arrive_and_wait();
+        }
+      });
+    }
+  }
+  ~Team() {
+    over_ = true;
+    start_.arrive_and_wait();
+  }
+
+  double per_second(std::chrono::milliseconds turn) {
+    done_ = 0;
+    turn_over_ = false;
+    const auto began = Clock::now();
+    start_.arrive_and_wait();
+    std::this_thread::sleep_for(turn);
+    turn_over_ = true;
+    end_.arrive_and_wait();
+    return static_cast<double>(done_) / std::chrono::duration<double>(Clock::now() - began).count();
+  }
+
+ private:
+  std::barrier<> start_;
+  std::barrier<> end_;
+  std::atomic<bool> over_ = false;
+  std::atomic<bool> turn_over_ = false;
+  std::atomic<long> done_ = 0;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+void compare(const std::string& what, const Side& ours, const Side& theirs, const Effort& effort,
+             double at_least) {
+  Team our_team(ours, effort.in_flight);
+  Team their_team(theirs, effort.in_flight);
+  std::vector<double> our_rates;
+  std::vector<double> their_rates;
+  std::vector<double> ratios;
+  for (int i = 0; i < effort.turns; ++i) {
+    our_rates.push_back(our_team.per_second(effort.turn));
+    their_rates.push_back(their_team.per_second(effort.turn));
+    ratios.push_back(our_rates.back() / their_rates.back());
+  }
+  const double ratio = percentile(ratios, 0.5);
+  report({what, format(percentile(our_rates, 0.5), "%.0f per s"), ""});
+  report({"  " + theirs.name, format(percentile(their_rates, 0.5), "%.0f per s"), ""});
+  report({"  ratio", format(ratio, "%.2f x"), format(at_least, ">= %.1f x"), ratio >= at_least});
+}
+
+Effort effort_of(int argc, char** argv, int in_flight) {
+  Effort effort{.in_flight = in_flight};
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--quick") != 0) continue;
+    effort.turns = 3;
+    effort.turn = std::chrono::milliseconds(200);
+  }
+  return effort;
+}
+
+}  // namespace leasehold::bench

@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <future>
+
+#include "leasehold/detail/call_wait.h"
+#include "leasehold/detail/connection_pool.h"
+
+namespace leasehold::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+CallContext within(Millis span, std::stop_token stop = {}) {
+  return {BootClock::now() + span, std::move(stop)};
+}
+
+class PoolTest : public ::testing::Test {
+ protected:
+  using Pool = ConnectionPool<int>;
+  int made = 0;
+  Pool pool{2, [this](const CallContext&) { return std::make_unique<int>(++made); }};
+};
+
+TEST_F(PoolTest, ReusesWhatWasGivenBackAndReplacesWhatWasDiscarded) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(**pool.take(within(1s)), 1);
+  pool.take(within(1s))->discard();
+  EXPECT_EQ(**pool.take(within(1s)), 2);
+  pool.drop_idle();
+  EXPECT_EQ(**pool.take(within(1s)), 3);
+}
+
+TEST_F(PoolTest, WaitsForAConnectionButNotForEver) {
+  auto one = pool.take(within(1s));
+  std::optional<Pool::Loan> two(std::move(*pool.take(within(1s))));
+  EXPECT_EQ(pool.take(within(1ms)).error().code, ErrorCode::unavailable);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(pool.take(within(1h, stop.get_token())).error().code, ErrorCode::cancelled);
+  auto third = std::async(std::launch::async, [&] { return **pool.take(within(1h)); });
+  two.reset();
+  EXPECT_EQ(third.get(), 2);
+}
+
+TEST_F(PoolTest, FailedMakerTakesNoPlace) {
+  Pool failing(1, [](const CallContext&) -> Result<std::unique_ptr<int>> {
+    return fail(ErrorCode::unavailable, "no server");
+  });
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(failing.take(within(1h)).error().message, "no server");
+}
+
+TEST_F(PoolTest, CloseWaitsForLoansAndRefusesAfterwards) {
+  std::optional<Pool::Loan> loan(std::move(*pool.take(within(1s))));
+  auto closing = std::async(std::launch::async, [&] { pool.close(); });
+  while (pool.take(within(0ms))) {
+  }
+  EXPECT_EQ(closing.wait_for(20ms), std::future_status::timeout) << "one is still on loan";
+  loan.reset();
+  closing.get();
+  EXPECT_EQ(pool.take(within(1h)).error().code, ErrorCode::unavailable);
+}
+
+class CallWaitTest : public ::testing::Test {
+ protected:
+  CallWaitTest() {
+    int raw[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, raw) != 0) throw std::bad_alloc();
+    here = Fd(raw[0]);
+    there = Fd(raw[1]);
+  }
+  Fd here;
+  Fd there;
+  Alarm closing;
+};
+
+TEST_F(CallWaitTest, EndsByBytesDeadlineStopOrClose) {
+  const CallContext brief = within(5ms);
+  CallWait late(brief, closing);
+  EXPECT_FALSE(late.until_readable(here.get()));
+  EXPECT_EQ(late.ended("asking", false).code, ErrorCode::unavailable);
+  EXPECT_EQ(late.ended("asking", true).code, ErrorCode::outcome_unknown);
+
+  std::stop_source stop;
+  const CallContext stoppable = within(1h, stop.get_token());
+  CallWait wait(stoppable, closing);
+  EXPECT_TRUE(wait.until_writable(here.get()));
+  ASSERT_EQ(send(there.get(), "x", 1, 0), 1);
+  EXPECT_TRUE(wait.until_readable(here.get()));
+  char byte = 0;
+  ASSERT_EQ(recv(here.get(), &byte, 1, 0), 1);
+  auto waiting = std::async(std::launch::async, [&] { return wait.until_readable(here.get()); });
+  stop.request_stop();
+  EXPECT_FALSE(waiting.get());
+  EXPECT_EQ(wait.ended("asking", false).code, ErrorCode::cancelled);
+
+  const CallContext endless = within(1h);
+  CallWait third(endless, closing);
+  auto also = std::async(std::launch::async, [&] { return third.until_readable(here.get()); });
+  closing.raise();
+  EXPECT_FALSE(also.get());
+  EXPECT_EQ(third.ended("asking", false).code, ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace leasehold::detail

@@ -1,0 +1,50 @@
+#include "module.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "leasehold/stores.h"
+
+namespace leasehold {
+namespace {
+
+using ::testing::HasSubstr;
+
+Error open(const std::string& module, const std::string& scheme) {
+  Registry registry;
+  registry.add(in_module(module, {scheme}));
+  return registry.open_store(scheme + ":some/path", IfMissing::create).error();
+}
+
+TEST(ModuleTest, IsLoadedAtItsFirstUse) {
+  const Error from_module = open("good", "good");
+  EXPECT_EQ(from_module.code, ErrorCode::busy);
+  EXPECT_EQ(from_module.message, "the module saw some/path");
+  Registry registry;
+  registry.add(in_module("good", {"good"}));
+  EXPECT_THAT(registry.open_fence("good:x").error().message, HasSubstr("no fence for 'good'"));
+}
+
+TEST(ModuleTest, OneThatIsMissingIsNamedWithItsPath) {
+  const Error missing = open("nowhere", "good");
+  EXPECT_EQ(missing.code, ErrorCode::unsupported);
+  EXPECT_THAT(missing.message, HasSubstr("/leasehold/nowhere.so"));
+  EXPECT_THAT(missing.store_words, HasSubstr("No such file"));
+}
+
+TEST(ModuleTest, OneOfAnotherVersionOrWithoutEntryIsRefused) {
+  const Error old = open("old", "good");
+  EXPECT_EQ(old.code, ErrorCode::unsupported);
+  EXPECT_THAT(old.store_words, HasSubstr("version 0.0.0"));
+  EXPECT_EQ(open("no_entry", "good").code, ErrorCode::unsupported);
+}
+
+TEST(ModuleTest, EverySchemeOfThisBuildIsRegistered) {
+  Registry registry;
+  register_stores(registry);
+  const auto unknown = registry.open_store("unknown:x", IfMissing::create).error().message;
+  for (const char* scheme : {LEASEHOLD_EXPECTED_SCHEMES}) EXPECT_THAT(unknown, HasSubstr(scheme));
+}
+
+}  // namespace
+}  // namespace leasehold

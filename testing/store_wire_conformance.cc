@@ -1,0 +1,384 @@
+#include "testing/store_wire_conformance.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+namespace leasehold::testing {
+
+using namespace std::chrono_literals;
+using ::testing::AnyOf;
+using ::testing::Eq;
+
+namespace {
+
+constexpr WireFault kFaults[] = {WireFault::cut_before, WireFault::cut_during, WireFault::cut_after,
+                                 WireFault::lose_reply};
+
+// Every fault gets a lock of its own, so that one cannot hide what another left behind.
+std::string lock_for(WireFault fault) {
+  return "job " + to_string(fault);
+}
+
+// A store has no event for what another client did, so it is asked.
+void wait_until(const std::function<bool()>& holds) {
+  while (!holds()) std::this_thread::sleep_for(2ms);
+}
+
+// A failure must say what is known, and where.
+void expect_clear(const Error& error, bool done) {
+  if (done) {
+    EXPECT_EQ(error.code, ErrorCode::outcome_unknown) << to_string(error);
+  } else {
+    EXPECT_THAT(error.code, AnyOf(Eq(ErrorCode::outcome_unknown), Eq(ErrorCode::unavailable)))
+        << to_string(error);
+  }
+  EXPECT_NE(error.message.find("127.0.0.1"), std::string::npos)
+      << "the address is missing: " << to_string(error);
+}
+
+bool held_by(RawStore& direct, const RequestId& request) {
+  const auto status = direct.inspect();
+  return status && status->holder && status->holder->request == request;
+}
+
+bool is_free(RawStore& direct) {
+  const auto status = direct.inspect();
+  return status && !status->holder && status->waiters.empty();
+}
+
+}  // namespace
+
+void StoreWireConformance::arm(WireFault fault) {
+  for (TcpProxy* proxy : server->proxies()) proxy->arm(fault);
+}
+
+void StoreWireConformance::wait_for_fault(WireFault fault,
+                                          const std::function<bool()>& went_through) {
+  for (TcpProxy* proxy : server->proxies()) {
+    EXPECT_TRUE(proxy->wait_for_fault(30s)) << "no request came: " << to_string(fault);
+  }
+  if (fault != WireFault::lose_reply) return;
+  wait_until(went_through);
+  cut();
+}
+
+template <class Call>
+auto StoreWireConformance::with_fault(WireFault fault, Call call,
+                                      const std::function<bool()>& went_through) {
+  arm(fault);
+  auto answer = std::async(std::launch::async, call);
+  wait_for_fault(fault, went_through);
+  return answer.get();
+}
+
+void StoreWireConformance::cut() {
+  for (TcpProxy* proxy : server->proxies()) proxy->cut();
+}
+void StoreWireConformance::refuse(bool on) {
+  for (TcpProxy* proxy : server->proxies()) proxy->refuse(on);
+}
+void StoreWireConformance::hold(bool on) {
+  for (TcpProxy* proxy : server->proxies()) proxy->hold(on);
+}
+void StoreWireConformance::heal() {
+  for (TcpProxy* proxy : server->proxies()) {
+    proxy->disarm();
+    proxy->hold(false);
+    proxy->refuse(false);
+  }
+}
+
+// ---- one call, one fault -------------------------------------------------------------------
+
+TEST_P(StoreWireConformance, AcquireSaysWhatIsKnownAndItsRetryIsTheSameGrant) {
+  for (const WireFault fault : kFaults) {
+    SCOPED_TRACE(to_string(fault));
+    RawStore faulty(server->open_through_proxies(), lock_for(fault));
+    RawStore direct(server->open(), lock_for(fault));
+    ASSERT_TRUE(faulty.inspect()) << "it is connected before the fault comes";
+    const RequestId request = new_request();
+    const auto first = with_fault(
+        fault, [&] { return faulty.acquire(request); }, [&] { return held_by(direct, request); });
+    if (!first) expect_clear(first.error(), fault == WireFault::lose_reply);
+
+    const auto again = faulty.acquire(request);
+    ASSERT_TRUE(again) << to_string(again.error());
+    ASSERT_TRUE(std::holds_alternative<Granted>(*again));
+    EXPECT_TRUE(held_by(direct, request));
+    if (first && server->grants_outlive_connections()) {
+      EXPECT_EQ(std::get<Granted>(*first).token, std::get<Granted>(*again).token);
+    }
+    EXPECT_TRUE(std::holds_alternative<Busy>(direct.acquire(new_request()).value()));
+    EXPECT_EQ(faulty.release(request), ReleaseReply::released);
+    EXPECT_TRUE(is_free(direct)) << "an orphan";
+  }
+}
+
+TEST_P(StoreWireConformance, RenewSaysWhatIsKnownAndNeverThatALivingGrantIsGone) {
+  for (const WireFault fault : kFaults) {
+    SCOPED_TRACE(to_string(fault));
+    RawStore faulty(server->open_through_proxies(), lock_for(fault));
+    RawStore direct(server->open(), lock_for(fault));
+    const RequestId request = new_request();
+    ASSERT_TRUE(faulty.acquire(request));
+    const auto first = with_fault(
+        fault, [&] { return faulty.try_renew(request); },
+        [] { return true; });  // moving an expiry shows nowhere, and is harmless either way
+    if (!server->grants_outlive_connections()) {
+      wait_until([&] { return is_free(direct); });
+      EXPECT_EQ(faulty.renew(request), RenewReply::gone);
+      continue;
+    }
+    if (first) {
+      EXPECT_EQ(first->at(0), RenewReply::renewed);
+    } else {
+      expect_clear(first.error(), /*done=*/false);
+    }
+    EXPECT_EQ(faulty.renew(request), RenewReply::renewed);
+    EXPECT_TRUE(held_by(direct, request));
+    EXPECT_EQ(faulty.release(request), ReleaseReply::released);
+    EXPECT_TRUE(is_free(direct));
+  }
+}
+
+TEST_P(StoreWireConformance, ReleaseSaysWhatIsKnownAndFreesOnlyItsOwn) {
+  for (const WireFault fault : kFaults) {
+    SCOPED_TRACE(to_string(fault));
+    RawStore faulty(server->open_through_proxies(), lock_for(fault));
+    RawStore direct(server->open(), lock_for(fault));
+    const RequestId request = new_request();
+    ASSERT_TRUE(faulty.acquire(request));
+    const auto first = with_fault(
+        fault, [&] { return faulty.try_release(request); }, [&] { return is_free(direct); });
+    if (first) {
+      EXPECT_EQ(*first, ReleaseReply::released) << "nobody else can have ended it";
+    } else {
+      expect_clear(first.error(), fault == WireFault::lose_reply);
+    }
+    const auto again = faulty.try_release(request);
+    ASSERT_TRUE(again) << to_string(again.error());
+    wait_until([&] { return is_free(direct); });
+
+    const RequestId next = new_request();
+    ASSERT_TRUE(std::holds_alternative<Granted>(direct.acquire(next).value()));
+    ASSERT_TRUE(faulty.try_release(request));
+    EXPECT_TRUE(held_by(direct, next)) << "a late release ended its successor";
+    EXPECT_EQ(direct.release(next), ReleaseReply::released);
+  }
+}
+
+TEST_P(StoreWireConformance, ForceReleaseSaysWhatIsKnownAndNeverHitsTheSuccessor) {
+  for (const WireFault fault : kFaults) {
+    SCOPED_TRACE(to_string(fault));
+    RawStore faulty(server->open_through_proxies(), lock_for(fault));
+    RawStore direct(server->open(), lock_for(fault));
+    ASSERT_TRUE(faulty.inspect());
+    const RequestId seen = new_request();
+    ASSERT_TRUE(direct.acquire(seen));
+    const auto first = with_fault(
+        fault, [&] { return faulty.force_release(seen); }, [&] { return !held_by(direct, seen); });
+    if (first) {
+      EXPECT_EQ(*first, ReleaseReply::released);
+    } else {
+      expect_clear(first.error(), fault == WireFault::lose_reply);
+    }
+    const auto again = faulty.force_release(seen);
+    ASSERT_TRUE(again) << to_string(again.error());
+    wait_until([&] { return is_free(direct); });
+
+    const RequestId successor = new_request();
+    ASSERT_TRUE(std::holds_alternative<Granted>(direct.acquire(successor).value()));
+    EXPECT_EQ(faulty.force_release(seen).value(), ReleaseReply::not_held);
+    EXPECT_TRUE(held_by(direct, successor));
+    EXPECT_EQ(direct.release(successor), ReleaseReply::released);
+  }
+}
+
+// ---- a client, which retries ---------------------------------------------------------------
+
+TEST_P(StoreWireConformance, ClientGetsTheLockDespiteEachFault) {
+  for (const WireFault fault : kFaults) {
+    SCOPED_TRACE(to_string(fault));
+    Client faulty = proxied_client();
+    RawStore direct(server->open(), lock_for(fault));
+    ASSERT_TRUE(faulty.inspect(lock_name(lock_for(fault))));
+    auto lease = with_fault(
+        fault, [&] { return faulty.acquire(lock_for(fault), {.store_timeout = 30s}); },
+        [&] { return direct.inspect().value().holder.has_value(); });
+    ASSERT_TRUE(lease) << to_string(lease.error());
+    EXPECT_TRUE(held_by(direct, lease->request()));
+    EXPECT_TRUE(std::holds_alternative<Busy>(direct.acquire(new_request()).value()));
+
+    const auto outcome = with_fault(
+        fault, [&] { return lease->release(); }, [&] { return is_free(direct); });
+    const bool honest = outcome ? *outcome == ReleaseOutcome::released
+                                : outcome.error().code == ErrorCode::outcome_unknown;
+    EXPECT_TRUE(honest);
+    EXPECT_TRUE(is_free(direct)) << "an orphan";
+  }
+}
+
+TEST_P(StoreWireConformance, LeaseOutlivesEachFaultOfItsRenewal) {
+  if (!server->grants_outlive_connections()) return;  // told by LeaseEndsWithItsConnection
+  for (const WireFault fault : kFaults) {
+    SCOPED_TRACE(to_string(fault));
+    Client faulty = proxied_client();
+    RawStore direct(server->open(), lock_for(fault));
+    auto lease = faulty.acquire(lock_for(fault), {.ttl = 6s});
+    ASSERT_TRUE(lease) << to_string(lease.error());
+    arm(fault);
+    wait_for_fault(fault, [] { return true; });
+    const BootTime before = lease->deadline();
+    wait_until([&] { return lease->deadline() > before || lease->state() == LeaseState::lost; });
+    EXPECT_EQ(lease->state(), LeaseState::held);
+    EXPECT_TRUE(held_by(direct, lease->request()));
+    EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  }
+}
+
+TEST_P(StoreWireConformance, LeaseEndsWithItsConnection) {
+  if (server->grants_outlive_connections()) return;  // told by LeaseOutlivesEachFault…
+  Client faulty = proxied_client();
+  RawStore direct(server->open());
+  auto lease = faulty.acquire("job", {.ttl = 30s});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  cut();
+  wait_until([&] { return lease->state() == LeaseState::lost; });
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+  wait_until([&] { return is_free(direct); });
+  EXPECT_TRUE(faulty.acquire("job", {.store_timeout = 30s}));
+}
+
+TEST_P(StoreWireConformance, WaiterGetsItsTurnDespiteEachFault) {
+  for (const WireFault fault : kFaults) {
+    SCOPED_TRACE(to_string(fault));
+    RawStore direct(server->open(), lock_for(fault));
+    const RequestId holder = new_request();
+    ASSERT_TRUE(direct.acquire(holder, 60s));
+    Client faulty = proxied_client();
+    ASSERT_TRUE(faulty.inspect(lock_name(lock_for(fault))));
+    const bool queues = direct.traits().queues;
+    const auto waits = [&] { return !queues || direct.inspect().value().waiters.size() == 1; };
+
+    arm(fault);  // when it takes its place
+    auto waiting = std::async(std::launch::async, [&] {
+      return faulty.acquire(lock_for(fault), {.wait = 60s, .store_timeout = 30s});
+    });
+    wait_for_fault(fault, waits);
+    wait_until(waits);
+    cut();  // while it waits
+    wait_until(waits);
+    arm(fault);  // when its turn has come
+    EXPECT_EQ(direct.release(holder), ReleaseReply::released);
+    wait_for_fault(fault, [&] { return true; });
+    const auto lease = waiting.get();
+    ASSERT_TRUE(lease) << to_string(lease.error());
+    EXPECT_TRUE(held_by(direct, lease->request()));
+    EXPECT_TRUE(direct.inspect().value().waiters.empty());
+  }
+}
+
+TEST_P(StoreWireConformance, AbandonedAcquireIsGivenBackWhenTheWireIsBack) {
+  Client faulty = proxied_client();
+  RawStore direct(server->open());
+  ASSERT_TRUE(faulty.inspect(lock_name("job")));
+  arm(WireFault::lose_reply);
+  auto answer = std::async(std::launch::async,
+                           [&] { return faulty.acquire("job", {.ttl = 1h, .store_timeout = 2s}); });
+  wait_for_fault(WireFault::lose_reply, [&] {
+    if (!direct.inspect().value().holder) return false;
+    refuse(true);
+    return true;
+  });
+  const auto abandoned = answer.get();
+  ASSERT_FALSE(abandoned);
+  EXPECT_EQ(abandoned.error().code, ErrorCode::outcome_unknown) << to_string(abandoned.error());
+  refuse(false);
+  wait_until([&] { return is_free(direct); });  // long before its hour is over
+}
+
+// ---- a network that hangs, a server that dies ----------------------------------------------
+
+TEST_P(StoreWireConformance, HangingNetworkEndsACallAtItsDeadline) {
+  Client faulty = proxied_client();
+  RawStore direct(server->open());
+  ASSERT_TRUE(faulty.inspect(lock_name("job")));
+  hold(true);
+  const auto hung = faulty.acquire("job", {.ttl = 1h, .store_timeout = 300ms});
+  ASSERT_FALSE(hung);
+  expect_clear(hung.error(), /*done=*/false);
+  hold(false);
+  wait_until([&] { return is_free(direct); });
+  auto lease = faulty.acquire("job", {.store_timeout = 30s});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  EXPECT_TRUE(held_by(direct, lease->request()));
+}
+
+TEST_P(StoreWireConformance, HangingNetworkCanBeLeftByStopToken) {
+  Client faulty = proxied_client();
+  ASSERT_TRUE(faulty.inspect(lock_name("job")));
+  hold(true);
+  std::stop_source stop;
+  auto answer = std::async(std::launch::async, [&] {
+    return faulty.acquire("job", {.store_timeout = 10min, .stop = stop.get_token()});
+  });
+  stop.request_stop();
+  const auto left = answer.get();
+  ASSERT_FALSE(left);
+  EXPECT_THAT(left.error().code, AnyOf(Eq(ErrorCode::cancelled), Eq(ErrorCode::outcome_unknown)));
+  hold(false);
+}
+
+TEST_P(StoreWireConformance, LeaseIsUncertainThenLostWhileTheServerIsUnreachable) {
+  Client faulty = proxied_client();
+  auto lease = faulty.acquire("job", {.ttl = 3s});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  refuse(true);
+  std::promise<BootTime> told;
+  const std::stop_callback on_loss(lease->lost(), [&] { told.set_value(BootClock::now()); });
+  if (server->grants_outlive_connections()) {
+    wait_until([&] { return lease->state() != LeaseState::held; });
+    EXPECT_EQ(lease->state(), LeaseState::uncertain);
+  }
+  told.get_future().wait();
+  EXPECT_EQ(lease->state(), LeaseState::lost);
+  EXPECT_LE(BootClock::now(), lease->deadline() + 10s);
+  refuse(false);
+  EXPECT_TRUE(faulty.acquire("job", {.wait = 60s, .store_timeout = 30s})) << "it recovers";
+}
+
+TEST_P(StoreWireConformance, EverythingRecoversAfterARestartOfTheServer) {
+  Client faulty = proxied_client();
+  RawStore direct(server->open());
+  auto lease = faulty.acquire("job", {.ttl = 60s});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  auto waiting = std::async(std::launch::async, [&] {
+    return faulty.acquire("job", {.wait = 5min, .store_timeout = 60s});
+  });
+  if (direct.traits().queues) {
+    wait_until([&] { return direct.inspect().value().waiters.size() == 1; });
+  }
+
+  server->kill();
+  const auto down = faulty.acquire("another", {.store_timeout = 500ms});
+  ASSERT_FALSE(down);
+  expect_clear(down.error(), /*done=*/false);
+  server->start();
+
+  if (server->grants_outlive_connections()) {
+    wait_until([&] { return direct.inspect().has_value(); });
+    EXPECT_TRUE(held_by(direct, lease->request())) << "honoured";
+    EXPECT_NE(lease->state(), LeaseState::lost);
+    const auto outcome = lease->release(30s);
+    EXPECT_TRUE(outcome && *outcome == ReleaseOutcome::released);
+  }
+  const auto next = waiting.get();
+  ASSERT_TRUE(next) << to_string(next.error());
+  EXPECT_TRUE(held_by(direct, next->request()));
+  EXPECT_TRUE(faulty.acquire("another", {.wait = 30s, .store_timeout = 30s}));
+}
+
+}  // namespace leasehold::testing
