@@ -10,8 +10,6 @@
 #include <random>
 #include <utility>
 
-#include "wire.pb.h"
-
 namespace leasehold::etcd {
 namespace {
 
@@ -108,7 +106,7 @@ void Transport::failed(const ConnectionPointer& connection, const Failure& failu
   if (failure.kind == Failure::Kind::refused) return;
   MutexLock lock(mutex_);
   if (closed_ || connections_[connection->endpoint] != connection) return;
-  if (failure.silence && failure.ambiguous()) {
+  if (failure.connection_is_suspect()) {
     left_behind_.push_back(
         std::exchange(connections_[connection->endpoint], connect(connection->endpoint)));
   }

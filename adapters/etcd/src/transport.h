@@ -23,6 +23,7 @@
 #include "leasehold/detail/thread_safety.h"
 #include "leasehold/time.h"
 #include "options.h"
+#include "wire.pb.h"
 
 namespace leasehold::etcd {
 
@@ -150,6 +151,7 @@ class UnaryCall final : public PendingCall,
   static constexpr Millis kWaitForConnection{500};
   static constexpr Millis kReachWithin{1500};
   static constexpr Millis kPause{50};
+  static constexpr const char* kProbe = "/etcdserverpb.Maintenance/Status";
 
   void attempt() {
     const BootClock::duration left = limits_.deadline - BootClock::now();
@@ -170,14 +172,27 @@ class UnaryCall final : public PendingCall,
       }
     }
     if (!context_) return finish(tl::unexpected(last_failure()));
-    response_.Clear();
-    grpc::internal::CallbackUnaryCall<Request, Response>(
+    // gRPC does not tell whether it has sent a call that failed. So a call is given to it only when
+    // there is a connection, and a harmless one goes before it otherwise.
+    const auto state = connection_->channel->GetState(/*try_to_connect=*/false);
+    if (state == GRPC_CHANNEL_READY) return send();
+    probe();
+  }
+
+  template <class Sent, class Received>
+  void start(const char* method, const Sent& sent, Received& received,
+             void (UnaryCall::*then)(const grpc::Status&)) {
+    received.Clear();
+    grpc::internal::CallbackUnaryCall<Sent, Received>(
         connection_->channel.get(),
-        grpc::internal::RpcMethod(method_, nullptr, grpc::internal::RpcMethod::NORMAL_RPC),
-        &*context_, &request_, &response_, [self = this->shared_from_this()](grpc::Status status) {
-          self->attempted(std::move(status));
+        grpc::internal::RpcMethod(method, nullptr, grpc::internal::RpcMethod::NORMAL_RPC),
+        &*context_, &sent, &received,
+        [self = this->shared_from_this(), then](const grpc::Status& status) {
+          ((*self).*then)(status);
         });
   }
+  void send() { start(method_, request_, response_, &UnaryCall::sent); }
+  void probe() { start(kProbe, probe_, probed_, &UnaryCall::probed); }
 
   static BootClock::duration attempt_within(BootClock::duration left, bool all_were_tried) {
     if (all_were_tried) return std::min<BootClock::duration>(left, kWaitForConnection);
@@ -185,12 +200,20 @@ class UnaryCall final : public PendingCall,
                     std::clamp<BootClock::duration>(left / 2, kShortestAttempt, kLongestAttempt));
   }
 
-  void attempted(grpc::Status status) {
+  void probed(const grpc::Status& status) {
+    Failure failure = Failure::of(status);
+    if (status.ok() || failure.kind == Failure::Kind::refused) return attempt();
+    failure.kind = Failure::Kind::not_sent;
+    failed(std::move(failure));
+  }
+
+  void sent(const grpc::Status& status) {
     if (status.ok()) return finish(std::move(response_));
-    // A call that no connection has taken has no peer, and gRPC names its target instead.
-    const std::string peer = context_->peer();
-    const bool sent = peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
-    note(Failure::of(status, sent));
+    failed(Failure::of(status));
+  }
+
+  void failed(Failure failure) {
+    note(std::move(failure));
     if (failure_->token_is_refused() && !logged_in_again_) return log_in_again();
     transport_.failed(connection_, *failure_);
     if (!goes_on()) return finish(tl::unexpected(last_failure()));
@@ -263,6 +286,8 @@ class UnaryCall final : public PendingCall,
 
   // Used by one thread after the other.
   Response response_;
+  const wire::StatusRequest probe_;
+  wire::StatusResponse probed_;
   ConnectionPointer connection_;
   std::optional<Failure> failure_;
   bool was_ambiguous_ = false;

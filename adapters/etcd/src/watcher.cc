@@ -97,7 +97,7 @@ class Watcher::Stream final
 
   void OnDone(const grpc::Status& status) override {
     const bool silence = status.error_code() == grpc::StatusCode::UNAVAILABLE;
-    if (silence) state_->transport.failed(connection_, Failure::of(status, /*sent=*/true));
+    if (silence) state_->transport.failed(connection_, Failure::of(status));
     context_.reset();
     connection_.reset();
     const std::shared_ptr<Stream> last = std::move(self_);
