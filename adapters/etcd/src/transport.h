@@ -195,7 +195,7 @@ class UnaryCall final : public PendingCall,
   void probe() { start(kProbe, probe_, probed_, &UnaryCall::probed); }
 
   static BootClock::duration attempt_within(BootClock::duration left, bool all_were_tried) {
-    if (all_were_tried) return std::min<BootClock::duration>(left, kWaitForConnection);
+    if (all_were_tried) return std::min<BootClock::duration>(left / 2, kWaitForConnection);
     return std::min(left,
                     std::clamp<BootClock::duration>(left / 2, kShortestAttempt, kLongestAttempt));
   }
@@ -239,9 +239,14 @@ class UnaryCall final : public PendingCall,
     }
     if (now >= limits_.deadline) return false;
     if (failure_->kind == Failure::Kind::not_sent) {
-      return attempts_ < transport_.endpoints() || now < begun_ + kReachWithin;
+      return attempts_ < transport_.endpoints() || now < begun_ + patience();
     }
     return limits_.repeat && failure_->ambiguous();
+  }
+
+  // Whoever asks wants to hear it before the time is over.
+  BootClock::duration patience() const {
+    return std::min<BootClock::duration>(kReachWithin, (limits_.deadline - begun_) / 2);
   }
 
   Failure last_failure() {
