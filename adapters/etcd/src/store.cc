@@ -324,19 +324,22 @@ void EtcdStore::record(LockName lock, RequestId request, std::string key, OnceRe
   const auto claim = session_.claims.find(request);
   const bool held = claim && claim->state == Claim::State::held;
   if (!held) return done(lost());
+  const std::string own = session_.keys.own(lock, request);
   const std::string once = session_.keys.once(lock, key);
-  wire::RequestOp first_time;
-  *first_time.mutable_txn()->add_compare() = created_at(once, 0);
-  *first_time.mutable_txn()->add_success() = put(once, encode_record(what), 0);
   wire::TxnRequest txn;
-  *txn.add_compare() = created_at(session_.keys.own(lock, request), claim->created);
-  *txn.add_success() = std::move(first_time);
+  *txn.add_compare() = created_at(own, claim->created);
+  *txn.add_compare() = created_at(once, 0);
+  *txn.add_success() = put(once, encode_record(what), 0);
+  *txn.add_failure() = get_without_value(own);
   session_.txn(std::move(txn), once_within(context),
-               [this, lost,
+               [this, lost, created = claim->created,
                 done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
                  if (!response) return done(fail(session_.error(response.error())));
-                 if (!response->succeeded()) return done(lost());
-                 done(std::monostate());
+                 if (response->succeeded()) return done(std::monostate());
+                 const wire::KeyValue* kv = first_kv(*response, 0);
+                 const bool still_held = kv != nullptr && kv->create_revision() == created;
+                 if (!still_held) return done(lost());
+                 done(std::monostate());  // there is a record already, and it stays
                });
 }
 
