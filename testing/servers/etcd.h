@@ -38,9 +38,11 @@ class EtcdServer {
 
   std::uint16_t port() const { return client_.number(); }
   std::string address() const { return client_.address(); }
+  std::string metrics_address() const { return metrics_.address(); }  // plain HTTP/1
 
   void kill() { process_->kill(); }
   void start() { process_->start(); }
+  void start_without_waiting() { process_->start_without_waiting(); }
   void freeze() { process_->freeze(); }
   void thaw() { process_->thaw(); }
   std::string log() const { return process_->log(); }

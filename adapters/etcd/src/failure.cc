@@ -27,15 +27,10 @@ bool proves_refusal(const grpc::Status& status) {
   }
 }
 
-Failure::Kind kind_of(const grpc::Status& status, bool sent) {
-  if (!sent) return Failure::Kind::not_sent;
-  return proves_refusal(status) ? Failure::Kind::refused : Failure::Kind::ambiguous;
-}
-
 }  // namespace
 
-Failure Failure::of(const grpc::Status& status, bool sent) {
-  return {.kind = kind_of(status, sent),
+Failure Failure::of(const grpc::Status& status) {
+  return {.kind = proves_refusal(status) ? Kind::refused : Kind::ambiguous,
           .silence = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED,
           .words = status.error_message()};
 }

@@ -21,10 +21,12 @@ struct Failure {
   bool silence = false;  // no answer came in time
   std::string words;
 
-  // `sent`: a connection took the call.
-  static Failure of(const grpc::Status& status, bool sent);
+  // Of a call that a connection took: refused or ambiguous.
+  static Failure of(const grpc::Status& status);
 
   bool ambiguous() const { return kind == Kind::ambiguous; }
+  // It was taken, and what came back is not the server's word.
+  bool connection_is_suspect() const { return ambiguous() && !words.starts_with("etcdserver: "); }
   bool lease_is_gone() const;
   bool token_is_refused() const;
 

@@ -28,15 +28,13 @@ StoreTraits traits_of(const std::string& address) {
           .keeps_after_release = true};
 }
 
-// Waits for one call; only while the store is being opened or closed.
-template <class Response, class Request>
-tl::expected<Response, Failure> answer_of(Transport& transport, const char* method, Request request,
-                                          BootTime deadline) {
-  std::promise<tl::expected<Response, Failure>> answer;
-  transport.call<Request, Response>(
-      method, std::move(request), {.deadline = deadline, .stop = {}, .repeat = true},
-      [&](tl::expected<Response, Failure> response) { answer.set_value(std::move(response)); });
-  return answer.get_future().get();
+// Waits for one answer; only while the store is being opened. Shared: the answer may come on a
+// thread that is still in set_value when this one goes on.
+template <class Answer, class Ask>
+Answer answer_of(Ask ask) {
+  const auto answer = std::make_shared<std::promise<Answer>>();
+  ask([answer](Answer it) { answer->set_value(std::move(it)); });
+  return answer->get_future().get();
 }
 
 Error not_opened(const std::string& address, const Failure& failure) {
@@ -62,12 +60,9 @@ Result<std::unique_ptr<Store>> EtcdStore::open(Options options) {
   const bool has_user = !options.user.empty();
   std::unique_ptr<EtcdStore> store(new EtcdStore(std::move(options), std::move(*transport)));
   if (has_user) {
-    std::promise<std::optional<Failure>> logged_in;
-    store->session_.transport->authenticate(
-        0, [&](std::optional<Failure> failure) { logged_in.set_value(std::move(failure)); });
-    if (const auto failure = logged_in.get_future().get()) {
-      return fail(not_opened(store->session_.address, *failure));
-    }
+    const auto failure = answer_of<std::optional<Failure>>(
+        [&](auto done) { store->session_.transport->authenticate(0, std::move(done)); });
+    if (failure) return fail(not_opened(store->session_.address, *failure));
   }
   if (auto ok = store->greet(); !ok) return fail(std::move(ok.error()));
   return store;
@@ -75,14 +70,15 @@ Result<std::unique_ptr<Store>> EtcdStore::open(Options options) {
 
 Status EtcdStore::greet() {
   const BootTime deadline = BootClock::now() + kOpenWithin;
-  const auto status = answer_of<wire::StatusResponse>(
-      *session_.transport, "/etcdserverpb.Maintenance/Status", wire::StatusRequest(), deadline);
+  const Limits limits{.deadline = deadline, .stop = {}, .repeat = true};
+  const auto status = answer_of<tl::expected<wire::StatusResponse, Failure>>([&](auto done) {
+    session_.transport->call<wire::StatusRequest, wire::StatusResponse>(
+        "/etcdserverpb.Maintenance/Status", {}, limits, std::move(done));
+  });
   if (!status) return fail(not_opened(session_.address, status.error()));
   if (auto ok = check_version(status->version()); !ok) return ok;
-  std::promise<tl::expected<StoreId, Failure>> lineage;
-  ensure_lineage(session_, {.deadline = deadline, .stop = {}, .repeat = true},
-                 [&](tl::expected<StoreId, Failure> made) { lineage.set_value(std::move(made)); });
-  const auto made = lineage.get_future().get();
+  const auto made = answer_of<tl::expected<StoreId, Failure>>(
+      [&](auto done) { ensure_lineage(session_, limits, std::move(done)); });
   if (!made) return fail(not_opened(session_.address, made.error()));
   return {};
 }
@@ -142,6 +138,7 @@ void EtcdStore::housekeeping(const std::stop_token& stop) {
     end_expired();
     refresh_waiters();
     session_.watcher.move_to(session_.transport->current());
+    session_.transport->tidy();
     if (!session_.claims.empty()) last_used = BootClock::now();
     const bool rest = BootClock::now() - last_used > kIdleAfter;
     MutexLock lock(mutex_);
@@ -327,19 +324,22 @@ void EtcdStore::record(LockName lock, RequestId request, std::string key, OnceRe
   const auto claim = session_.claims.find(request);
   const bool held = claim && claim->state == Claim::State::held;
   if (!held) return done(lost());
+  const std::string own = session_.keys.own(lock, request);
   const std::string once = session_.keys.once(lock, key);
-  wire::RequestOp first_time;
-  *first_time.mutable_txn()->add_compare() = created_at(once, 0);
-  *first_time.mutable_txn()->add_success() = put(once, encode_record(what), 0);
   wire::TxnRequest txn;
-  *txn.add_compare() = created_at(session_.keys.own(lock, request), claim->created);
-  *txn.add_success() = std::move(first_time);
+  *txn.add_compare() = created_at(own, claim->created);
+  *txn.add_compare() = created_at(once, 0);
+  *txn.add_success() = put(once, encode_record(what), 0);
+  *txn.add_failure() = get_without_value(own);
   session_.txn(std::move(txn), once_within(context),
-               [this, lost,
+               [this, lost, created = claim->created,
                 done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
                  if (!response) return done(fail(session_.error(response.error())));
-                 if (!response->succeeded()) return done(lost());
-                 done(std::monostate());
+                 if (response->succeeded()) return done(std::monostate());
+                 const wire::KeyValue* kv = first_kv(*response, 0);
+                 const bool still_held = kv != nullptr && kv->create_revision() == created;
+                 if (!still_held) return done(lost());
+                 done(std::monostate());  // there is a record already, and it stays
                });
 }
 

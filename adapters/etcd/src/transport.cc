@@ -4,12 +4,11 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <random>
 #include <utility>
-
-#include "wire.pb.h"
 
 namespace leasehold::etcd {
 namespace {
@@ -105,13 +104,22 @@ Transport::Way Transport::way() const {
 
 void Transport::failed(const ConnectionPointer& connection, const Failure& failure) {
   if (failure.kind == Failure::Kind::refused) return;
-  ConnectionPointer left_behind;
   MutexLock lock(mutex_);
   if (closed_ || connections_[connection->endpoint] != connection) return;
-  if (failure.silence && failure.ambiguous()) {
-    left_behind = std::exchange(connections_[connection->endpoint], connect(connection->endpoint));
+  if (failure.connection_is_suspect()) {
+    left_behind_.push_back(
+        std::exchange(connections_[connection->endpoint], connect(connection->endpoint)));
   }
   if (preferred_ == connection->endpoint) preferred_ = (preferred_ + 1) % endpoints_.size();
+}
+
+void Transport::tidy() {
+  std::vector<ConnectionPointer> unused;
+  MutexLock lock(mutex_);
+  const auto in_use = std::partition(left_behind_.begin(), left_behind_.end(),
+                                     [](const auto& it) { return it.use_count() > 1; });
+  unused.assign(in_use, left_behind_.end());
+  left_behind_.erase(in_use, left_behind_.end());
 }
 
 void Transport::authenticate(std::uint64_t refused,

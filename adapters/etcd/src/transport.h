@@ -23,6 +23,7 @@
 #include "leasehold/detail/thread_safety.h"
 #include "leasehold/time.h"
 #include "options.h"
+#include "wire.pb.h"
 
 namespace leasehold::etcd {
 
@@ -37,7 +38,9 @@ struct Limits {
 
 class Transport;
 
-// One way to one server. When it is silent, it is left for a new one.
+// One way to one server. When it is silent, it is left for a new one. gRPC's threads must not be
+// the last to let go of a channel, because the end of the last channel waits for their end: whoever
+// has one of these returns it before its call is over.
 struct Connection {
   std::size_t endpoint;
   std::shared_ptr<grpc::Channel> channel;
@@ -80,6 +83,9 @@ class Transport {
   // What a call has found out about its connection.
   void failed(const ConnectionPointer& connection, const Failure& failure);
 
+  // Closes the connections that were left. To be called now and then, not on a thread of gRPC.
+  void tidy();
+
  private:
   template <class Request, class Response>
   friend class UnaryCall;
@@ -101,6 +107,7 @@ class Transport {
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   std::unordered_set<PendingCall*> pending_ LEASEHOLD_GUARDED_BY(mutex_);
   std::vector<ConnectionPointer> connections_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::vector<ConnectionPointer> left_behind_ LEASEHOLD_GUARDED_BY(mutex_);
   std::size_t preferred_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
   std::string token_ LEASEHOLD_GUARDED_BY(mutex_);
   std::uint64_t token_number_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
@@ -144,6 +151,7 @@ class UnaryCall final : public PendingCall,
   static constexpr Millis kWaitForConnection{500};
   static constexpr Millis kReachWithin{1500};
   static constexpr Millis kPause{50};
+  static constexpr const char* kProbe = "/etcdserverpb.Maintenance/Status";
 
   void attempt() {
     const BootClock::duration left = limits_.deadline - BootClock::now();
@@ -164,26 +172,48 @@ class UnaryCall final : public PendingCall,
       }
     }
     if (!context_) return finish(tl::unexpected(last_failure()));
-    response_.Clear();
-    grpc::TemplatedGenericStub<Request, Response> stub(connection_->channel);
-    stub.UnaryCall(&*context_, method_, {}, &request_, &response_,
-                   [self = this->shared_from_this()](grpc::Status status) {
-                     self->attempted(std::move(status));
-                   });
+    // gRPC does not tell whether it has sent a call that failed. So a call is given to it only when
+    // there is a connection, and a harmless one goes before it otherwise.
+    const auto state = connection_->channel->GetState(/*try_to_connect=*/false);
+    if (state == GRPC_CHANNEL_READY) return send();
+    probe();
   }
 
+  template <class Sent, class Received>
+  void start(const char* method, const Sent& sent, Received& received,
+             void (UnaryCall::*then)(const grpc::Status&)) {
+    received.Clear();
+    grpc::internal::CallbackUnaryCall<Sent, Received>(
+        connection_->channel.get(),
+        grpc::internal::RpcMethod(method, nullptr, grpc::internal::RpcMethod::NORMAL_RPC),
+        &*context_, &sent, &received,
+        [self = this->shared_from_this(), then](const grpc::Status& status) {
+          ((*self).*then)(status);
+        });
+  }
+  void send() { start(method_, request_, response_, &UnaryCall::sent); }
+  void probe() { start(kProbe, probe_, probed_, &UnaryCall::probed); }
+
   static BootClock::duration attempt_within(BootClock::duration left, bool all_were_tried) {
-    if (all_were_tried) return std::min<BootClock::duration>(left, kWaitForConnection);
+    if (all_were_tried) return std::min<BootClock::duration>(left / 2, kWaitForConnection);
     return std::min(left,
                     std::clamp<BootClock::duration>(left / 2, kShortestAttempt, kLongestAttempt));
   }
 
-  void attempted(grpc::Status status) {
+  void probed(const grpc::Status& status) {
+    Failure failure = Failure::of(status);
+    if (status.ok() || failure.kind == Failure::Kind::refused) return attempt();
+    failure.kind = Failure::Kind::not_sent;
+    failed(std::move(failure));
+  }
+
+  void sent(const grpc::Status& status) {
     if (status.ok()) return finish(std::move(response_));
-    // A call that no connection has taken has no peer, and gRPC names its target instead.
-    const std::string peer = context_->peer();
-    const bool sent = peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
-    note(Failure::of(status, sent));
+    failed(Failure::of(status));
+  }
+
+  void failed(Failure failure) {
+    note(std::move(failure));
     if (failure_->token_is_refused() && !logged_in_again_) return log_in_again();
     transport_.failed(connection_, *failure_);
     if (!goes_on()) return finish(tl::unexpected(last_failure()));
@@ -209,9 +239,14 @@ class UnaryCall final : public PendingCall,
     }
     if (now >= limits_.deadline) return false;
     if (failure_->kind == Failure::Kind::not_sent) {
-      return attempts_ < transport_.endpoints() || now < begun_ + kReachWithin;
+      return attempts_ < transport_.endpoints() || now < begun_ + patience();
     }
     return limits_.repeat && failure_->ambiguous();
+  }
+
+  // Whoever asks wants to hear it before the time is over.
+  BootClock::duration patience() const {
+    return std::min<BootClock::duration>(kReachWithin, (limits_.deadline - begun_) / 2);
   }
 
   Failure last_failure() {
@@ -239,6 +274,11 @@ class UnaryCall final : public PendingCall,
     on_stop_.reset();
     done_(std::move(result));
     done_ = nullptr;
+    {
+      MutexLock lock(mutex_);
+      context_.reset();
+    }
+    connection_.reset();
     transport_.leave(*this);
   }
 
@@ -251,6 +291,8 @@ class UnaryCall final : public PendingCall,
 
   // Used by one thread after the other.
   Response response_;
+  const wire::StatusRequest probe_;
+  wire::StatusResponse probed_;
   ConnectionPointer connection_;
   std::optional<Failure> failure_;
   bool was_ambiguous_ = false;

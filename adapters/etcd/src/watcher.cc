@@ -38,20 +38,24 @@ class Watcher::Stream final
  public:
   Stream(std::shared_ptr<State> state, Transport::Way way)
       : state_(std::move(state)), connection_(std::move(way.connection)) {
-    if (!way.token.empty()) context_.AddMetadata("token", way.token);
+    context_.emplace();
+    if (!way.token.empty()) context_->AddMetadata("token", way.token);
   }
 
   void open() {
     self_ = shared_from_this();
-    grpc::TemplatedGenericStub<wire::WatchRequest, wire::WatchResponse> stub(connection_->channel);
-    stub.PrepareBidiStreamingCall(&context_, "/etcdserverpb.Watch/Watch", {}, this);
+    grpc::internal::ClientCallbackReaderWriterFactory<wire::WatchRequest, wire::WatchResponse>::
+        Create(connection_->channel.get(),
+               grpc::internal::RpcMethod("/etcdserverpb.Watch/Watch", nullptr,
+                                         grpc::internal::RpcMethod::BIDI_STREAMING),
+               &*context_, this);
     AddHold();  // writes begin on other threads
     StartRead(&response_);
     StartCall();
   }
 
   const ConnectionPointer& connection() const { return connection_; }
-  void break_off() { context_.TryCancel(); }
+  void break_off() { context_->TryCancel(); }
 
   // False if the stream is over.
   bool add(std::int64_t number, const std::string& key, std::int64_t from, Watch watch) {
@@ -93,7 +97,9 @@ class Watcher::Stream final
 
   void OnDone(const grpc::Status& status) override {
     const bool silence = status.error_code() == grpc::StatusCode::UNAVAILABLE;
-    if (silence) state_->transport.failed(connection_, Failure::of(status, /*sent=*/true));
+    if (silence) state_->transport.failed(connection_, Failure::of(status));
+    context_.reset();
+    connection_.reset();
     const std::shared_ptr<Stream> last = std::move(self_);
     MutexLock lock(state_->mutex);
     --state_->streams;
@@ -151,8 +157,8 @@ class Watcher::Stream final
   }
 
   const std::shared_ptr<State> state_;
-  const ConnectionPointer connection_;
-  grpc::ClientContext context_;
+  ConnectionPointer connection_;
+  std::optional<grpc::ClientContext> context_;
   wire::WatchResponse response_;
   std::shared_ptr<Stream> self_;
 

@@ -1,5 +1,7 @@
 #include "etcd_under_test.h"
 
+#include <algorithm>
+
 #include "leasehold/id.h"
 #include "leasehold/url.h"
 
@@ -15,21 +17,42 @@ std::string new_prefix() {
   return "case-" + RequestId::random(system_random()).hex().substr(0, 8);
 }
 
-}  // namespace
-
-bool is_http2_request(std::string_view bytes) {
+// gRPC's messages in the DATA frames of one write.
+std::vector<std::string_view> messages_in(std::string_view bytes) {
   constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   constexpr std::size_t kFrameHeader = 9;
+  constexpr std::size_t kMessageHeader = 5;
+  std::vector<std::string_view> messages;
   if (bytes.starts_with(kPreface)) bytes.remove_prefix(kPreface.size());
   while (bytes.size() >= kFrameHeader) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
     const std::size_t length = byte(0) << 16 | byte(1) << 8 | byte(2);
-    const bool data = byte(3) == 0 && length > 0;
-    const bool headers = byte(3) == 1;
-    if (data || headers) return true;
-    bytes.remove_prefix(std::min(bytes.size(), kFrameHeader + length));
+    const bool data = byte(3) == 0;
+    bytes.remove_prefix(kFrameHeader);
+    const std::string_view payload = bytes.substr(0, length);
+    if (data && payload.size() >= kMessageHeader) {
+      messages.push_back(payload.substr(kMessageHeader));
+    }
+    bytes.remove_prefix(payload.size());
   }
-  return false;
+  return messages;
+}
+
+}  // namespace
+
+bool is_any_message(std::string_view bytes) {
+  return !messages_in(bytes).empty();
+}
+
+bool is_lock_request(std::string_view bytes) {
+  const auto prepares = [](std::string_view message) {
+    const bool opens_connection = message.empty();
+    // LeaseGrantRequest: field 1 with at most three bytes; a keep-alive has a longer number there.
+    const bool grants_lease = message.size() <= 4 && message.starts_with('\x08');
+    return opens_connection || grants_lease;
+  };
+  const auto messages = messages_in(bytes);
+  return !std::all_of(messages.begin(), messages.end(), prepares);
 }
 
 Result<std::unique_ptr<Store>> open_etcd(const std::string& url) {
@@ -39,7 +62,7 @@ Result<std::unique_ptr<Store>> open_etcd(const std::string& url) {
 }
 
 EtcdUnderTest::EtcdUnderTest()
-    : server_(shared_server()), prefix_(new_prefix()), proxy_(server_.port(), is_http2_request) {}
+    : server_(shared_server()), prefix_(new_prefix()), proxy_(server_.port(), is_lock_request) {}
 
 std::unique_ptr<Store> EtcdUnderTest::open() {
   return std::move(open_etcd(url()).value());

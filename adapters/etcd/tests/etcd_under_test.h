@@ -13,9 +13,12 @@
 
 namespace leasehold::testing {
 
-// Whether these bytes of an HTTP/2 connection begin a call or carry a message: no pings, no
-// acknowledgements, no window updates.
-bool is_http2_request(std::string_view bytes);
+// Whether these bytes of an HTTP/2 connection carry a message to etcd about a lock: no pings and
+// acknowledgements; and nothing that only prepares (the call that opens a connection, the grant of
+// a lease), because the suite lets its faults hit the first request of an operation.
+bool is_lock_request(std::string_view bytes);
+// Any message, also those that prepare.
+bool is_any_message(std::string_view bytes);
 
 Result<std::unique_ptr<Store>> open_etcd(const std::string& url);
 

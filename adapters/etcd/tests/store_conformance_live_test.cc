@@ -1,5 +1,6 @@
 #include "etcd_under_test.h"
 #include "testing/store_conformance.h"
+#include "testing/store_wire_conformance.h"
 
 namespace leasehold::testing {
 namespace {
@@ -8,6 +9,11 @@ INSTANTIATE_TEST_SUITE_P(Etcd, StoreConformance,
                          ::testing::Values(StoreCase{
                              "one", [] { return std::make_unique<EtcdUnderTest>(); }}),
                          name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Etcd, StoreWireConformance,
+                         ::testing::Values(ServerCase{
+                             "one", [] { return std::make_unique<EtcdUnderTest>(); }}),
+                         name_of_server_case);
 
 }  // namespace
 }  // namespace leasehold::testing

@@ -1,0 +1,329 @@
+// What only etcd has: shared leases, other programs on the same lock, watches, logins, TLS.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <future>
+#include <thread>
+
+#include "certificates.h"
+#include "etcd_under_test.h"
+#include "leasehold/client.h"
+#include "leasehold/process/child.h"
+#include "testing/raw_store.h"
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class EtcdTest : public ::testing::Test {
+ protected:
+  Client client() { return Client(etcd.open()); }
+  Client proxied_client() { return Client(etcd.open_through_proxies()); }
+  TcpProxy& proxy() { return *etcd.proxies().front(); }
+  void wait_for_waiters(Client& client, const std::string& lock, std::size_t count) {
+    while (client.inspect(lock_name(lock)).value().waiters.size() != count) {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  std::size_t leases_at_the_server() {
+    const std::string list = etcd.server().ctl({"lease", "list"}).out;
+    return static_cast<std::size_t>(std::count(list.begin(), list.end(), '\n')) - 1;
+  }
+
+  EtcdUnderTest etcd;
+};
+
+// ---- one lease for many locks --------------------------------------------------------------
+
+TEST_F(EtcdTest, AllLocksOfAClientShareALease) {
+  Client one = client();
+  const std::size_t before = leases_at_the_server();
+  std::vector<Lease> leases;
+  for (int i = 0; i < 20; ++i) {
+    leases.push_back(std::move(one.acquire("job " + std::to_string(i), {.ttl = 47s}).value()));
+  }
+  EXPECT_EQ(leases_at_the_server(), before + 1);
+}
+
+TEST_F(EtcdTest, GrantThatIsNotRenewedEndsThoughItsLeaseLives) {
+  const std::shared_ptr<Store> store = etcd.open();
+  SeenEvents events;
+  store->start(events);
+  Client observer = client();
+  const CallContext context{BootClock::now() + 60s, {}};
+  const auto acquire = [&](const std::string& lock, const RequestId& request) {
+    auto answer = std::make_shared<std::promise<Result<AcquireReply>>>();
+    store->acquire({lock_name(lock), request, default_owner_label(), Ttl::of(1s).value(), false},
+                   context, [answer](Result<AcquireReply> reply) { answer->set_value(reply); });
+    return std::get<Granted>(answer->get_future().get().value());
+  };
+  const auto renew = [&](const std::string& lock, const RequestId& request) {
+    auto answer = std::make_shared<std::promise<Result<std::vector<RenewReply>>>>();
+    store->renew({{lock_name(lock), request, Ttl::of(1s).value()}}, context,
+                 [answer](Result<std::vector<RenewReply>> reply) { answer->set_value(reply); });
+    return answer->get_future().get().value().at(0);
+  };
+  const RequestId left = new_request();
+  const RequestId kept = new_request();
+  acquire("left", left);
+  acquire("kept", kept);
+  while (observer.inspect(lock_name("left")).value().holder) {
+    ASSERT_EQ(renew("kept", kept), RenewReply::renewed);
+  }
+  EXPECT_EQ(renew("left", left), RenewReply::gone);
+  EXPECT_EQ(renew("kept", kept), RenewReply::renewed);
+  store->close();
+}
+
+TEST_F(EtcdTest, NewGrantOnAnOldLeaseLastsItsTime) {
+  RawStore raw(etcd.open());
+  const RequestId first = new_request();
+  ASSERT_TRUE(raw.acquire(first, 6s));
+  EXPECT_EQ(raw.release(first), ReleaseReply::released);
+  std::this_thread::sleep_for(2s);  // the lease itself grows old; nothing can be waited for
+  const auto second = std::get<Granted>(raw.acquire(new_request(), 6s).value());
+  EXPECT_GE(second.ttl, 5s) << "not below 5/6 of what was asked";
+  EXPECT_GE(raw.inspect().value().holder->remaining, 5s) << "and the server knows";
+}
+
+TEST_F(EtcdTest, RevokedLeaseIsToldToTheHolder) {
+  Client one = client();
+  auto lease = one.acquire("job", {.ttl = 3s});
+  ASSERT_TRUE(lease);
+  const std::string key =
+      etcd.server().ctl({"get", "--prefix", etcd.prefix() + "/job/", "-w", "fields"}).out;
+  const std::size_t at = key.find("\"Lease\" : ");
+  ASSERT_NE(at, std::string::npos) << key;
+  char hex[32];
+  std::snprintf(hex, sizeof hex, "%llx", std::stoull(key.substr(at + 10)));
+  ASSERT_EQ(etcd.server().ctl({"lease", "revoke", hex}).status, 0);
+  std::promise<void> told;
+  const std::stop_callback on_loss(lease->lost(), [&] { told.set_value(); });
+  told.get_future().wait();
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+  EXPECT_TRUE(one.acquire("job", {.ttl = 3s})) << "on a new lease";
+}
+
+// ---- round trips ---------------------------------------------------------------------------
+
+TEST_F(EtcdTest, AcquireAndReleaseAreOneRoundTripEach) {
+  Client one = proxied_client();
+  ASSERT_TRUE(one.acquire("job", {.ttl = 60s})->release());  // connects, makes the lease
+  for (int i = 0; i < 5; ++i) {
+    const std::size_t before = proxy().round_trips();
+    auto lease = one.acquire("job", {.ttl = 60s, .wait = 5s});
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(proxy().round_trips(), before + 1);
+    ASSERT_TRUE(lease->release());
+    EXPECT_EQ(proxy().round_trips(), before + 2);
+  }
+  auto lease = one.acquire("job", {.ttl = 60s});
+  Client other = proxied_client();
+  ASSERT_EQ(other.acquire("job", {.ttl = 60s}).error().code, ErrorCode::busy);
+  const std::size_t before = proxy().requests();
+  EXPECT_EQ(other.acquire("job", {.ttl = 60s}).error().code, ErrorCode::busy);
+  EXPECT_EQ(proxy().requests(), before + 1) << "busy leaves nothing to clean up";
+}
+
+TEST_F(EtcdTest, OneReleaseWakesOneOfAHundredWaiters) {
+  RawStore holder(etcd.open());
+  const RequestId held = new_request();
+  ASSERT_TRUE(holder.acquire(held));
+  RawStore waiters(etcd.open_through_proxies());
+  std::vector<RequestId> queue;
+  for (int i = 0; i < 100; ++i) {
+    queue.push_back(new_request());
+    ASSERT_TRUE(std::holds_alternative<Queued>(waiters.acquire(queue.back(), 30s, true).value()));
+  }
+  EXPECT_EQ(waiters.events.nudges(), 0u);
+  EXPECT_EQ(holder.release(held), ReleaseReply::released);
+  ASSERT_TRUE(waiters.events.wait_for_nudge(queue.front(), 30s));
+  EXPECT_TRUE(std::holds_alternative<Granted>(waiters.acquire(queue.front(), 30s, true).value()));
+  EXPECT_EQ(waiters.release(queue.front()), ReleaseReply::released);
+  ASSERT_TRUE(waiters.events.wait_for_nudge(queue[1], 30s));
+  EXPECT_EQ(waiters.events.nudges(), 2u);
+}
+
+TEST_F(EtcdTest, WaiterThatLeavesWakesNobodyForNothing) {
+  RawStore holder(etcd.open());
+  const RequestId held = new_request();
+  ASSERT_TRUE(holder.acquire(held));
+  RawStore waiters(etcd.open());
+  const RequestId second = new_request();
+  const RequestId third = new_request();
+  ASSERT_TRUE(waiters.acquire(second, 30s, true));
+  ASSERT_TRUE(waiters.acquire(third, 30s, true));
+  EXPECT_EQ(waiters.release(second), ReleaseReply::released);
+  ASSERT_TRUE(waiters.events.wait_for_nudge(third, 30s));
+  EXPECT_TRUE(std::holds_alternative<Queued>(waiters.acquire(third, 30s, true).value()));
+  EXPECT_EQ(holder.release(held), ReleaseReply::released);
+  while (!std::holds_alternative<Granted>(waiters.acquire(third, 30s, true).value())) {
+  }
+}
+
+TEST_F(EtcdTest, CompactionDuringAWaitHurtsNobody) {
+  Client one = client();
+  Client two = proxied_client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  auto waiting = std::async(std::launch::async, [&] { return two.acquire("job", {.wait = 60s}); });
+  wait_for_waiters(one, "job", 1);
+  for (int i = 0; i < 3; ++i) {
+    auto other = one.acquire_fenced("other");
+    ASSERT_TRUE(other);
+    const std::string revision = std::to_string(other->token().number.value());
+    ASSERT_EQ(etcd.server().ctl({"compact", "--physical", revision}).status, 0);
+    proxy().cut();  // its next watch begins behind the compaction
+    ASSERT_TRUE(other->release());
+  }
+  ASSERT_TRUE(lease->release());
+  EXPECT_TRUE(waiting.get());
+}
+
+// ---- etcdctl lock --------------------------------------------------------------------------
+
+// A running `etcdctl lock NAME`.
+class Etcdctl {
+ public:
+  Etcdctl(const EtcdServer& server, const std::string& name)
+      : child_(std::move(*process::Child::start(
+            {.argv = {"etcdctl", "--endpoints", server.address(), "lock", name, "--ttl", "10"},
+             .environment = {{"ETCDCTL_API", "3"}},
+             .in = process::Null{},
+             .out = process::Piped{},
+             .parent_death_signal = SIGKILL}))) {}
+  bool has_lock(Millis within) {
+    return process::wait_readable(child_.out().get(), process::within(within));
+  }
+  void release() {
+    child_.signal(SIGTERM);
+    child_.wait();
+  }
+
+ private:
+  process::Child child_;
+};
+
+TEST_F(EtcdTest, EtcdctlAndWeExcludeEachOtherAndQueueTogether) {
+  Client one = client();
+  const std::string name = one.inspect(lock_name("a/b")).value().known_as;
+  Etcdctl first(etcd.server(), name);
+  ASSERT_TRUE(first.has_lock(30s));
+  const auto refused = one.acquire("a/b");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::busy);
+  EXPECT_THAT(refused.error().message, HasSubstr("another program"));
+
+  auto ours = std::async(std::launch::async, [&] { return one.acquire("a/b", {.wait = 60s}); });
+  wait_for_waiters(one, "a/b", 1);
+  Etcdctl last(etcd.server(), name);
+  wait_for_waiters(one, "a/b", 2);
+  EXPECT_FALSE(last.has_lock(0ms));
+  first.release();
+  auto lease = ours.get();
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  EXPECT_FALSE(last.has_lock(0ms));
+  ASSERT_TRUE(lease->release());
+  EXPECT_TRUE(last.has_lock(30s));
+
+  const auto status = one.inspect(lock_name("a/b")).value();
+  ASSERT_TRUE(status.holder);
+  EXPECT_EQ(one.force_release(lock_name("a/b"), status.holder->request).value(),
+            ReleaseReply::released);
+  EXPECT_TRUE(one.acquire("a/b")) << "the operator took it away";
+}
+
+// ---- what can be wrong ---------------------------------------------------------------------
+
+Error refusal_of(const std::string& url) {
+  const BootTime begun = BootClock::now();
+  const auto store = open_etcd(url);
+  EXPECT_LT(BootClock::now(), begun + 20s);
+  EXPECT_FALSE(store) << url;
+  return store ? Error(ErrorCode::internal, "opened") : store.error();
+}
+
+TEST_F(EtcdTest, NobodyThereOrNobodyWhoSpeaksEtcd) {
+  const Port nobody = Port::take();
+  const Error refused = refusal_of("etcd://" + nobody.address());
+  EXPECT_EQ(refused.code, ErrorCode::unavailable);
+  EXPECT_THAT(refused.message, HasSubstr(nobody.address()));
+  EXPECT_THAT(refused.store_words, HasSubstr("refused"));
+
+  const Error unknown = refusal_of("etcd://no-such-host.invalid");
+  EXPECT_EQ(unknown.code, ErrorCode::unavailable);
+
+  // HTTP/1.
+  const Error other = refusal_of("etcd://" + etcd.server().metrics_address());
+  EXPECT_EQ(other.code, ErrorCode::unavailable) << to_string(other);
+}
+
+TEST(EtcdLoginTest, UsersAreLoggedInAgainAndStrangersRefused) {
+  EtcdServer server;
+  ASSERT_EQ(server.ctl({"user", "add", "root:s3cret"}).status, 0);
+  ASSERT_EQ(server.ctl({"user", "grant-role", "root", "root"}).status, 0);
+  ASSERT_EQ(server.ctl({"auth", "enable"}).status, 0);
+
+  const Error wrong = refusal_of("etcd://root:wr0ng@" + server.address());
+  EXPECT_EQ(wrong.code, ErrorCode::unavailable);
+  EXPECT_THAT(wrong.store_words, HasSubstr("authentication failed"));
+  EXPECT_THAT(to_string(wrong), Not(HasSubstr("wr0ng")));
+  const Error stranger = refusal_of("etcd://" + server.address());
+  EXPECT_EQ(stranger.code, ErrorCode::unavailable);
+  EXPECT_THAT(stranger.store_words, HasSubstr("user"));
+
+  Client one(std::move(open_etcd("etcd://root:s3cret@" + server.address()).value()));
+  EXPECT_THAT(one.store().address, Not(HasSubstr("s3cret")));
+  auto lease = one.acquire("job", {.ttl = 60s});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  server.kill();  // it forgets its tokens
+  server.start();
+  EXPECT_EQ(lease->release(30s).value(), ReleaseOutcome::released);
+  EXPECT_TRUE(one.acquire("job", {.wait = 30s}));
+}
+
+TEST(EtcdTlsTest, CertificatesAreCheckedOnBothSides) {
+  const Certificates files;
+  EtcdServer server(
+      {.tls = EtcdTls{files.server_certificate(), files.server_key(), files.ca()}, .more = {}});
+  const std::string own = "&cert=" + files.client_certificate() + "&key=" + files.client_key();
+  auto store = open_etcd("etcd://" + server.address() + "?ca=" + files.ca() + own);
+  ASSERT_TRUE(store) << to_string(store.error());
+  Client one(std::move(*store));
+  EXPECT_TRUE(one.acquire("job"));
+
+  const std::string strange = "etcd://" + server.address() + "?ca=" + files.other_ca() + own;
+  EXPECT_EQ(refusal_of(strange).code, ErrorCode::unavailable);
+  const std::string named =
+      "etcd://" + server.address() + "?server_name=elsewhere&ca=" + files.ca() + own;
+  EXPECT_EQ(refusal_of(named).code, ErrorCode::unavailable);
+  EXPECT_EQ(refusal_of("etcd://" + server.address() + "?ca=" + files.ca()).code,
+            ErrorCode::unavailable)
+      << "the server wants a certificate";
+  EXPECT_EQ(refusal_of("etcd://" + server.address()).code, ErrorCode::unavailable);
+}
+
+TEST(EtcdQuotaTest, FullServerIsUnavailableWithItsWords) {
+  EtcdServer server({.tls = {}, .more = {"--quota-backend-bytes", "8000000"}});
+  Client one(std::move(open_etcd("etcd://" + server.address()).value()));
+  auto lease = one.acquire("job", {.ttl = 60s});
+  ASSERT_TRUE(lease);
+  Result<void> full = {};
+  for (int i = 0; i < 40 && full; ++i) {
+    full = one.record(*lease, std::to_string(i), {"", std::string(1'000'000, 'x')});
+  }
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::unavailable) << to_string(full.error());
+  EXPECT_THAT(full.error().store_words, HasSubstr("database space exceeded"));
+  const auto refused = one.acquire("another", {.ttl = 60s});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(refused.error().store_words, HasSubstr("database space exceeded"));
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released) << "what is held can be let go";
+}
+
+}  // namespace
+}  // namespace leasehold::testing

@@ -1,0 +1,100 @@
+#include "keys.h"
+
+#include <gtest/gtest.h>
+
+#include "options.h"
+#include "version.h"
+
+namespace leasehold::etcd {
+namespace {
+
+LockName lock(std::string_view name) {
+  return LockName::parse(name).value();
+}
+
+TEST(KeysTest, NoLockLiesInsideAnothersFolder) {
+  const Keys keys("p/");
+  EXPECT_EQ(keys.folder(lock("a")), "p/a/");
+  EXPECT_EQ(keys.folder(lock("a/b")), "p/a%2Fb/");
+  EXPECT_EQ(keys.folder(lock("%2F")), "p/%252F/");
+  EXPECT_FALSE(keys.folder(lock("a/b")).starts_with(keys.folder(lock("a"))));
+}
+
+TEST(KeysTest, NamesComeBack) {
+  const Keys keys("p/");
+  for (const std::string name : {"a", "a/b", "%2e", "Überweisung/☕", "x y", "!lineage", "\""}) {
+    const RequestId request = RequestId::random(system_random());
+    const std::string key = keys.own(lock(name), request);
+    const auto place = keys.parse(key);
+    ASSERT_TRUE(place) << name;
+    EXPECT_EQ(place->lock.str(), name);
+    EXPECT_EQ(request_of(place->leaf, 7), request);
+    EXPECT_GE(key, keys.locks_begin());
+    EXPECT_LT(key, keys.locks_end());
+  }
+  EXPECT_FALSE(keys.parse("p/!once/a"));
+  EXPECT_FALSE(keys.parse("q/a/1"));
+  EXPECT_LT(keys.lineage(), keys.locks_begin());
+  EXPECT_LT(keys.once(lock("a"), "k"), keys.locks_begin());
+}
+
+TEST(KeysTest, ForeignHoldersHaveAnIdOfTheirOwn) {
+  EXPECT_EQ(request_of("694d7f", 12), request_of("694d7f", 12));
+  EXPECT_NE(request_of("694d7f", 12), request_of("694d7f", 13));
+}
+
+TEST(KeysTest, ValuesComeBack) {
+  const OwnValue value{OwnValue::State::kept, 1763190000000, "host:1:a program"};
+  const auto again = OwnValue::parse(value.str());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->state, value.state);
+  EXPECT_EQ(again->since_ms, value.since_ms);
+  EXPECT_EQ(again->owner, value.owner);
+  for (const char* foreign : {"", "held", "held x y", "lent 1 me"}) {
+    EXPECT_FALSE(OwnValue::parse(foreign)) << foreign;
+  }
+  const auto record = decode_record(encode_record({"a\nb", "3\nc"}));
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->parameters, "a\nb");
+  EXPECT_EQ(record->result, "3\nc");
+  EXPECT_FALSE(decode_record("9\nshort"));
+}
+
+TEST(VersionTest, OldServersAndKnownFaultsAreFound) {
+  EXPECT_LT(*Version::parse("3.3.27"), kOldestVersion);
+  EXPECT_GE(*Version::parse("3.4.0"), kOldestVersion);
+  EXPECT_GE(*Version::parse("3.10.1-rc.0"), kOldestVersion);
+  EXPECT_FALSE(Version::parse(""));
+  EXPECT_FALSE(Version::parse("3.4"));
+  EXPECT_FALSE(Version::parse("three.4.1"));
+  EXPECT_FALSE(known_fault({3, 4, 23}).empty());
+  EXPECT_FALSE(known_fault({3, 5, 13}).empty());
+  EXPECT_TRUE(known_fault({3, 4, 32}).empty());
+  EXPECT_TRUE(known_fault({3, 5, 14}).empty());
+  EXPECT_TRUE(known_fault({3, 6, 0}).empty());
+}
+
+Result<Options> options_of(const std::string& url) {
+  return Options::of(Url::parse(url).value());
+}
+
+TEST(OptionsTest, UrlsAreRead) {
+  const auto plain = options_of("etcd://a,b:1,[::1]");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->endpoints, (std::vector<std::string>{"a:2379", "b:1", "[::1]:2379"}));
+  EXPECT_EQ(plain->prefix, "leasehold/");
+  EXPECT_EQ(options_of("etcd://a/app/locks")->prefix, "app/locks/");
+  EXPECT_EQ(options_of("etcd://a//app")->prefix, "/app/");
+}
+
+TEST(OptionsTest, WrongUrlsAreInvalid) {
+  for (const char* url : {"etcd:", "etcd://user@a", "etcd://a?colour=red", "etcd://a?tls=maybe",
+                          "etcd://a?ca=/no/such/file"}) {
+    const auto options = options_of(url);
+    ASSERT_FALSE(options) << url;
+    EXPECT_EQ(options.error().code, ErrorCode::invalid) << url;
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::etcd
