@@ -249,7 +249,7 @@ void Connection::abandon() {
   MutexLock lock(mutex_);
   // A server that is none: the library lets go of the one it has, and close() finds no connection
   // on which to end the session.
-  if (handle_ != nullptr) zoo_set_servers(handle_, "127.0.0.1:1");
+  if (handle_ != nullptr) zoo_set_servers(handle_, "127.255.255.254:1");
 }
 
 void Connection::close() {
