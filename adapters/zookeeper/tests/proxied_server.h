@@ -1,6 +1,7 @@
 // The shared server behind a proxy that knows which bytes are requests.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +13,17 @@
 
 namespace leasehold::testing {
 
+// Types of requests, as the protocol numbers them.
+inline constexpr std::int32_t kDelete = 2;
+inline constexpr std::int32_t kExists = 3;
+inline constexpr std::int32_t kGetData = 4;
+inline constexpr std::int32_t kSetData = 5;
+inline constexpr std::int32_t kGetChildren = 8;
+inline constexpr std::int32_t kSync = 9;
+inline constexpr std::int32_t kMulti = 14;
+inline constexpr std::int32_t kCreate2 = 15;
+inline constexpr std::int32_t kCloseSession = -11;
+
 inline std::int32_t number_at(std::string_view bytes, std::size_t at) {
   std::uint32_t number = 0;
   for (std::size_t i = at; i < at + 4; ++i) {
@@ -20,24 +32,38 @@ inline std::int32_t number_at(std::string_view bytes, std::size_t at) {
   return static_cast<std::int32_t>(number);
 }
 
-// True for what a store call sends; not for what keeps a session: its opening and closing, pings,
-// heartbeats, watches set again.
-inline bool is_zookeeper_request(std::string_view bytes) {
-  constexpr std::int32_t kExists = 3;
-  constexpr std::int32_t kGet = 4;
-  constexpr std::int32_t kCreate2 = 15;
-  constexpr std::int32_t kCloseSession = -11;
+// Calls `found` with the type and the body of each request in `bytes`; not for what keeps a session:
+// its opening and closing, pings, heartbeats, watches set again.
+template <class Found>
+void for_each_request(std::string_view bytes, Found found) {
   while (bytes.size() >= 12) {
     const auto length = static_cast<std::size_t>(number_at(bytes, 0));
     const std::int32_t xid = number_at(bytes, 4);
     const std::int32_t type = number_at(bytes, 8);
     const std::string_view body = bytes.substr(4, length);
-    const bool of_lineage = body.find("/.lineage") != std::string_view::npos &&
-                            (type == kExists || type == kGet || type == kCreate2);
-    if (xid > 0 && type != kCloseSession && !of_lineage) return true;
+    const bool keeps_session =
+        xid <= 0 || type == kCloseSession ||
+        (body.find("/.lineage") != std::string_view::npos && type != kSetData);
+    if (!keeps_session) found(type, body);
     bytes.remove_prefix(std::min(bytes.size(), length + 4));
   }
-  return false;
+}
+
+inline bool is_read(std::int32_t type) {
+  return type == kExists || type == kGetData || type == kGetChildren || type == kSync;
+}
+
+inline bool is_any_request(std::string_view bytes) {
+  bool any = false;
+  for_each_request(bytes, [&](std::int32_t, std::string_view) { any = true; });
+  return any;
+}
+
+// What changes something. A search that comes first is not the request whose fate is in question.
+inline bool is_write(std::string_view bytes) {
+  bool any = false;
+  for_each_request(bytes, [&](std::int32_t type, std::string_view) { any |= !is_read(type); });
+  return any;
 }
 
 // Sessions up to 20 s: they outlive a restart of the server.
@@ -48,6 +74,9 @@ inline ZookeeperServer& long_server() {
 
 class ProxiedZookeeper final : public ServerUnderTest {
  public:
+  explicit ProxiedZookeeper(IsRequest is_request = is_write)
+      : proxy_(long_server().port(), std::move(is_request)) {}
+
   std::string url() override { return "zookeeper://" + long_server().address() + folder_; }
   std::string proxied_url() const { return "zookeeper://" + proxy_.address() + folder_; }
   std::unique_ptr<Store> open() override { return open_zookeeper(url()); }
@@ -60,7 +89,7 @@ class ProxiedZookeeper final : public ServerUnderTest {
 
  private:
   const std::string folder_ = fresh_folder();
-  TcpProxy proxy_{long_server().port(), is_zookeeper_request};
+  TcpProxy proxy_;
 };
 
 }  // namespace leasehold::testing
