@@ -32,20 +32,26 @@ inline std::int32_t number_at(std::string_view bytes, std::size_t at) {
   return static_cast<std::int32_t>(number);
 }
 
-// Calls `found` with the type and the body of each request in `bytes`; not for what keeps a session:
-// its opening and closing, pings, heartbeats, watches set again.
+// Calls `found` with the type of each request in `bytes`; not for what keeps a session: its opening
+// and closing, pings, heartbeats, watches set again.
 template <class Found>
 void for_each_request(std::string_view bytes, Found found) {
+  constexpr std::int32_t kLongest = 1 << 24;
   while (bytes.size() >= 12) {
-    const auto length = static_cast<std::size_t>(number_at(bytes, 0));
-    const std::int32_t xid = number_at(bytes, 4);
-    const std::int32_t type = number_at(bytes, 8);
-    const std::string_view body = bytes.substr(4, length);
+    // The library sends the length of a request by itself, so a chunk may begin after it. What
+    // comes then is a number that counts up from the seconds since 1970.
+    const std::int32_t first = number_at(bytes, 0);
+    const bool has_length = first >= 8 && first < kLongest;
+    if (has_length) bytes.remove_prefix(4);
+    const std::string_view body =
+        bytes.substr(0, has_length ? static_cast<std::size_t>(first) : bytes.size());
+    const std::int32_t xid = number_at(body, 0);
+    const std::int32_t type = number_at(body, 4);
     const bool keeps_session =
         xid <= 0 || type == kCloseSession ||
         (body.find("/.lineage") != std::string_view::npos && type != kSetData);
-    if (!keeps_session) found(type, body);
-    bytes.remove_prefix(std::min(bytes.size(), length + 4));
+    if (!keeps_session) found(type);
+    bytes.remove_prefix(body.size());
   }
 }
 
@@ -55,14 +61,14 @@ inline bool is_read(std::int32_t type) {
 
 inline bool is_any_request(std::string_view bytes) {
   bool any = false;
-  for_each_request(bytes, [&](std::int32_t, std::string_view) { any = true; });
+  for_each_request(bytes, [&](std::int32_t) { any = true; });
   return any;
 }
 
 // What changes something. A search that comes first is not the request whose fate is in question.
 inline bool is_write(std::string_view bytes) {
   bool any = false;
-  for_each_request(bytes, [&](std::int32_t type, std::string_view) { any |= !is_read(type); });
+  for_each_request(bytes, [&](std::int32_t type) { any |= !is_read(type); });
   return any;
 }
 
