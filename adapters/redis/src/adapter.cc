@@ -1,9 +1,12 @@
 #include "leasehold/redis/adapter.h"
 
+#include "redis_store.h"
+
 namespace leasehold::redis {
 
 std::vector<Adapter> adapters() {
-  return {};
+  return {{.scheme = "redis", .open_store = open_redis, .open_fence = {}},
+          {.scheme = "rediss", .open_store = open_redis, .open_fence = {}}};
 }
 
 }  // namespace leasehold::redis

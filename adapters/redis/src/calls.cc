@@ -1,0 +1,223 @@
+#include "calls.h"
+
+#include <charconv>
+
+#include "leasehold/resp/command.h"
+
+namespace leasehold::redis {
+
+using resp::Type;
+using resp::Value;
+
+namespace {
+
+// How long a counter outlives the last grant of its lock. It is for people to read.
+constexpr Millis kCounterLife = std::chrono::hours(24 * 7);
+// How long an acquire may be on its way.
+constexpr Millis kReleaseRemembered = std::chrono::hours(1);
+
+constexpr const char* kStranger = "another program";
+
+std::string text(Millis time) {
+  return std::to_string(time.count());
+}
+
+tl::unexpected<Error> unexpected_reply() {
+  return fail(ErrorCode::outcome_unknown, "the server's answer is not what the script answers");
+}
+
+template <class Number>
+std::optional<Number> number_in(std::string_view digits) {
+  Number number{};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+// The text before the first space, which is removed from `rest` with it.
+std::string_view take_word(std::string_view& rest) {
+  const auto end = std::min(rest.find(' '), rest.size());
+  const std::string_view word = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return word;
+}
+
+std::optional<TokenNumber> token_in(std::string_view digits) {
+  auto token = TokenNumber::parse(digits);
+  if (!token) return std::nullopt;
+  return *token;
+}
+
+// Who is in the way: the holder by the lock's value, else the first waiter.
+std::string ahead_of(const Value& value, const Value& waiter) {
+  if (value.text.empty()) return waiter.text;
+  const LockValue holder = LockValue::parse(value.text);
+  return holder.owner + (holder.kept ? " (which has finished; the lock is kept)" : "");
+}
+
+}  // namespace
+
+ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, const std::string& channel,
+                        const StoreId& new_store, std::int64_t number) {
+  return {Scripts::all().acquire,
+          {keys.lock, keys.token(), kStoreKey, released_key(call.request), keys.queue(),
+           keys.waiters()},
+          {call.request.hex(), call.owner.str(), text(call.ttl.length()), call.queue ? "1" : "0",
+           channel, new_store.hex(), text(kCounterLife), std::to_string(number)}};
+}
+
+ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& calls) {
+  ScriptCall script{Scripts::all().renew, {}};
+  for (const RenewCall& call : calls) {
+    script.keys.push_back(prefix + call.lock.str());
+    script.arguments.push_back(call.request.hex());
+    script.arguments.push_back(text(call.ttl.length()));
+  }
+  return script;
+}
+
+ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
+                        std::int64_t number) {
+  return {Scripts::all().release,
+          {keys.lock, keys.queue(), keys.waiters(), released_key(call.request)},
+          {call.request.hex(), text(std::max(call.keep_for, Millis(0))),
+           doubtful ? text(kReleaseRemembered) : "0", std::to_string(number)}};
+}
+
+ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen) {
+  return {Scripts::all().force_release, {keys.lock, keys.queue(), keys.waiters()}, {seen.hex()}};
+}
+
+ScriptCall inspect_call(const LockKeys& keys) {
+  return {Scripts::all().inspect,
+          {keys.lock, keys.token(), kStoreKey, keys.queue(), keys.waiters()}};
+}
+
+ScriptCall record_call(const LockKeys& keys, const RequestId& request, const std::string& key,
+                       const OnceRecord& what) {
+  return {Scripts::all().record,
+          {keys.lock, keys.once()},
+          {request.hex(), key,
+           std::to_string(what.parameters.size()) + " " + what.parameters + what.result}};
+}
+
+ScriptCall begin_call(const StoreId& new_store) {
+  return {Scripts::all().begin, {kStoreKey}, {new_store.hex()}};
+}
+
+std::string recall_command(const LockKeys& keys, const std::string& key) {
+  std::string command;
+  resp::append_command(command, {"HGET", keys.once(), key});
+  return command;
+}
+
+std::string rotate_command(const StoreId& id) {
+  std::string command;
+  resp::append_command(command, {"SET", kStoreKey, id.hex()});
+  return command;
+}
+
+LockValue LockValue::parse(std::string_view value) {
+  LockValue stranger;
+  stranger.owner = kStranger;
+  if (value.size() < 33) return stranger;
+  LockValue ours;
+  ours.request = RequestId::from_hex(value.substr(0, 32));
+  ours.kept = value[32] == '+';
+  if (!ours.request || (value[32] != ' ' && !ours.kept)) return stranger;
+  value.remove_prefix(33);
+  ours.token = token_in(take_word(value));
+  const auto since = number_in<std::int64_t>(take_word(value));
+  if (!ours.token || !since) return stranger;
+  ours.since = *since;
+  ours.owner = value;
+  return ours;
+}
+
+Result<AcquireReply> read_acquire(const Value& reply, Millis ttl) {
+  switch (reply.at(0).integer) {
+    case 1: {
+      const auto token = token_in(reply.at(1).text);
+      const auto store = StoreId::from_hex(reply.at(2).text);
+      if (!token || !store) return unexpected_reply();
+      return Granted{*token, *store, ttl};
+    }
+    case 2:
+      return Queued{Millis(reply.at(1).integer), ahead_of(reply.at(2), reply.at(3))};
+    case 3:
+      return Busy{ahead_of(reply.at(1), reply.at(2))};
+    default:
+      return unexpected_reply();
+  }
+}
+
+Result<std::vector<RenewReply>> read_renew(const Value& reply, std::size_t count) {
+  if (reply.items.size() != count) return unexpected_reply();
+  std::vector<RenewReply> replies;
+  for (const Value& it : reply.items) {
+    replies.push_back(it.integer == 1 ? RenewReply::renewed : RenewReply::gone);
+  }
+  return replies;
+}
+
+Result<ReleaseReply> read_release(const Value& reply) {
+  if (reply.type != Type::integer) return unexpected_reply();
+  return reply.integer == 1 ? ReleaseReply::released : ReleaseReply::not_held;
+}
+
+Result<LockStatus> read_status(const Value& reply, const LockName& lock, const LockKeys& keys) {
+  if (reply.items.size() != 8) return unexpected_reply();
+  const std::string& value = reply.at(0).text;
+  const std::int64_t left = reply.at(2).integer;
+  const std::int64_t now = reply.at(3).integer;
+  const std::int64_t life = reply.at(6).integer;
+  LockStatus status{.lock = lock,
+                    .store = StoreId::from_hex(reply.at(5).text),
+                    .last_token = token_in(reply.at(4).text),
+                    .holder = {},
+                    .waiters = {},
+                    .known_as = keys.lock};
+  if (!value.empty()) {
+    const LockValue holder = LockValue::parse(value);
+    // A stranger has no request id; the hash of its value stands for one.
+    const auto request =
+        holder.request ? holder.request
+                       : RequestId::from_hex(std::string_view(reply.at(1).text).substr(0, 32));
+    if (!request) return unexpected_reply();
+    // Without an expiry it lasts until it is deleted: longer than any lease.
+    const Millis remaining = left < 0 ? Ttl::kMax : Millis(left);
+    status.holder = LockStatus::Holder{
+        .request = *request,
+        .token = holder.token.value_or(TokenNumber::of(1).value()),
+        .owner = holder.owner,
+        .held_for = Millis(holder.request ? std::max<std::int64_t>(now - holder.since, 0) : 0),
+        .remaining = remaining,
+        .kept = holder.kept};
+  }
+  const Value& waiting = reply.at(7);
+  for (std::size_t i = 0; i + 1 < waiting.items.size(); i += 2) {
+    const auto request = RequestId::from_hex(waiting.items[i].text);
+    std::string_view entry = waiting.items[i + 1].text;
+    const auto asked = number_in<std::int64_t>(take_word(entry));
+    take_word(entry);  // the channel
+    if (!request || !asked || now - *asked >= life) continue;
+    status.waiters.push_back({*request, std::string(entry)});
+  }
+  return status;
+}
+
+Result<std::optional<OnceRecord>> read_recall(const Value& reply) {
+  if (reply.type == Type::null) return std::nullopt;
+  std::string_view stored = reply.text;
+  const auto size = number_in<std::size_t>(take_word(stored));
+  if (!size || *size > stored.size()) return unexpected_reply();
+  return OnceRecord{std::string(stored.substr(0, *size)), std::string(stored.substr(*size))};
+}
+
+Result<StoreId> read_store(const Value& reply) {
+  const auto id = StoreId::from_hex(reply.text);
+  if (!id) return unexpected_reply();
+  return *id;
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,53 @@
+// Each operation as a call of a script, and what the answer means; for one server or many.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keys.h"
+#include "leasehold/resp/value.h"
+#include "leasehold/store.h"
+#include "script.h"
+
+namespace leasehold::redis {
+
+// Where a waiter is told to ask again; '-': nowhere.
+inline constexpr const char* kNoChannel = "-";
+
+ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, const std::string& channel,
+                        const StoreId& new_store, std::int64_t number);
+ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& calls);
+// `doubtful`: an acquire with a lower number may still be on its way, and must find it released.
+ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
+                        std::int64_t number);
+ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen);
+ScriptCall inspect_call(const LockKeys& keys);
+ScriptCall record_call(const LockKeys& keys, const RequestId& request, const std::string& key,
+                       const OnceRecord& what);
+ScriptCall begin_call(const StoreId& new_store);
+std::string recall_command(const LockKeys& keys, const std::string& key);
+std::string rotate_command(const StoreId& id);
+
+// The value of a lock key.
+struct LockValue {
+  std::optional<RequestId> request;  // none: another program's
+  std::optional<TokenNumber> token;
+  std::int64_t since = 0;  // milliseconds
+  bool kept = false;
+  std::string owner;
+
+  static LockValue parse(std::string_view text);
+};
+
+// These fail with `outcome_unknown` if the server answers what it never should.
+[[nodiscard]] Result<AcquireReply> read_acquire(const resp::Value& reply, Millis ttl);
+[[nodiscard]] Result<std::vector<RenewReply>> read_renew(const resp::Value& reply,
+                                                         std::size_t count);
+[[nodiscard]] Result<ReleaseReply> read_release(const resp::Value& reply);
+[[nodiscard]] Result<LockStatus> read_status(const resp::Value& reply, const LockName& lock,
+                                             const LockKeys& keys);
+[[nodiscard]] Result<std::optional<OnceRecord>> read_recall(const resp::Value& reply);
+[[nodiscard]] Result<StoreId> read_store(const resp::Value& reply);
+
+}  // namespace leasehold::redis

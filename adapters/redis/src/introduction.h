@@ -1,0 +1,20 @@
+// What is found out about a server before it is trusted with locks.
+#pragma once
+
+#include <string>
+
+#include "server.h"
+
+namespace leasehold::redis {
+
+struct Introduction {
+  std::string version;
+  std::string eviction;  // a sentence's part if the server may throw locks away, else empty
+};
+
+// Connects, checks that the server is one that can be used (`unsupported` if not), and that it
+// takes writes.
+[[nodiscard]] Result<Introduction> introduce(Server& server, const StoreId& new_store,
+                                             const CallContext& context);
+
+}  // namespace leasehold::redis

@@ -1,0 +1,40 @@
+// The names of everything that is kept in Redis.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "leasehold/error.h"
+#include "leasehold/id.h"
+#include "leasehold/name.h"
+
+namespace leasehold::redis {
+
+// Every key but that of the lock itself begins so, then has a word, a colon, and the lock's key.
+inline constexpr std::string_view kOwnKeys = "leasehold:";
+
+inline constexpr const char* kStoreKey = "leasehold:store";
+inline constexpr std::string_view kTokenKeys = "leasehold:token:";
+
+struct LockKeys {
+  explicit LockKeys(std::string lock_key) : lock(std::move(lock_key)) {}
+  static LockKeys of(const std::string& prefix, const LockName& name) {
+    return LockKeys(prefix + name.str());
+  }
+
+  // Whether it cannot be mistaken for a key of another kind.
+  bool usable() const { return !lock.starts_with(kOwnKeys); }
+
+  const std::string lock;
+  std::string token() const { return std::string(kTokenKeys) + lock; }
+  std::string queue() const { return "leasehold:queue:" + lock; }
+  std::string waiters() const { return "leasehold:waiters:" + lock; }
+  std::string once() const { return "leasehold:once:" + lock; }
+};
+
+// Says that the calls of a request up to a number are over, for one that may still be on its way.
+inline std::string released_key(const RequestId& request) {
+  return "leasehold:released:" + request.hex();
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,210 @@
+#include "redis_store.h"
+
+#include <chrono>
+
+#include "introduction.h"
+#include "leasehold/random.h"
+#include "used_locks.h"
+
+namespace leasehold::redis {
+namespace {
+
+constexpr auto kOpenWithin = std::chrono::seconds(5);
+
+StoreTraits traits_of(const Options& options, const Introduction& introduction) {
+  return {.address = options.address,
+          .guarantee = Guarantee::efficiency,
+          .why =
+              "Redis answers before a replica or the disk has the lock, so a failover or a "
+              "restart can grant it twice, with the same token" +
+              (introduction.eviction.empty() ? "" : ", and this server " + introduction.eviction),
+          .instead =
+              "Use a store with durable tokens (etcd, ZooKeeper, PostgreSQL, SQLite), or protect "
+              "the resource by a claim instead of a token.",
+          .queues = true,
+          .keeps_after_release = true};
+}
+
+template <class Reply>
+void finish(const StoreTraits& traits, const Completion<Reply>& done, Result<Reply> reply) {
+  if (!reply && reply.error().message.find(traits.address) == std::string::npos) {
+    reply.error().message = traits.address + ": " + reply.error().message;
+  }
+  done(std::move(reply));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> RedisStore::open(Options options) {
+  auto server = Server::make(options.servers.front(), options.connections);
+  if (!server) return fail(std::move(server.error()));
+  const CallContext context{BootClock::now() + kOpenWithin, {}};
+  auto introduction = introduce(**server, StoreId::random(system_random()), context);
+  if (!introduction) {
+    (*server)->close();
+    Error error = std::move(introduction.error());
+    error.message = options.address + ": " + error.message;
+    return fail(std::move(error));
+  }
+  StoreTraits traits = traits_of(options, *introduction);
+  return std::unique_ptr<Store>(
+      new RedisStore(std::move(options), std::move(*server), std::move(traits)));
+}
+
+RedisStore::RedisStore(Options options, std::unique_ptr<Server> server, StoreTraits traits)
+    : options_(std::move(options)),
+      traits_(std::move(traits)),
+      new_store_(StoreId::random(system_random())),
+      server_(std::move(server)),
+      subscriber_(*server_, "leasehold:wake:" + RequestId::random(system_random()).hex(),
+                  [this](const RequestId& request) { events_->nudged(request); }) {}
+
+void RedisStore::close() {
+  server_->close();
+  subscriber_.join();
+}
+
+Result<LockKeys> RedisStore::keys_of(const LockName& lock) const {
+  LockKeys keys = LockKeys::of(options_.prefix, lock);
+  if (keys.usable()) return keys;
+  return fail(ErrorCode::invalid, "lock '" + lock.str() + "' would be a key that begins with '" +
+                                      std::string(kOwnKeys) + "'; such keys are Leasehold's own");
+}
+
+// ---- acquire, renew, release ---------------------------------------------------------------
+
+Result<AcquireReply> RedisStore::ask(const LockKeys& keys, const AcquireCall& call,
+                                     const CallContext& context) {
+  auto reply = server_->run(
+      acquire_call(keys, call, subscriber_.channel(), new_store_, log_.next_number()), context);
+  if (!reply) return fail(std::move(reply.error()));
+  return read_acquire(*reply, call.ttl.length());
+}
+
+// The first to wait has a place before it has ears, and asks again when it can be told: a lock that
+// is free costs no more for having been willing to wait.
+Result<AcquireReply> RedisStore::ask_and_listen(const AcquireCall& call,
+                                                const CallContext& context) {
+  const auto keys = keys_of(call.lock);
+  if (!keys) return fail(keys.error());
+  const bool listens = subscriber_.began();
+  auto reply = ask(*keys, call, context);
+  if (listens || !reply || !std::holds_alternative<Queued>(*reply)) return reply;
+  subscriber_.begin(context);
+  auto again = ask(*keys, call, context);
+  return again ? std::move(again) : std::move(reply);
+}
+
+void RedisStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
+  auto reply = ask_and_listen(call, context);
+  if (!reply && reply.error().code == ErrorCode::outcome_unknown) log_.doubt(call.request);
+  finish(traits_, done, std::move(reply));
+}
+
+void RedisStore::renew(std::vector<RenewCall> calls, CallContext context,
+                       Completion<std::vector<RenewReply>> done) {
+  finish<std::vector<RenewReply>>(traits_, done, [&]() -> Result<std::vector<RenewReply>> {
+    if (calls.empty()) return std::vector<RenewReply>();
+    auto reply = server_->run(renew_call(options_.prefix, calls), context);
+    if (!reply) return fail(std::move(reply.error()));
+    return read_renew(*reply, calls.size());
+  }());
+}
+
+void RedisStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
+  auto reply = [&]() -> Result<ReleaseReply> {
+    const auto keys = keys_of(call.lock);
+    if (!keys) return fail(keys.error());
+    auto answer = server_->run(
+        release_call(*keys, call, log_.doubts(call.request), log_.next_number()), context);
+    if (!answer) return fail(std::move(answer.error()));
+    return read_release(*answer);
+  }();
+  if (reply) log_.settle(call.request);
+  finish(traits_, done, std::move(reply));
+}
+
+void RedisStore::force_release(LockName lock, RequestId seen, CallContext context,
+                               Completion<ReleaseReply> done) {
+  finish<ReleaseReply>(traits_, done, [&]() -> Result<ReleaseReply> {
+    const auto keys = keys_of(lock);
+    if (!keys) return fail(keys.error());
+    auto answer = server_->run(force_release_call(*keys, seen), context);
+    if (!answer) return fail(std::move(answer.error()));
+    return read_release(*answer);
+  }());
+}
+
+// ---- looking -------------------------------------------------------------------------------
+
+Result<LockStatus> RedisStore::look(const LockName& lock, const CallContext& context) {
+  const auto keys = keys_of(lock);
+  if (!keys) return fail(keys.error());
+  auto reply = server_->run(inspect_call(*keys), context);
+  if (!reply) return fail(std::move(reply.error()));
+  return read_status(*reply, lock, *keys);
+}
+
+void RedisStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
+  finish(traits_, done, look(lock, context));
+}
+
+void RedisStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
+  using Locks = std::vector<LockStatus>;
+  finish<Locks>(traits_, done, [&]() -> Result<Locks> {
+    const auto names = find_used_locks(*server_, options_.prefix, context);
+    if (!names) return fail(names.error());
+    Locks locks;
+    for (const LockName& name : *names) {
+      auto status = look(name, context);
+      if (!status) return fail(std::move(status.error()));
+      locks.push_back(std::move(*status));
+    }
+    return locks;
+  }());
+}
+
+// ---- lineage and once ----------------------------------------------------------------------
+
+void RedisStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
+  finish<StoreId>(traits_, done, [&]() -> Result<StoreId> {
+    const StoreId id = StoreId::random(system_random());
+    auto reply = server_->run(rotate_command(id), context);
+    if (!reply) return fail(std::move(reply.error()));
+    return id;
+  }());
+}
+
+void RedisStore::recall(LockName lock, std::string key, CallContext context,
+                        Completion<std::optional<OnceRecord>> done) {
+  finish<std::optional<OnceRecord>>(traits_, done, [&]() -> Result<std::optional<OnceRecord>> {
+    const auto keys = keys_of(lock);
+    if (!keys) return fail(keys.error());
+    auto reply = server_->run(recall_command(*keys, key), context);
+    if (!reply) return fail(std::move(reply.error()));
+    return read_recall(*reply);
+  }());
+}
+
+void RedisStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
+                        CallContext context, Completion<std::monostate> done) {
+  finish<std::monostate>(traits_, done, [&]() -> Result<std::monostate> {
+    const auto keys = keys_of(lock);
+    if (!keys) return fail(keys.error());
+    auto reply = server_->run(record_call(*keys, request, key, what), context);
+    if (!reply) return fail(std::move(reply.error()));
+    const auto held = read_release(*reply);
+    if (!held) return fail(held.error());
+    if (*held == ReleaseReply::released) return std::monostate();
+    return fail(ErrorCode::lost,
+                "the lease of lock '" + lock.str() + "' ended before the result could be stored");
+  }());
+}
+
+Result<std::unique_ptr<Store>> open_redis(const Url& url, IfMissing) {
+  auto options = redis_options(url);
+  if (!options) return fail(std::move(options.error()));
+  return RedisStore::open(std::move(*options));
+}
+
+}  // namespace leasehold::redis

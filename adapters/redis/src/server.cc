@@ -1,0 +1,121 @@
+#include "server.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace leasehold::redis {
+
+using detail::CallWait;
+using resp::Value;
+
+namespace {
+
+// Replies that begin so are given before a script has written anything.
+constexpr std::array<std::string_view, 17> kRefusals = {
+    "NOSCRIPT",   "READONLY",    "LOADING",  "MISCONF",   "OOM",       "NOREPLICAS",
+    "MASTERDOWN", "NOAUTH",      "NOPERM",   "WRONGPASS", "MOVED",     "ASK",
+    "CROSSSLOT",  "CLUSTERDOWN", "TRYAGAIN", "BUSY",      "WRONGTYPE",
+};
+
+std::string_view first_word(std::string_view words) {
+  return words.substr(0, words.find(' '));
+}
+
+std::string explained(std::string_view word) {
+  if (word == "READONLY") return "the server is a read-only replica";
+  if (word == "LOADING") return "the server is still loading its data";
+  if (word == "MISCONF") return "the server cannot save its data, and takes no writes";
+  if (word == "OOM") return "the server has no memory left";
+  if (word == "NOPERM") return "the user may not do that";
+  if (word == "NOAUTH" || word == "WRONGPASS") return "the server wants another password";
+  if (word == "BUSY") return "the server is busy with a long script";
+  if (word == "MOVED" || word == "ASK" || word == "CROSSSLOT" || word == "CLUSTERDOWN") {
+    return "the server is part of a cluster, which is not supported";
+  }
+  return "the server refused it";
+}
+
+// Another connection may lead to a server that does it: names are resolved anew.
+bool speaks_for_this_connection(std::string_view word) {
+  return word == "READONLY" || word == "LOADING" || word == "MASTERDOWN" || word == "NOAUTH";
+}
+
+}  // namespace
+
+Error error_of(const std::string& words) {
+  const std::string_view word = first_word(words);
+  const bool refused = std::find(kRefusals.begin(), kRefusals.end(), word) != kRefusals.end();
+  if (!refused) {
+    return Error(ErrorCode::outcome_unknown, "the server failed, perhaps half way", words);
+  }
+  return Error(ErrorCode::unavailable, explained(word), words);
+}
+
+bool is_unknown_script(const Value& reply) {
+  return reply.is_error() && first_word(reply.text) == "NOSCRIPT";
+}
+
+Result<std::unique_ptr<Server>> Server::make(resp::Endpoint endpoint, std::size_t connections) {
+  auto connector = resp::Connector::make(std::move(endpoint));
+  if (!connector) return fail(std::move(connector.error()));
+  return std::unique_ptr<Server>(new Server(std::move(*connector), connections));
+}
+
+Server::Server(std::unique_ptr<resp::Connector> connector, std::size_t connections)
+    : connector_(std::move(connector)),
+      pool_(connections, [this](const CallContext& context) { return connect(context); }) {}
+
+Result<std::unique_ptr<resp::Connection>> Server::connect(const CallContext& context) {
+  return connector_->connect(context, closing_);
+}
+
+Result<Server::Pool::Loan> Server::borrow(const CallContext& context) {
+  for (;;) {
+    auto loan = pool_.take(context);
+    if (!loan || (*loan)->alive()) return loan;
+    drop(*loan);
+  }
+}
+
+void Server::drop(Pool::Loan& loan) {
+  loan.discard();
+  pool_.drop_idle();
+}
+
+Result<Value> Server::checked(Result<Value> reply) const {
+  if (reply && !reply->is_error()) return reply;
+  Error error = reply ? error_of(reply->text) : std::move(reply.error());
+  error.message = address() + ": " + error.message;
+  error.store_words = connector_->without_secret(std::move(error.store_words));
+  return fail(std::move(error));
+}
+
+Result<Value> Server::run(const ScriptCall& call, const CallContext& context) {
+  auto loan = borrow(context);
+  if (!loan) return fail(std::move(loan.error()));
+  CallWait wait(context, closing_);
+  auto reply = (*loan)->call(wait, call.command());
+  if (reply && is_unknown_script(*reply)) reply = (*loan)->call(wait, call.command(true));
+  if (!reply || (reply->is_error() && speaks_for_this_connection(first_word(reply->text)))) {
+    drop(*loan);
+  }
+  return checked(std::move(reply));
+}
+
+Result<Value> Server::run(const std::string& command, const CallContext& context) {
+  auto loan = borrow(context);
+  if (!loan) return fail(std::move(loan.error()));
+  CallWait wait(context, closing_);
+  auto reply = (*loan)->call(wait, command);
+  if (!reply) drop(*loan);
+  return checked(std::move(reply));
+}
+
+void Server::close() {
+  is_closing_ = true;
+  closing_.raise();
+  pool_.close();
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,58 @@
+// One Redis server, as the stores use it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "leasehold/detail/connection_pool.h"
+#include "leasehold/resp/connection.h"
+#include "script.h"
+
+namespace leasehold::redis {
+
+// What a server's error reply means: `unavailable` if nothing was done, else `outcome_unknown`.
+Error error_of(const std::string& words);
+// Whether the script must be sent in full.
+bool is_unknown_script(const resp::Value& reply);
+
+// Thread safe. Calls work on the calling thread, each on a connection of its own.
+class Server {
+ public:
+  using Pool = detail::ConnectionPool<resp::Connection>;
+
+  // `invalid` for a TLS file that cannot be used. Does not connect.
+  [[nodiscard]] static Result<std::unique_ptr<Server>> make(resp::Endpoint endpoint,
+                                                            std::size_t connections);
+
+  // One round trip, two if the server does not know the script. The reply is never an error.
+  [[nodiscard]] Result<resp::Value> run(const ScriptCall& call, const CallContext& context);
+  [[nodiscard]] Result<resp::Value> run(const std::string& command, const CallContext& context);
+
+  // A connection that is alive, as far as this side knows.
+  [[nodiscard]] Result<Pool::Loan> borrow(const CallContext& context);
+  // A connection beside the pool.
+  [[nodiscard]] Result<std::unique_ptr<resp::Connection>> connect(const CallContext& context);
+
+  // Turns an error reply into a failure, with the address.
+  [[nodiscard]] Result<resp::Value> checked(Result<resp::Value> reply) const;
+  // After a failure, or a refusal that another connection may not meet.
+  void drop(Pool::Loan& loan);
+
+  // Ends every call; returns when none runs.
+  void close();
+  const detail::Alarm& closing() const { return closing_; }
+  bool is_closing() const { return is_closing_; }
+  const std::string& address() const { return connector_->address(); }
+
+ private:
+  Server(std::unique_ptr<resp::Connector> connector, std::size_t connections);
+
+  detail::Alarm closing_;
+  std::atomic<bool> is_closing_ = false;
+  std::unique_ptr<resp::Connector> connector_;
+  Pool pool_;
+};
+
+}  // namespace leasehold::redis

@@ -1,0 +1,104 @@
+#include "subscriber.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "calls.h"
+#include "leasehold/resp/command.h"
+
+namespace leasehold::redis {
+
+using detail::CallWait;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Millis kConnectWithin = 5s;
+constexpr Millis kFirstPause = 50ms;
+constexpr Millis kLongestPause = 2s;
+// A connection that is silent for so long is asked whether it lives.
+constexpr Millis kSilence = 10s;
+
+std::string command(std::initializer_list<std::string_view> words) {
+  std::string text;
+  resp::append_command(text, words);
+  return text;
+}
+
+}  // namespace
+
+void Subscriber::begin(const CallContext& context) {
+  MutexLock lock(mutex_);
+  if (!thread_.joinable() && !server_.is_closing()) {
+    ears_ = Ears::opening;
+    thread_ = std::thread([this] { listen(); });
+    began_ = true;
+  }
+  changed_.wait_for(mutex_, context.stop, context.deadline - BootClock::now(),
+                    [this] { return ears_ != Ears::opening; });
+}
+
+std::string Subscriber::channel() const {
+  return ears_ == Ears::open ? name_ : kNoChannel;
+}
+
+void Subscriber::join() {
+  std::thread ending;
+  {
+    MutexLock lock(mutex_);
+    ending.swap(thread_);
+  }
+  if (ending.joinable()) ending.join();
+}
+
+void Subscriber::set(Ears ears) {
+  MutexLock lock(mutex_);
+  ears_ = ears;
+  changed_.notify_all();
+}
+
+void Subscriber::listen() {
+  Millis pause = kFirstPause;
+  while (!server_.is_closing()) {
+    if (auto connection = server_.connect({BootClock::now() + kConnectWithin, {}})) {
+      hear(**connection);
+      pause = kFirstPause;
+    }
+    set(Ears::closed);
+    const CallContext rest{BootClock::now() + pause, {}};
+    CallWait(rest, server_.closing()).until_readable(-1);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+// Until the connection fails.
+void Subscriber::hear(resp::Connection& connection) {
+  {
+    const CallContext context{BootClock::now() + kConnectWithin, {}};
+    CallWait wait(context, server_.closing());
+    if (!connection.send(wait, command({"SUBSCRIBE", name_}))) return;
+    const auto subscribed = connection.receive(wait);  // a push, in RESP3
+    if (!subscribed || subscribed->at(0).text != "subscribe") return;
+  }
+  set(Ears::open);
+  bool asked = false;
+  for (;;) {
+    const CallContext context{BootClock::now() + kSilence, {}};
+    CallWait wait(context, server_.closing());
+    auto heard = connection.receive(wait);
+    if (server_.is_closing()) return;
+    if (!heard) {
+      const bool silent = BootClock::now() >= context.deadline;
+      if (!silent || asked) return;
+      asked = true;
+      if (!connection.send(wait, command({"PING"}))) return;
+      continue;
+    }
+    asked = false;
+    if (heard->at(0).text != "message") continue;
+    const auto request = RequestId::from_hex(heard->at(2).text);
+    if (request) on_wake_(*request);
+  }
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,72 @@
+#include "used_locks.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "keys.h"
+#include "leasehold/resp/command.h"
+
+namespace leasehold::redis {
+namespace {
+
+constexpr std::size_t kAtOnce = 500;
+
+// A pattern for SCAN that means these very bytes.
+std::string literally(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+Result<std::set<LockName>> granted_lately(Server& server, const std::string& prefix,
+                                          const CallContext& context) {
+  const std::string begins = std::string(kTokenKeys) + prefix;
+  std::set<LockName> names;
+  std::string cursor = "0";
+  do {
+    std::string command;
+    resp::append_command(command,
+                         {"SCAN", cursor, "MATCH", literally(begins) + "*", "COUNT", "1000"});
+    const auto page = server.run(command, context);
+    if (!page) return fail(page.error());
+    cursor = page->at(0).text;
+    for (const resp::Value& key : page->at(1).items) {
+      if (key.text.size() < begins.size()) continue;
+      if (auto name = LockName::parse(std::string_view(key.text).substr(begins.size()))) {
+        names.insert(std::move(*name));
+      }
+    }
+  } while (cursor != "0" && !cursor.empty());
+  return names;
+}
+
+}  // namespace
+
+Result<std::set<LockName>> find_used_locks(Server& server, const std::string& prefix,
+                                           const CallContext& context) {
+  const auto names = granted_lately(server, prefix, context);
+  if (!names) return fail(names.error());
+  const std::vector<LockName> all(names->begin(), names->end());
+  std::set<LockName> used;
+  for (std::size_t from = 0; from < all.size(); from += kAtOnce) {
+    const std::size_t to = std::min(all.size(), from + kAtOnce);
+    ScriptCall call{Scripts::all().find_used, {}};
+    for (std::size_t i = from; i < to; ++i) {
+      const LockKeys keys = LockKeys::of(prefix, all[i]);
+      call.keys.push_back(keys.lock);
+      call.keys.push_back(keys.queue());
+    }
+    const auto reply = server.run(call, context);
+    if (!reply) return fail(reply.error());
+    for (const resp::Value& number : reply->items) {
+      const std::size_t index = from + static_cast<std::size_t>(number.integer) - 1;
+      if (index < to) used.insert(all[index]);
+    }
+  }
+  return used;
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,61 @@
+// A Redis server for the conformance suites: one process for all cases, emptied for each.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "leasehold/redis/adapter.h"
+#include "leasehold/url.h"
+#include "testing/servers/redis.h"
+#include "testing/store_wire_conformance.h"
+
+namespace leasehold::testing {
+
+// Opens what the URL names, or throws.
+inline std::unique_ptr<Store> open_url(const std::string& text) {
+  const Url url = Url::parse(text).value();
+  for (const Adapter& adapter : redis::adapters()) {
+    if (adapter.scheme != url.scheme) continue;
+    auto store = adapter.open_store(url, IfMissing::create);
+    if (!store) throw std::runtime_error(to_string(store.error()));
+    return std::move(*store);
+  }
+  throw std::runtime_error("no adapter for " + text);
+}
+
+// Greetings, pings and subscriptions are no requests.
+inline bool is_script_call(std::string_view bytes) {
+  return bytes.find("\r\nEVAL") != std::string_view::npos ||
+         bytes.find("\r\nHGET\r\n") != std::string_view::npos ||
+         bytes.find("\r\nSCAN\r\n") != std::string_view::npos ||
+         bytes.find("\r\nSET\r\n") != std::string_view::npos;
+}
+
+class RedisUnderTest final : public ServerUnderTest {
+ public:
+  RedisUnderTest() {
+    if (!server().process().runs()) server().process().start();
+    server().cli({"FLUSHALL"});
+  }
+
+  std::string url() override { return server().url(); }
+  std::unique_ptr<Store> open() override { return open_url(url()); }
+  std::unique_ptr<Store> open_through_proxies() override {
+    return open_url("redis://" + proxy_.address());
+  }
+  std::vector<TcpProxy*> proxies() override { return {&proxy_}; }
+  void kill() override { server().process().kill(); }
+  void start() override { server().process().start(); }
+
+  static RedisServer& server() {
+    static RedisServer shared;
+    return shared;
+  }
+
+ private:
+  TcpProxy proxy_{server().port(), is_script_call};
+};
+
+}  // namespace leasehold::testing

@@ -1,0 +1,163 @@
+// The program on every store, with real servers.
+#include <array>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "cli_fixture.h"
+#include "testing/servers/etcd.h"
+#include "testing/servers/postgres.h"
+#include "testing/servers/redis.h"
+#include "testing/servers/zookeeper.h"
+
+namespace leasehold::cli {
+namespace {
+
+using leasehold::testing::EtcdServer;
+using leasehold::testing::PostgresServer;
+using leasehold::testing::RedisServer;
+using leasehold::testing::ZookeeperServer;
+using nlohmann::json;
+
+// One of each, for all cases.
+class Servers {
+ public:
+  static Servers& running() {
+    static Servers servers;
+    return servers;
+  }
+
+  // A store with no lock in it.
+  std::string fresh(const std::string& kind, const std::string& sqlite) {
+    const std::string number = std::to_string(++made_);
+    if (kind == "sqlite") return sqlite;
+    if (kind == "postgres") return postgres_.url(postgres_.create_database());
+    if (kind == "advisory") return postgres_.url(postgres_.create_database()) + "?mode=advisory";
+    if (kind == "redis") return redis_[0].url() + "/" + number;
+    if (kind == "etcd") return "etcd://" + etcd_.address() + "/test-" + number;
+    if (kind == "zookeeper") return "zookeeper://" + zookeeper_.address() + "/test-" + number;
+    return "redlock://" + redis_[0].address() + "," + redis_[1].address() + "," +
+           redis_[2].address() + "/" + number;
+  }
+
+ private:
+  int made_ = 0;
+  PostgresServer postgres_;
+  std::array<RedisServer, 3> redis_;
+  EtcdServer etcd_;
+  ZookeeperServer zookeeper_;
+};
+
+bool gives_tokens(const std::string& kind) {
+  return kind != "redis" && kind != "redlock";
+}
+
+class StoresTest : public CliTest, public ::testing::WithParamInterface<std::string> {
+ protected:
+  const std::string url = Servers::running().fresh(GetParam(), store());
+
+  Finished on_store(Words words) const {
+    words.insert(words.begin() + 1, {"--store", url});
+    return leasehold(words);
+  }
+  Child hold(const std::string& lock) const {
+    return start_ready(
+        run_shell({"--store", url, lock, "--owner", "me"}, "echo ready; read line; exit 7"));
+  }
+  json shown(const std::string& lock) const {
+    return json::parse(on_store({"show", lock, "--json"}).out).at("lock");
+  }
+};
+
+TEST_P(StoresTest, RunExcludesAndPassesTheStatusOn) {
+  Child holder = hold("nightly");
+  const Finished busy = on_store({"run", "nightly", "--", "true"});
+  EXPECT_EQ(busy.status, 75) << busy.err;
+  EXPECT_THAT(busy.err, HasSubstr("me"));
+  write_all(holder.in().get(), "go\n");
+  EXPECT_EQ(holder.wait().shell_status(), 7);
+  EXPECT_EQ(on_store({"run", "nightly", "--", "sh", "-c", "exit 3"}).status, 3);
+}
+
+TEST_P(StoresTest, LsShowAndForceRelease) {
+  Child holder = hold("nightly");
+  EXPECT_THAT(on_store({"ls"}).out, HasSubstr("nightly"));
+  const json lock = shown("nightly");
+  EXPECT_EQ(lock.at("state"), "held");
+  EXPECT_EQ(lock.at("holder").at("owner"), "me");
+  EXPECT_EQ(lock.at("known_as").is_null(), GetParam() == "sqlite" || GetParam() == "postgres");
+  EXPECT_EQ(on_store({"release", "nightly", "--force"}).status, 0);
+  EXPECT_EQ(shown("nightly").at("state"), "free");
+}
+
+TEST_P(StoresTest, FencedAsTheGuaranteeSays) {
+  const Finished fenced =
+      on_store({"run", "nightly", "--fenced", "--", "sh", "-c", "echo token $LEASEHOLD_TOKEN"});
+  if (gives_tokens(GetParam())) {
+    EXPECT_EQ(fenced.status, 0) << fenced.err;
+    EXPECT_TRUE(std::regex_search(fenced.out, std::regex("^token [1-9][0-9]*\n"))) << fenced.out;
+    return;
+  }
+  EXPECT_EQ(fenced.status, 77);
+  EXPECT_THAT(fenced.err, HasSubstr("gives no safe tokens"));
+}
+
+TEST_P(StoresTest, ChildFindsTheSameStoreByItsAddress) {
+  const Finished inside = on_store(
+      {"run", "nightly", "--", "sh", "-c", "leasehold run nightly -- true; echo inner $?"});
+  EXPECT_THAT(inside.out, HasSubstr("inner 75")) << inside.err;
+}
+
+TEST_P(StoresTest, OnceRunsOnce) {
+  const Words once = {"run", "nightly", "--once", "2026-11-15", "--", "sh", "-c", "echo ran"};
+  EXPECT_EQ(on_store(once).out, "ran\n");
+  const Finished again = on_store(once);
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(again.out, "");
+}
+
+TEST_P(StoresTest, AtLeastKeepsTheLockAfterAQuickCommand) {
+  Child quick = start({"--store", url, "nightly", "--at-least", "1h", "--", "true"});
+  const Finished next = on_store({"run", "nightly", "--wait", "1s", "--", "true"});
+  EXPECT_EQ(next.status, 75) << next.err;
+  quick.signal(SIGTERM);  // a store that cannot keep it by itself needs the wrapper to stay
+}
+
+TEST_P(StoresTest, RotatedLineageIsTold) {
+  const Words lineage = {"run", "nightly", "--", "sh", "-c", "echo $LEASEHOLD_LINEAGE"};
+  const Finished before = on_store(lineage);
+  EXPECT_EQ(on_store({"rotate-lineage", "--force"}).status, 0);
+  EXPECT_NE(on_store(lineage).out, before.out);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, StoresTest,
+                         ::testing::Values("sqlite", "postgres", "advisory", "redis", "redlock",
+                                           "etcd", "zookeeper"),
+                         [](const auto& store) { return store.param; });
+
+class ReadmeTest : public CliTest {};
+
+TEST_F(ReadmeTest, TheExampleOfEveryStoreWorks) {
+  write("export.sh", "#!/bin/sh\necho exported\n");
+  ASSERT_EQ(shell("chmod +x " + path("export.sh")).status, 0);
+  std::ifstream readme(LEASEHOLD_README);
+  const std::regex example("^leasehold run --store ([a-z]+):[^ ]* nightly -- ./export.sh.*");
+  std::map<std::string, int> seen;
+  std::smatch found;
+  for (std::string line; std::getline(readme, line);) {
+    if (!std::regex_match(line, found, example)) continue;
+    const std::string kind = found[1];
+    ++seen[kind];
+    const std::string command =
+        std::regex_replace(line, std::regex("--store [^ ]*"),
+                           "--store '" + Servers::running().fresh(kind, store()) + "'");
+    const Finished ran = shell("cd " + path(".") + " && " + command);
+    EXPECT_EQ(ran.status, 0) << command << "\n" << ran.err;
+    EXPECT_EQ(ran.out, "exported\n");
+  }
+  EXPECT_EQ(seen.size(), 6u) << "sqlite, postgres, redis, redlock, etcd, zookeeper";
+}
+
+}  // namespace
+}  // namespace leasehold::cli
