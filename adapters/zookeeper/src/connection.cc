@@ -23,6 +23,7 @@ NodeStat stat_of(const Stat* stat) {
 
 int flags_of(NodeMode mode) {
   switch (mode) {
+    case NodeMode::common:
     case NodeMode::persistent:
       return ZOO_PERSISTENT;
     case NodeMode::container:
@@ -158,7 +159,8 @@ void Connection::send(std::unique_ptr<Context> context, Send request) {
 
 void Connection::create(const std::string& path, const std::string& data, NodeMode mode,
                         Created done) {
-  const ACL_vector* acl = private_nodes_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+  const bool is_private = private_nodes_ && mode != NodeMode::common;
+  const ACL_vector* acl = is_private ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
   send(std::make_unique<Created>(std::move(done)), [&](zhandle_t* zh, const void* context) {
     return zoo_acreate2(zh, path.c_str(), data.data(), static_cast<int>(data.size()), acl,
                         flags_of(mode), Callbacks::created, context);

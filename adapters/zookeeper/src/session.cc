@@ -110,7 +110,9 @@ void Session::prepared(int rc) {
 // Makes the part of the base that ends at `length`, then the longer ones.
 void Session::make_base(std::size_t length) {
   const std::string part = options_.base.substr(0, length);
-  connection_.create(part, "", NodeMode::persistent,
+  const bool whole = part.size() == options_.base.size();
+  // Others may want a folder beside ours.
+  connection_.create(part, "", whole ? NodeMode::persistent : NodeMode::common,
                      [this, part](int rc, const std::string&, const NodeStat&) {
                        const Outcome outcome = outcome_of(rc);
                        if (outcome != Outcome::done && outcome != Outcome::node_exists) {
