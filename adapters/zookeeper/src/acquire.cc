@@ -109,8 +109,9 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
   // The server removes a container some time after its last child.
   auto folder = std::make_shared<int>(kNoNode);
   if (!folder_is_known) {
-    session->server().create(it->place->folder, "", NodeMode::container,
-                             [folder](int rc, const std::string&, const NodeStat&) { *folder = rc; });
+    session->server().create(
+        it->place->folder, "", NodeMode::container,
+        [folder](int rc, const std::string&, const NodeStat&) { *folder = rc; });
   }
   const Label label{session->timeout().count(), it->what.owner.str()};
   auto stands = std::make_shared<bool>(false);
@@ -121,11 +122,10 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
         *stands = outcome_of(rc) == Outcome::done;
         stood(it, session, rc, *folder, path, stat);
       });
-  session->server().children(
-      it->place->folder,
-      [this, it, session, stands](int rc, const std::vector<std::string>& names) {
-        if (*stands) judge(it, session, rc, names);
-      });
+  session->server().children(it->place->folder, [this, it, session, stands](
+                                                    int rc, const std::vector<std::string>& names) {
+    if (*stands) judge(it, session, rc, names);
+  });
 }
 
 void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc, int folder_rc,

@@ -1,7 +1,7 @@
 // Users, wrong addresses, wrong URLs, and programs that are not Leasehold.
 #include <gmock/gmock.h>
-#include <signal.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -53,15 +53,19 @@ class ZkCli {
  public:
   ZkCli() : child_(start()) { ask("ls /", "]"); }
 
-  // What it prints after the command, up to `end`.
+  void tell(const std::string& command) { process::write_all(child_.in().get(), command + "\n"); }
+  // What it prints, up to `end`.
   std::string ask(const std::string& command, const std::string& end) {
-    process::write_all(child_.in().get(), command + "\n");
+    tell(command);
     return process::read_until(child_.out().get(), end, process::within(60s));
   }
-  // The name of a new ephemeral sequential node.
+  // The path of a new ephemeral sequential node.
   std::string create(const std::string& folder) {
-    const std::string said = ask("create -e -s " + folder + "/lock- someone", "Created");
-    return process::read_until(child_.out().get(), "\n", process::within(60s)).substr(1, folder.size() + 16);
+    tell("create -e -s " + folder + "/lock- someone");
+    const std::string said = process::read_until(child_.err().get(), "\n", process::within(60s));
+    const std::size_t at = said.find(folder);  // "Created /folder/lock-0000000001"
+    if (at == std::string::npos) throw std::runtime_error("zkCli says: " + said);
+    return said.substr(at, said.find('\n', at) - at);
   }
 
  private:
@@ -69,8 +73,7 @@ class ZkCli {
     process::Command command;
     command.argv = {"java",
                     "-Xmx64m",
-                    "-Djline.terminal=jline.UnsupportedTerminal",
-                    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+                    "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
                     "-cp",
                     "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
                     "org.apache.zookeeper.ZooKeeperMain",
@@ -78,7 +81,7 @@ class ZkCli {
                     long_server().address()};
     command.in = process::Piped{};
     command.out = process::Piped{};
-    command.err = process::Null{};
+    command.err = process::Piped{};
     command.parent_death_signal = SIGKILL;
     auto child = process::Child::start(command);
     if (!child) throw std::runtime_error(child.error().message);
@@ -114,7 +117,7 @@ TEST(ZookeeperAccess, SharesALockWithAnyProgramThatUsesTheRecipe) {
   EXPECT_THAT(std::get<Busy>(*busy).ahead, HasSubstr("lock-00000"));
   const RequestId waiter = new_request();
   ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(waiter, 30s, true).value()));
-  cli.ask("delete " + theirs, "\n");
+  cli.tell("delete " + theirs);
   ASSERT_TRUE(store.events.wait_for_nudge(waiter, 30s));
   ASSERT_TRUE(std::holds_alternative<Granted>(store.acquire(waiter, 30s, true).value()));
   ASSERT_EQ(store.release(waiter), ReleaseReply::released);

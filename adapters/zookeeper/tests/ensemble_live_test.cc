@@ -44,9 +44,7 @@ TEST_F(ZookeeperEnsembleTest, LeasesOutliveTheLeader) {
   const BootTime after = BootClock::now();
   for (FencedLease& lease : leases) {
     // Renewed since: its deadline is later than any renewal from before could have made it.
-    wait_until([&] {
-      return lease.state() == LeaseState::lost || lease.deadline() > after + 16s;
-    });
+    wait_until([&] { return lease.state() == LeaseState::lost || lease.deadline() > after + 16s; });
     EXPECT_EQ(lease.state(), LeaseState::held);
   }
   const std::int64_t before = leases[0].token().number.value();

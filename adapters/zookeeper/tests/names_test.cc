@@ -19,8 +19,8 @@ std::vector<std::string> ordered(const std::vector<std::string>& names) {
 }
 
 TEST(NodeNames, EveryTextHasANameOfItsOwnAndComesBack) {
-  for (const std::string text : {"job", "a/b", "%2F", "..", ".", ".lineage", "a.b", "Ü☕", "a b",
-                                 "_c_x-lock-0000000001"}) {
+  for (const std::string text :
+       {"job", "a/b", "%2F", "..", ".", ".lineage", "a.b", "Ü☕", "a b", "_c_x-lock-0000000001"}) {
     const std::string name = encode(text);
     EXPECT_THAT(name, Not(HasSubstr("/")));
     EXPECT_FALSE(name.starts_with('.')) << name;
@@ -42,9 +42,8 @@ TEST(NodeNames, PrefixIsCurators) {
 TEST(NodeNames, OrderIsByTheNumberWhateverStandsBeforeIt) {
   EXPECT_THAT(ordered({"lock-0000000010", "_c_00112233-4455-6677-8899-aabbccddeeff-lock-0000000002",
                        "x-0000000003", "n_0000000001", "readme", "12"}),
-              ElementsAre("n_0000000001",
-                          "_c_00112233-4455-6677-8899-aabbccddeeff-lock-0000000002", "x-0000000003",
-                          "lock-0000000010"));
+              ElementsAre("n_0000000001", "_c_00112233-4455-6677-8899-aabbccddeeff-lock-0000000002",
+                          "x-0000000003", "lock-0000000010"));
 }
 
 TEST(NodeNames, OrderGoesOnWhenTheNumberWraps) {

@@ -32,6 +32,23 @@ inline std::int32_t number_at(std::string_view bytes, std::size_t at) {
   return static_cast<std::int32_t>(number);
 }
 
+// Of a request whose length was in an earlier chunk, as far as its type tells.
+inline std::size_t length_of_body(std::string_view body) {
+  const std::size_t with_path = 12 + static_cast<std::size_t>(number_at(body, 8));
+  switch (number_at(body, 4)) {
+    case kSync:
+      return with_path;
+    case kExists:
+    case kGetData:
+    case kGetChildren:
+      return with_path + 1;
+    case kDelete:
+      return with_path + 4;
+    default:
+      return body.size();
+  }
+}
+
 // Calls `found` with the type of each request in `bytes`; not for what keeps a session: its opening
 // and closing, pings, heartbeats, watches set again.
 template <class Found>
@@ -44,7 +61,7 @@ void for_each_request(std::string_view bytes, Found found) {
     const bool has_length = first >= 8 && first < kLongest;
     if (has_length) bytes.remove_prefix(4);
     const std::string_view body =
-        bytes.substr(0, has_length ? static_cast<std::size_t>(first) : bytes.size());
+        bytes.substr(0, has_length ? static_cast<std::size_t>(first) : length_of_body(bytes));
     const std::int32_t xid = number_at(body, 0);
     const std::int32_t type = number_at(body, 4);
     const bool keeps_session =
