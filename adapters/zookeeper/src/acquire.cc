@@ -74,8 +74,11 @@ void ZookeeperStore::ask_in(const AskPtr& it, const SessionPtr& session) {
   bool leaving = false;
   {
     MutexLock lock(mutex_);
-    node = it->place->node;
-    leaving = it->place->leaving;
+    Place& place = *it->place;
+    const bool over = place.granted && BootClock::now() >= place.expires;
+    if (over && !place.leaving) place.expired = place.leaving = true;
+    node = place.node;
+    leaving = place.leaving;
   }
   if (node == Place::Node::none) return stand(it, session);
   if (leaving) {
@@ -272,8 +275,9 @@ void ZookeeperStore::queue(const AskPtr& it, const SessionPtr& session, const st
                             if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
                           });
   }
-  const auto watching = [this, it, session, ahead](int rc) {
+  const auto watching = [this, it, session, ahead, path = folder + before](int rc) {
     const Outcome outcome = outcome_of(rc);
+    if (outcome != Outcome::done) session->tell_no_more(path, it->what.request);
     if (outcome == Outcome::no_node) return look(it, session);  // just gone
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");

@@ -217,6 +217,14 @@ void Session::tell_of(const std::string& path, const RequestId& request) {
   if (std::find(told.begin(), told.end(), request) == told.end()) told.push_back(request);
 }
 
+void Session::tell_no_more(const std::string& path, const RequestId& request) {
+  MutexLock lock(mutex_);
+  const auto found = watching_.find(path);
+  if (found == watching_.end()) return;
+  std::erase(found->second, request);
+  if (found->second.empty()) watching_.erase(found);
+}
+
 // The library itself pings only every third of the session.
 void Session::beat(Agenda::Reason reason) {
   if (reason == Agenda::Reason::closing) return;

@@ -212,28 +212,29 @@ void end_session(std::uint16_t port, const std::string& key) {
   wait_until([&] { return !converse(port, bytes).empty(); });
 }
 
-TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsToldAsLoss) {
+TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsTold) {
   SessionKey key;
   ProxiedZookeeper server(key.listener());
-  Client client(server.open_through_proxies());
-  auto lease = client.acquire_fenced("job", {.ttl = 30s});
-  ASSERT_TRUE(lease) << to_string(lease.error());
-  const BootTime deadline = lease->deadline();
+  RawStore store(server.open_through_proxies());
+  const RequestId held = new_request();
+  const RequestId waits = new_request();
+  const std::int64_t token = store.token(held);
+  ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(waits, 30s, true).value()));
   server.proxy().cut();  // it comes back, and shows its key
   wait_until([&] {
     const std::string seen = key.key();
     return !seen.empty() && seen.substr(0, 8) != std::string(8, '\0');
   });
-  ASSERT_TRUE(client.inspect(lock_name("job"))) << "it is back";
-  std::promise<void> told;
-  const std::stop_callback on_loss(lease->lost(), [&] { told.set_value(); });
+  ASSERT_TRUE(store.inspect()) << "it is back";
   end_session(long_server().port(), key.key());
-  told.get_future().wait();
-  EXPECT_LT(BootClock::now(), deadline) << "told by the store, not by the clock";
-  auto next = client.acquire_fenced("job", {.wait = 30s, .store_timeout = 30s});
+  wait_until([&] { return store.events.was_ended(held); });
+  EXPECT_TRUE(store.events.wait_for_nudge(waits, 10s)) << "its place is gone: it has to ask again";
+  EXPECT_EQ(store.renew(held), RenewReply::gone);
+  EXPECT_EQ(store.release(held), ReleaseReply::not_held);
+  const auto next = store.acquire(waits, 30s, true);
   ASSERT_TRUE(next) << to_string(next.error());
-  EXPECT_GT(next->token().number.value(), lease->token().number.value());
-  EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+  ASSERT_TRUE(std::holds_alternative<Granted>(*next));
+  EXPECT_GT(std::get<Granted>(*next).token.value(), token);
 }
 
 }  // namespace
