@@ -7,6 +7,7 @@ namespace leasehold::zookeeper {
 namespace {
 
 constexpr int kMostRounds = 8;
+constexpr std::size_t kMostFolders = 10'000;
 
 // Who stands there, for a message.
 std::string who(const std::string& name, const std::string& data) {
@@ -73,8 +74,11 @@ void ZookeeperStore::ask_in(const AskPtr& it, const SessionPtr& session) {
   bool leaving = false;
   {
     MutexLock lock(mutex_);
-    node = it->place->node;
-    leaving = it->place->leaving;
+    Place& place = *it->place;
+    const bool over = place.granted && BootClock::now() >= place.expires;
+    if (over && !place.leaving) place.expired = place.leaving = true;
+    node = place.node;
+    leaving = place.leaving;
   }
   if (node == Place::Node::none) return stand(it, session);
   if (leaving) {
@@ -90,10 +94,11 @@ void ZookeeperStore::ask_in(const AskPtr& it, const SessionPtr& session) {
   look(it, session);
 }
 
-// Both requests go out together. The server treats them in order, so the list has the new node.
+// All requests go out together. The server treats them in order, so the list has the new node.
 void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
   it->call->sent();
   const BootTime expires = it->began + session->lasts();
+  bool folder_is_known = false;
   {
     MutexLock lock(mutex_);
     Place& place = *it->place;
@@ -102,15 +107,23 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
     place.node = Place::Node::unknown;
     place.expires = expires;
     look_again(it->place, expires);
+    folder_is_known = folders_.contains(place.folder);
+  }
+  // The server removes a container some time after its last child.
+  auto folder = std::make_shared<int>(kNoNode);
+  if (!folder_is_known) {
+    session->server().create(
+        it->place->folder, "", NodeMode::container,
+        [folder](int rc, const std::string&, const NodeStat&) { *folder = rc; });
   }
   const Label label{session->timeout().count(), it->what.owner.str()};
   auto stands = std::make_shared<bool>(false);
   session->server().create(
       it->place->folder + "/" + node_prefix(it->what.request), label.str(),
       NodeMode::ephemeral_sequential,
-      [this, it, session, stands](int rc, const std::string& path, const NodeStat& stat) {
+      [this, it, session, folder, stands](int rc, const std::string& path, const NodeStat& stat) {
         *stands = outcome_of(rc) == Outcome::done;
-        stood(it, session, rc, path, stat);
+        stood(it, session, rc, *folder, path, stat);
       });
   session->server().children(it->place->folder, [this, it, session, stands](
                                                     int rc, const std::vector<std::string>& names) {
@@ -118,12 +131,14 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
   });
 }
 
-void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc,
+void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc, int folder_rc,
                            const std::string& path, const NodeStat& stat) {
   const Outcome outcome = outcome_of(rc);
   {
     MutexLock lock(mutex_);
     Place& place = *it->place;
+    if (outcome == Outcome::done) remember_folder(place.folder);
+    if (outcome == Outcome::no_node) folders_.erase(place.folder);
     const bool same_session = place.session == session;
     if (same_session && outcome == Outcome::done) {
       place.node = Place::Node::standing;
@@ -133,22 +148,22 @@ void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc,
       place.clear();
     }
   }
-  if (outcome == Outcome::done) return;  // the list comes next
-  if (outcome == Outcome::no_node) return make_folder(it, session);
-  if (outcome == Outcome::over) return ask(it);
-  fail_ask(it, rc, "asking for a place in the queue");
+  switch (outcome) {
+    case Outcome::done:
+      return;  // the list comes next
+    case Outcome::over:
+      return ask(it);
+    case Outcome::no_node:
+      if (outcome_of(folder_rc) != Outcome::refused) return ask(it);  // removed in between
+      return fail_ask(it, folder_rc, "making the folder of the lock");
+    default:
+      return fail_ask(it, rc, "asking for a place in the queue");
+  }
 }
 
-// The server removes a container some time after its last child.
-void ZookeeperStore::make_folder(const AskPtr& it, const SessionPtr& session) {
-  session->server().create(it->place->folder, "", NodeMode::container,
-                           [this, it](int rc, const std::string&, const NodeStat&) {
-                             const Outcome outcome = outcome_of(rc);
-                             const bool made =
-                                 outcome == Outcome::done || outcome == Outcome::node_exists;
-                             if (made || outcome == Outcome::over) return ask(it);
-                             fail_ask(it, rc, "making the folder of the lock");
-                           });
+void ZookeeperStore::remember_folder(const std::string& folder) {
+  if (folders_.size() >= kMostFolders) folders_.clear();
+  folders_.insert(folder);
 }
 
 // The server that answers may be behind, so it catches up with the leader first.
@@ -260,8 +275,9 @@ void ZookeeperStore::queue(const AskPtr& it, const SessionPtr& session, const st
                             if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
                           });
   }
-  const auto watching = [this, it, session, ahead](int rc) {
+  const auto watching = [this, it, session, ahead, path = folder + before](int rc) {
     const Outcome outcome = outcome_of(rc);
+    if (outcome != Outcome::done) session->tell_no_more(path, it->what.request);
     if (outcome == Outcome::no_node) return look(it, session);  // just gone
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");

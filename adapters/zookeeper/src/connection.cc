@@ -23,6 +23,7 @@ NodeStat stat_of(const Stat* stat) {
 
 int flags_of(NodeMode mode) {
   switch (mode) {
+    case NodeMode::common:
     case NodeMode::persistent:
       return ZOO_PERSISTENT;
     case NodeMode::container:
@@ -158,7 +159,8 @@ void Connection::send(std::unique_ptr<Context> context, Send request) {
 
 void Connection::create(const std::string& path, const std::string& data, NodeMode mode,
                         Created done) {
-  const ACL_vector* acl = private_nodes_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+  const bool is_private = private_nodes_ && mode != NodeMode::common;
+  const ACL_vector* acl = is_private ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
   send(std::make_unique<Created>(std::move(done)), [&](zhandle_t* zh, const void* context) {
     return zoo_acreate2(zh, path.c_str(), data.data(), static_cast<int>(data.size()), acl,
                         flags_of(mode), Callbacks::created, context);
@@ -249,7 +251,7 @@ void Connection::abandon() {
   MutexLock lock(mutex_);
   // A server that is none: the library lets go of the one it has, and close() finds no connection
   // on which to end the session.
-  if (handle_ != nullptr) zoo_set_servers(handle_, "127.0.0.1:1");
+  if (handle_ != nullptr) zoo_set_servers(handle_, "127.255.255.254:1");
 }
 
 void Connection::close() {

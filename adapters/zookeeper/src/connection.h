@@ -39,7 +39,8 @@ struct NodeStat {
   std::int64_t session = 0;  // that an ephemeral node belongs to
 };
 
-enum class NodeMode { persistent, container, ephemeral_sequential };
+// With a user in the URL, nodes are for that user only; `common` ones are for everybody.
+enum class NodeMode { common, persistent, container, ephemeral_sequential };
 
 // One part of a transaction.
 struct Step {

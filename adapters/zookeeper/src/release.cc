@@ -33,9 +33,7 @@ void ZookeeperStore::release(ReleaseCall call, CallContext context, Completion<R
   if (begun->over()) return;
   auto it = std::make_shared<Leave>(Leave{std::move(begun), std::move(call.lock), call.request});
   it->place = find(it->request);
-  if (!it->place) {
-    return with_session(it->call, [this, it](const SessionPtr&) { search_and_remove(it); });
-  }
+  if (!it->place) return search_and_remove(it);
   take_turn(it->place, [this, it] { leave(it); });
 }
 
@@ -82,7 +80,7 @@ void ZookeeperStore::force_release(LockName lock, RequestId seen, CallContext co
   auto begun = begin<ReleaseReply>(context, std::move(done));
   if (begun->over()) return;
   auto it = std::make_shared<Leave>(Leave{std::move(begun), std::move(lock), seen, true});
-  with_session(it->call, [this, it](const SessionPtr&) { search_and_remove(it); });
+  search_and_remove(it);
 }
 
 // The path names one acquisition and no other: the removal cannot hit the next holder.

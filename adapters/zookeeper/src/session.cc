@@ -110,7 +110,9 @@ void Session::prepared(int rc) {
 // Makes the part of the base that ends at `length`, then the longer ones.
 void Session::make_base(std::size_t length) {
   const std::string part = options_.base.substr(0, length);
-  connection_.create(part, "", NodeMode::persistent,
+  const bool whole = part.size() == options_.base.size();
+  // Others may want a folder beside ours.
+  connection_.create(part, "", whole ? NodeMode::persistent : NodeMode::common,
                      [this, part](int rc, const std::string&, const NodeStat&) {
                        const Outcome outcome = outcome_of(rc);
                        if (outcome != Outcome::done && outcome != Outcome::node_exists) {
@@ -213,6 +215,14 @@ void Session::tell_of(const std::string& path, const RequestId& request) {
   MutexLock lock(mutex_);
   std::vector<RequestId>& told = watching_[path];
   if (std::find(told.begin(), told.end(), request) == told.end()) told.push_back(request);
+}
+
+void Session::tell_no_more(const std::string& path, const RequestId& request) {
+  MutexLock lock(mutex_);
+  const auto found = watching_.find(path);
+  if (found == watching_.end()) return;
+  std::erase(found->second, request);
+  if (found->second.empty()) watching_.erase(found);
 }
 
 // The library itself pings only every third of the session.

@@ -67,6 +67,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // listener.node_touched(request) when something happens to the node at `path`, once. Call it
   // before the watch is set by get() or exists().
   void tell_of(const std::string& path, const RequestId& request) LEASEHOLD_EXCLUDES(mutex_);
+  // No watch was set after all.
+  void tell_no_more(const std::string& path, const RequestId& request) LEASEHOLD_EXCLUDES(mutex_);
 
   std::string lineage_path() const { return options_.base + "/.lineage"; }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "agenda.h"
@@ -89,9 +90,9 @@ class ZookeeperStore final : public Store, private SessionListener {
   void ask(const AskPtr& it);
   void ask_in(const AskPtr& it, const SessionPtr& session);
   void stand(const AskPtr& it, const SessionPtr& session);
-  void stood(const AskPtr& it, const SessionPtr& session, int rc, const std::string& path,
-             const NodeStat& stat);
-  void make_folder(const AskPtr& it, const SessionPtr& session);
+  void stood(const AskPtr& it, const SessionPtr& session, int rc, int folder_rc,
+             const std::string& path, const NodeStat& stat);
+  void remember_folder(const std::string& folder) LEASEHOLD_REQUIRES(mutex_);
   void look(const AskPtr& it, const SessionPtr& session);
   void recognise(const AskPtr& it, const SessionPtr& session);
   void judge(const AskPtr& it, const SessionPtr& session, int rc,
@@ -128,6 +129,7 @@ class ZookeeperStore final : public Store, private SessionListener {
 
   mutable Mutex mutex_;
   std::unordered_map<RequestId, PlacePtr> places_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::unordered_set<std::string> folders_ LEASEHOLD_GUARDED_BY(mutex_);  // that were there
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
 
   struct Kept {

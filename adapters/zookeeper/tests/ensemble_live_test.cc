@@ -1,0 +1,95 @@
+// Three servers: the leader dies, the majority is gone, a server is cut off.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "leasehold/client.h"
+#include "one_server.h"
+#include "testing/raw_store.h"
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+ZookeeperEnsemble& ensemble() {
+  static ZookeeperEnsemble three({.min_session_ms = 1000, .max_session_ms = 20'000});
+  return three;
+}
+
+void wait_until(const std::function<bool()>& holds) {
+  while (!holds()) std::this_thread::sleep_for(5ms);
+}
+
+class ZookeeperEnsembleTest : public ::testing::Test {
+ protected:
+  void TearDown() override { ensemble().start(); }
+  std::string url(const std::string& hosts) const { return "zookeeper://" + hosts + folder_; }
+  Client client() { return Client(open_zookeeper(url(ensemble().addresses()))); }
+
+  const std::string folder_ = fresh_folder();
+};
+
+TEST_F(ZookeeperEnsembleTest, LeasesOutliveTheLeader) {
+  Client one = client();
+  std::vector<FencedLease> leases;
+  for (int i = 0; i < 10; ++i) {
+    auto lease = one.acquire_fenced("job " + std::to_string(i), {.ttl = 16s});
+    ASSERT_TRUE(lease) << to_string(lease.error());
+    leases.push_back(std::move(*lease));
+  }
+  ensemble()[ensemble().leader()].kill();
+  const BootTime after = BootClock::now();
+  for (FencedLease& lease : leases) {
+    // Renewed since: its deadline is later than any renewal from before could have made it.
+    wait_until([&] { return lease.state() == LeaseState::lost || lease.deadline() > after + 16s; });
+    EXPECT_EQ(lease.state(), LeaseState::held);
+  }
+  const std::int64_t before = leases[0].token().number.value();
+  EXPECT_EQ(leases[0].release().value(), ReleaseOutcome::released);
+  auto next = one.acquire_fenced("job 0", {.store_timeout = 30s});
+  ASSERT_TRUE(next) << to_string(next.error());
+  EXPECT_GT(next->token().number.value(), before) << "a new leader counts on";
+}
+
+TEST_F(ZookeeperEnsembleTest, WithoutAMajorityLeasesAreUncertainThenLostAndAllRecovers) {
+  Client one = client();
+  auto lease = one.acquire("job", {.ttl = 3s});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  std::promise<void> told;
+  const std::stop_callback on_loss(lease->lost(), [&] { told.set_value(); });
+  const std::size_t leader = ensemble().leader();
+  ensemble()[leader].kill();
+  ensemble()[(leader + 1) % 3].kill();
+  wait_until([&] { return lease->state() != LeaseState::held; });
+  EXPECT_EQ(lease->state(), LeaseState::uncertain);
+  told.get_future().wait();
+  EXPECT_EQ(lease->state(), LeaseState::lost);
+  EXPECT_FALSE(one.acquire("other", {.store_timeout = 300ms}));
+  ensemble().start();
+  const auto again = one.acquire("job", {.wait = 60s, .store_timeout = 30s});
+  EXPECT_TRUE(again) << to_string(again.error());
+}
+
+TEST_F(ZookeeperEnsembleTest, ServerCutOffFromTheLeaderRenewsNothing) {
+  const std::size_t leader = ensemble().leader();
+  const std::size_t follower = (leader + 1) % 3;
+  RawStore store(open_zookeeper(url(ensemble()[follower].address())), "job", 1s);
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request, 16s));
+  ASSERT_EQ(store.renew(request), RenewReply::renewed);
+  ensemble()[leader].freeze();
+  // The follower has not noticed yet, and would still answer what it can answer by itself.
+  const auto cut_off = store.try_renew(request);
+  EXPECT_FALSE(cut_off.has_value());
+  ensemble()[leader].thaw();
+  wait_until([&] {
+    const auto reply = store.try_renew(request);
+    return reply && reply->at(0) == RenewReply::renewed;
+  });
+}
+
+}  // namespace
+}  // namespace leasehold::testing

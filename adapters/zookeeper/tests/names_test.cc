@@ -1,0 +1,115 @@
+#include <gmock/gmock.h>
+
+#include "leasehold/url.h"
+#include "node_names.h"
+#include "options.h"
+#include "session.h"
+
+namespace leasehold::zookeeper {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> ordered(const std::vector<std::string>& names) {
+  std::vector<std::string> result;
+  for (const Child& it : in_order(names)) result.push_back(it.name);
+  return result;
+}
+
+TEST(NodeNames, EveryTextHasANameOfItsOwnAndComesBack) {
+  for (const std::string text :
+       {"job", "a/b", "%2F", "..", ".", ".lineage", "a.b", "Ü☕", "a b", "_c_x-lock-0000000001"}) {
+    const std::string name = encode(text);
+    EXPECT_THAT(name, Not(HasSubstr("/")));
+    EXPECT_FALSE(name.starts_with('.')) << name;
+    EXPECT_EQ(decode(name), text);
+  }
+  EXPECT_EQ(encode("a/b"), "a%2Fb");
+  EXPECT_EQ(encode("job-1_x.y"), "job-1_x.y");
+  EXPECT_FALSE(decode(".once"));
+  EXPECT_FALSE(decode("a%2"));
+  EXPECT_FALSE(decode("a%zz"));
+}
+
+TEST(NodeNames, PrefixIsCurators) {
+  const auto id = RequestId::from_hex("00112233445566778899aabbccddeeff").value();
+  EXPECT_EQ(node_prefix(id), "_c_00112233-4455-6677-8899-aabbccddeeff-lock-");
+  EXPECT_EQ(in_order({node_prefix(id) + "0000000007"})[0].request, id);
+}
+
+TEST(NodeNames, OrderIsByTheNumberWhateverStandsBeforeIt) {
+  EXPECT_THAT(ordered({"lock-0000000010", "_c_00112233-4455-6677-8899-aabbccddeeff-lock-0000000002",
+                       "x-0000000003", "n_0000000001", "readme", "12"}),
+              ElementsAre("n_0000000001", "_c_00112233-4455-6677-8899-aabbccddeeff-lock-0000000002",
+                          "x-0000000003", "lock-0000000010"));
+}
+
+TEST(NodeNames, OrderGoesOnWhenTheNumberWraps) {
+  EXPECT_THAT(ordered({"lock--2147483647", "lock-2147483647", "lock--2147483648"}),
+              ElementsAre("lock-2147483647", "lock--2147483648", "lock--2147483647"));
+  EXPECT_THAT(ordered({"lock-0000000000", "lock--000000001"}),
+              ElementsAre("lock--000000001", "lock-0000000000"));
+}
+
+TEST(NodeNames, ForeignNodesHaveDifferentIds) {
+  const auto both = in_order({"lock-0000000001", "lock-0000000002"});
+  EXPECT_NE(both[0].request, both[1].request);
+  EXPECT_EQ(both[0].request, in_order({"lock-0000000001"})[0].request) << "always the same";
+}
+
+TEST(NodeNames, LabelsComeBackAndForeignDataIsNone) {
+  const auto label = Label::parse(Label{1500, "web 1"}.str());
+  ASSERT_TRUE(label);
+  EXPECT_EQ(label->owner, "web 1");
+  EXPECT_EQ(label->session_ms, 1500);
+  for (const char* text : {"", "10.0.0.1", "leasehold 1 ", "leasehold 1 5", "leasehold 1 5 a\nb"}) {
+    EXPECT_FALSE(Label::parse(text)) << text;
+  }
+}
+
+TEST(SessionLength, LastsAtLeastAsLongAsAsked) {
+  for (const int ms : {100, 999, 2600, 2700, 4000, 30'000, 86'400'000}) {
+    const Ttl ttl = Ttl::of(Millis(ms)).value();
+    const Millis session = session_for(ttl);
+    EXPECT_GE(certain_part_of(session), ttl.length()) << ms;
+    EXPECT_LE(session, ttl.length() * 3 / 2 + Millis(2)) << ms;
+    // Half a tick of the usual two seconds, or of half the session, and a heartbeat.
+    const Millis half_a_tick = std::min(Millis(1000), session / 4);
+    EXPECT_LE(certain_part_of(session) + half_a_tick + heartbeat_of(session), session);
+  }
+}
+
+Error error_of(const std::string& url) {
+  auto options = Options::of(Url::parse(url).value());
+  EXPECT_FALSE(options) << url;
+  return options ? Error(ErrorCode::internal, "") : options.error();
+}
+
+TEST(ZookeeperUrl, SaysWhatItSays) {
+  const auto options =
+      Options::of(Url::parse("zookeeper://ann:s3cret@a:1,b,[::1]:3/x/y/").value()).value();
+  EXPECT_EQ(options.hosts, "a:1,b:2181,[::1]:3");
+  EXPECT_EQ(options.base, "/x/y");
+  EXPECT_EQ(options.credentials, "ann:s3cret");
+  EXPECT_THAT(options.address, Not(HasSubstr("s3cret")));
+  EXPECT_EQ(Options::of(Url::parse("zookeeper://a").value())->base, "/leasehold");
+  EXPECT_EQ(Options::of(Url::parse("zookeeper://a/").value())->base, "/leasehold");
+}
+
+TEST(ZookeeperUrl, WrongOnesAreRefusedByName) {
+  EXPECT_THAT(error_of("zookeeper:///x").message, HasSubstr("host"));
+  EXPECT_THAT(error_of("zookeeper://a/x//y").message, HasSubstr("path"));
+  EXPECT_THAT(error_of("zookeeper://a/x/../y").message, HasSubstr("path"));
+  EXPECT_THAT(error_of("zookeeper://a/zookeeper/x").message, HasSubstr("/zookeeper"));
+  EXPECT_THAT(error_of("zookeeper://ann@a/x").message, HasSubstr("password"));
+  EXPECT_THAT(error_of("zookeeper://a/x?colour=red").message, HasSubstr("colour"));
+  const Error tls = error_of("zookeeper://ann:s3cret@a/x?tls=on");
+  EXPECT_EQ(tls.code, ErrorCode::unsupported);
+  EXPECT_THAT(tls.message, HasSubstr("no TLS"));
+  EXPECT_THAT(to_string(tls), Not(HasSubstr("s3cret")));
+}
+
+}  // namespace
+}  // namespace leasehold::zookeeper

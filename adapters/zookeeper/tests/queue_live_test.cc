@@ -1,0 +1,241 @@
+// What is seen on the wire: round trips, who is woken, and what a lost session means.
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "leasehold/client.h"
+#include "proxied_server.h"
+#include "testing/raw_store.h"
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+void wait_until(const std::function<bool()>& holds) {
+  while (!holds()) std::this_thread::sleep_for(2ms);  // the server has no event for it
+}
+
+TEST(ZookeeperQueue, AcquireIsAtMostTwoRoundTripsAndReleaseOne) {
+  ProxiedZookeeper server(is_any_request);
+  Client client(server.open_through_proxies());
+  for (int i = 0; i < 3; ++i) {  // the first time it makes the folder
+    const std::size_t before = server.proxy().round_trips();
+    auto lease = client.acquire("job");
+    ASSERT_TRUE(lease) << to_string(lease.error());
+    const std::size_t held = server.proxy().round_trips();
+    EXPECT_LE(held - before, 2u);
+    EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+    EXPECT_EQ(server.proxy().round_trips() - held, 1u);
+  }
+}
+
+TEST(ZookeeperQueue, OneReleaseWakesOneOfAHundred) {
+  ProxiedZookeeper server(is_any_request);
+  RawStore holder(server.open());
+  RawStore waiting(server.open_through_proxies());
+  const RequestId first = new_request();
+  ASSERT_TRUE(holder.acquire(first));
+  std::vector<RequestId> queue;
+  for (int i = 0; i < 100; ++i) {
+    queue.push_back(new_request());
+    const auto reply = waiting.acquire(queue.back(), 30s, true);
+    ASSERT_TRUE(reply) << to_string(reply.error());
+    ASSERT_TRUE(std::holds_alternative<Queued>(*reply));
+  }
+  const std::size_t requests = server.proxy().requests();
+  ASSERT_EQ(holder.release(first), ReleaseReply::released);
+  ASSERT_TRUE(waiting.events.wait_for_nudge(queue.front(), 30s));
+  ASSERT_TRUE(std::holds_alternative<Granted>(waiting.acquire(queue.front(), 30s, true).value()));
+  EXPECT_EQ(waiting.events.nudges(), 1u);
+  EXPECT_LE(server.proxy().requests() - requests, 3u) << "the others asked too";
+}
+
+TEST(ZookeeperQueue, WaiterBehindOneThatLeavesKeepsWaitingAndIsWokenLater) {
+  ProxiedZookeeper server;
+  RawStore store(server.open());
+  const RequestId holder = new_request();
+  const RequestId leaver = new_request();
+  const RequestId behind = new_request();
+  ASSERT_TRUE(store.acquire(holder));
+  ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(leaver, 30s, true).value()));
+  ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(behind, 30s, true).value()));
+  ASSERT_EQ(store.release(leaver), ReleaseReply::released);
+  ASSERT_TRUE(store.events.wait_for_nudge(behind, 30s));
+  ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(behind, 30s, true).value()));
+  RawStore other(server.open());
+  EXPECT_TRUE(std::holds_alternative<Busy>(other.acquire(new_request()).value()));
+  ASSERT_EQ(store.release(holder), ReleaseReply::released);
+  wait_until(
+      [&] { return std::holds_alternative<Granted>(store.acquire(behind, 30s, true).value()); });
+}
+
+TEST(ZookeeperQueue, WatchOutlivesItsConnection) {
+  ProxiedZookeeper server;
+  RawStore holder(server.open());
+  RawStore waiting(server.open_through_proxies());
+  const RequestId first = new_request();
+  const RequestId second = new_request();
+  ASSERT_TRUE(holder.acquire(first));
+  ASSERT_TRUE(std::holds_alternative<Queued>(waiting.acquire(second, 30s, true).value()));
+  server.proxy().cut();
+  ASSERT_EQ(holder.release(first), ReleaseReply::released);
+  EXPECT_TRUE(waiting.events.wait_for_nudge(second, 10s)) << "sooner than it would ask by itself";
+}
+
+TEST(ZookeeperQueue, TryThatFindsTheLockTakenLeavesNothing) {
+  ProxiedZookeeper server;
+  RawStore holder(server.open());
+  RawStore other(server.open_through_proxies());
+  const RequestId first = new_request();
+  ASSERT_TRUE(holder.acquire(first));
+  ASSERT_TRUE(std::holds_alternative<Busy>(other.acquire(new_request()).value()));
+  EXPECT_TRUE(holder.inspect()->waiters.empty());
+  // Its removal is lost on the way: the next connection makes up for it.
+  server.proxy().arm(WireFault::cut_before, [](std::string_view bytes) {
+    bool removes = false;
+    for_each_request(bytes, [&](std::int32_t type) { removes |= type == kDelete; });
+    return removes;
+  });
+  const auto reply = other.acquire(new_request());
+  ASSERT_TRUE(reply) << to_string(reply.error());
+  EXPECT_TRUE(std::holds_alternative<Busy>(*reply));
+  ASSERT_TRUE(server.proxy().wait_for_fault(10s));
+  wait_until([&] { return holder.inspect()->waiters.empty(); });
+  ASSERT_EQ(holder.release(first), ReleaseReply::released);
+}
+
+TEST(ZookeeperQueue, WaiterFindsItsTurnThoughTheAnswerWasLost) {
+  for (const WireFault fault : {WireFault::cut_before, WireFault::cut_after}) {
+    ProxiedZookeeper server(is_any_request);
+    Client holder(server.open());
+    Client waiter(server.open_through_proxies());
+    auto lease = holder.acquire("job");
+    ASSERT_TRUE(lease);
+    auto waiting = std::async(std::launch::async, [&] {
+      return waiter.acquire("job", {.wait = 60s, .store_timeout = 30s});
+    });
+    wait_until([&] { return holder.inspect(lock_name("job"))->waiters.size() == 1; });
+    server.proxy().arm(fault, [](std::string_view bytes) {
+      bool looks = false;
+      for_each_request(bytes, [&](std::int32_t type) { looks |= type == kGetChildren; });
+      return looks;
+    });
+    ASSERT_TRUE(lease->release());
+    ASSERT_TRUE(server.proxy().wait_for_fault(30s));
+    const auto got = waiting.get();
+    EXPECT_TRUE(got) << to_string(got.error());
+  }
+}
+
+TEST(ZookeeperQueue, NodeOfAnotherSessionIsNoGrant) {
+  ProxiedZookeeper server;
+  RawStore lost(server.open_through_proxies());
+  RawStore other(server.open());
+  ASSERT_TRUE(lost.inspect());
+  const RequestId request = new_request();
+  server.proxy().arm(WireFault::cut_before);
+  ASSERT_FALSE(lost.acquire(request));
+  // Stands for a node that an earlier session of the same client left behind.
+  const std::int64_t leftover = other.token(request);
+  const auto again = lost.acquire(request);
+  ASSERT_TRUE(again) << to_string(again.error());
+  ASSERT_TRUE(std::holds_alternative<Granted>(*again));
+  EXPECT_GT(std::get<Granted>(*again).token.value(), leftover);
+  EXPECT_EQ(other.renew(request), RenewReply::gone);
+  EXPECT_EQ(lost.renew(request), RenewReply::renewed);
+}
+
+TEST(ZookeeperQueue, RenewalIsATransactionAndReachesTheServerEachTime) {
+  ProxiedZookeeper server([](std::string_view bytes) {
+    bool transacts = false;
+    for_each_request(bytes, [&](std::int32_t type) { transacts |= type == kMulti; });
+    return transacts;
+  });
+  RawStore store(server.open_through_proxies());
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request));
+  const std::size_t before = server.proxy().requests();
+  EXPECT_EQ(store.renew(request), RenewReply::renewed);
+  EXPECT_EQ(store.renew(request), RenewReply::renewed);
+  EXPECT_EQ(server.proxy().requests() - before, 2u);
+}
+
+// ---- a session that ends under its holder ---------------------------------------------------
+
+// What a client shows when it comes back: the number and the password of its session.
+class SessionKey {
+ public:
+  IsRequest listener() {
+    return [this](std::string_view bytes) {
+      if (bytes.size() >= 40 && number_at(bytes, 0) < 64) bytes.remove_prefix(4);
+      const bool connects = bytes.size() >= 40 && bytes.size() < 64 && number_at(bytes, 0) == 0 &&
+                            number_at(bytes, 24) == 16;
+      if (connects) {
+        const std::lock_guard lock(mutex_);
+        key_ = std::string(bytes.substr(16, 28));  // id, length of the password, password
+      }
+      return is_write(bytes);
+    };
+  }
+  std::string key() {
+    const std::lock_guard lock(mutex_);
+    return key_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string key_;
+};
+
+void append_number(std::string& bytes, std::int32_t number) {
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    bytes += static_cast<char>(static_cast<std::uint32_t>(number) >> shift);
+  }
+}
+
+// Takes the session over and ends it, as another process that knows the key could.
+void end_session(std::uint16_t port, const std::string& key) {
+  std::string bytes;
+  append_number(bytes, 44);  // length
+  append_number(bytes, 0);   // version
+  bytes += std::string(8, '\0');
+  append_number(bytes, 20'000);
+  bytes += key;
+  append_number(bytes, 8);
+  append_number(bytes, 1);
+  append_number(bytes, kCloseSession);
+  wait_until([&] { return !converse(port, bytes).empty(); });
+}
+
+TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsTold) {
+  SessionKey key;
+  ProxiedZookeeper server(key.listener());
+  RawStore store(server.open_through_proxies());
+  const RequestId held = new_request();
+  const RequestId waits = new_request();
+  const std::int64_t token = store.token(held);
+  ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(waits, 30s, true).value()));
+  server.proxy().cut();  // it comes back, and shows its key
+  wait_until([&] {
+    const std::string seen = key.key();
+    return !seen.empty() && seen.substr(0, 8) != std::string(8, '\0');
+  });
+  ASSERT_TRUE(store.inspect()) << "it is back";
+  end_session(long_server().port(), key.key());
+  wait_until([&] { return store.events.was_ended(held); });
+  EXPECT_TRUE(store.events.wait_for_nudge(waits, 10s)) << "its place is gone: it has to ask again";
+  EXPECT_EQ(store.renew(held), RenewReply::gone);
+  EXPECT_EQ(store.release(held), ReleaseReply::not_held);
+  const auto next = store.acquire(waits, 30s, true);
+  ASSERT_TRUE(next) << to_string(next.error());
+  ASSERT_TRUE(std::holds_alternative<Granted>(*next));
+  EXPECT_GT(std::get<Granted>(*next).token.value(), token);
+}
+
+}  // namespace
+}  // namespace leasehold::testing
