@@ -1,9 +1,22 @@
 #include "leasehold/postgres/adapter.h"
 
+#include "options.h"
+#include "row_store.h"
+
 namespace leasehold::postgres {
+namespace {
+
+Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
+  auto options = Options::of(url);
+  if (!options) return fail(std::move(options.error()));
+  return RowStore::open(std::move(*options), system_random());
+}
+
+}  // namespace
 
 std::vector<Adapter> adapters() {
-  return {};
+  return {{.scheme = "postgres", .open_store = open_store, .open_fence = {}},
+          {.scheme = "postgresql", .open_store = open_store, .open_fence = {}}};
 }
 
 }  // namespace leasehold::postgres

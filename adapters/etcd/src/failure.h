@@ -1,0 +1,35 @@
+// How a call to etcd failed, and what that proves.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <string>
+
+#include "leasehold/error.h"
+
+namespace leasehold::etcd {
+
+struct Failure {
+  enum class Kind {
+    stopped,    // the caller's stop token came, and nothing was sent
+    closed,     // the store is closed, and nothing was sent
+    not_sent,   // no connection: nothing of it reached a server
+    refused,    // the server said that it did not do it
+    ambiguous,  // it may have been done, or may still be
+  };
+  Kind kind = Kind::ambiguous;
+  bool silence = false;  // no answer came in time
+  std::string words;
+
+  // `sent`: a connection took the call.
+  static Failure of(const grpc::Status& status, bool sent);
+
+  bool ambiguous() const { return kind == Kind::ambiguous; }
+  bool lease_is_gone() const;
+  bool token_is_refused() const;
+
+  // `address` begins the sentence.
+  Error error(const std::string& address) const;
+};
+
+}  // namespace leasehold::etcd

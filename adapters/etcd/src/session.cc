@@ -1,0 +1,99 @@
+#include "session.h"
+
+namespace leasehold::etcd {
+
+std::optional<StoreId> lineage_in(const wire::KeyValue* kv) {
+  if (kv == nullptr) return std::nullopt;
+  return StoreId::from_hex(kv->value());
+}
+
+void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
+  const StoreId fresh = StoreId::random(system_random());
+  const std::string key = session.keys.lineage();
+  wire::TxnRequest request;
+  *request.add_compare() = created_at(key, 0);
+  *request.add_success() = put(key, fresh.hex(), 0);
+  *request.add_failure() = get(key);
+  Limits repeated = limits;
+  repeated.repeat = true;
+  session.txn(
+      std::move(request), repeated,
+      [fresh, key, done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) {
+        if (!response) return done(tl::unexpected(std::move(response.error())));
+        if (response->succeeded()) return done(fresh);
+        const auto there = lineage_in(first_kv(*response, 0));
+        if (there) return done(*there);
+        done(tl::unexpected(Failure{.kind = Failure::Kind::refused,
+                                    .silence = false,
+                                    .words = "key '" + key + "' has a foreign value"}));
+      });
+}
+
+namespace {
+
+class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
+ public:
+  Withdrawal(Session& session, std::string key, RequestId request, std::int64_t created,
+             std::vector<LeaseId> at_risk, Limits limits, Done<bool> done)
+      : session_(session),
+        key_(std::move(key)),
+        request_(request),
+        created_(created),
+        at_risk_(std::move(at_risk)),
+        limits_(std::move(limits)),
+        done_(std::move(done)) {}
+
+  // One transaction, unless there is more than one lease at risk, or one of them is gone.
+  void step() {
+    wire::TxnRequest txn;
+    if (created_ != 0) *txn.add_compare() = created_at(key_, created_);
+    *txn.add_success() = erase(key_);
+    if (!at_risk_.empty()) {
+      const LeaseId lease = at_risk_.back();
+      *txn.add_success() = put(session_.keys.withdrawn(request_, lease), "", lease);
+      *txn.add_failure() = put(session_.keys.withdrawn(request_, lease), "", lease);
+    }
+    session_.txn(std::move(txn), limits_,
+                 [self = shared_from_this()](tl::expected<wire::TxnResponse, Failure> response) {
+                   self->stepped(response);
+                 });
+  }
+
+ private:
+  void stepped(const tl::expected<wire::TxnResponse, Failure>& response) {
+    const bool lease_is_gone = !response && response.error().lease_is_gone();
+    if (!response && !lease_is_gone) return done_(tl::unexpected(response.error()));
+    if (response && response->succeeded()) {
+      found_ = found_ || response->responses(0).delete_range().deleted() > 0;
+    }
+    if (!at_risk_.empty()) at_risk_.pop_back();
+    if (lease_is_gone || !at_risk_.empty()) return step();
+    done_(found_);
+  }
+
+  Session& session_;
+  const std::string key_;
+  const RequestId request_;
+  const std::int64_t created_;
+  std::vector<LeaseId> at_risk_;
+  const Limits limits_;
+  const Done<bool> done_;
+  bool found_ = false;
+};
+
+}  // namespace
+
+void withdraw(Session& session, const LockName& lock, const RequestId& request,
+              std::int64_t created, std::vector<LeaseId> at_risk, const Limits& limits,
+              Done<bool> done) {
+  std::make_shared<Withdrawal>(session, session.keys.own(lock, request), request, created,
+                               std::move(at_risk), limits, std::move(done))
+      ->step();
+}
+
+std::int64_t wall_clock_ms() {
+  return std::chrono::duration_cast<Millis>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace leasehold::etcd

@@ -1,0 +1,62 @@
+// The parts that every operation of one store works with.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "claims.h"
+#include "keys.h"
+#include "leasehold/store.h"
+#include "leases.h"
+#include "options.h"
+#include "transactions.h"
+#include "transport.h"
+#include "watcher.h"
+
+namespace leasehold::etcd {
+
+struct Session {
+  Session(Options options, std::unique_ptr<Transport> opened, WatchListener& listener)
+      : address(std::move(options.address)),
+        keys(std::move(options.prefix)),
+        transport(std::move(opened)),
+        leases(*transport),
+        watcher(*transport, listener) {}
+
+  const std::string address;
+  const Keys keys;
+  const std::unique_ptr<Transport> transport;
+  Leases leases;
+  Claims claims;
+  Watcher watcher;
+
+  void txn(wire::TxnRequest request, Limits limits, Done<wire::TxnResponse> done) {
+    transport->call<wire::TxnRequest, wire::TxnResponse>("/etcdserverpb.KV/Txn", std::move(request),
+                                                         std::move(limits), std::move(done));
+  }
+  Error error(const Failure& failure) const { return failure.error(address); }
+};
+
+inline Limits once_within(const CallContext& context) {
+  return {.deadline = context.deadline, .stop = context.stop, .repeat = false};
+}
+inline Limits repeated_within(const CallContext& context) {
+  return {.deadline = context.deadline, .stop = context.stop, .repeat = true};
+}
+
+// The store's lineage, made now if there is none. Two who make it at once agree.
+void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done);
+// Nothing if the key is missing or not ours.
+std::optional<StoreId> lineage_in(const wire::KeyValue* kv);
+
+// Deletes the request's key (only if it was created at `created`, unless that is 0), and sees to it
+// that no attempt under the leases `at_risk` puts it there later. True: it was there.
+void withdraw(Session& session, const LockName& lock, const RequestId& request,
+              std::int64_t created, std::vector<LeaseId> at_risk, const Limits& limits,
+              Done<bool> done);
+
+std::int64_t wall_clock_ms();
+
+}  // namespace leasehold::etcd

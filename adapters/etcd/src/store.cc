@@ -1,0 +1,352 @@
+#include "store.h"
+
+#include <algorithm>
+#include <future>
+
+#include "acquisition.h"
+#include "renewal.h"
+#include "status.h"
+#include "version.h"
+
+namespace leasehold::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kOpenWithin = 4500ms;
+constexpr auto kTick = 250ms;
+constexpr auto kIdleAfter = 10s;
+constexpr auto kRevokeWithin = 300ms;
+constexpr auto kTidyWithin = 2s;
+
+StoreTraits traits_of(const std::string& address) {
+  return {.address = address,
+          .guarantee = Guarantee::correctness,
+          .why = "a token is the revision at which a majority of the cluster stored the lock's key",
+          .instead = "",
+          .queues = true,
+          .keeps_after_release = true};
+}
+
+// Waits for one call; only while the store is being opened or closed.
+template <class Response, class Request>
+tl::expected<Response, Failure> answer_of(Transport& transport, const char* method, Request request,
+                                          BootTime deadline) {
+  std::promise<tl::expected<Response, Failure>> answer;
+  transport.call<Request, Response>(
+      method, std::move(request), {.deadline = deadline, .stop = {}, .repeat = true},
+      [&](tl::expected<Response, Failure> response) { answer.set_value(std::move(response)); });
+  return answer.get_future().get();
+}
+
+Error not_opened(const std::string& address, const Failure& failure) {
+  Error error = failure.error(address);
+  if (failure.ambiguous()) {
+    error =
+        Error(ErrorCode::unavailable, address + ": no etcd server answers there", failure.words);
+  }
+  return error;
+}
+
+}  // namespace
+
+// ---- opening and closing -------------------------------------------------------------------
+
+EtcdStore::EtcdStore(Options options, std::unique_ptr<Transport> transport)
+    : traits_(traits_of(options.address)),
+      session_(std::move(options), std::move(transport), *this) {}
+
+Result<std::unique_ptr<Store>> EtcdStore::open(Options options) {
+  auto transport = Transport::make(options);
+  if (!transport) return fail(std::move(transport.error()));
+  const bool has_user = !options.user.empty();
+  std::unique_ptr<EtcdStore> store(new EtcdStore(std::move(options), std::move(*transport)));
+  if (has_user) {
+    std::promise<std::optional<Failure>> logged_in;
+    store->session_.transport->authenticate(
+        0, [&](std::optional<Failure> failure) { logged_in.set_value(std::move(failure)); });
+    if (const auto failure = logged_in.get_future().get()) {
+      return fail(not_opened(store->session_.address, *failure));
+    }
+  }
+  if (auto ok = store->greet(); !ok) return fail(std::move(ok.error()));
+  return store;
+}
+
+Status EtcdStore::greet() {
+  const BootTime deadline = BootClock::now() + kOpenWithin;
+  const auto status = answer_of<wire::StatusResponse>(
+      *session_.transport, "/etcdserverpb.Maintenance/Status", wire::StatusRequest(), deadline);
+  if (!status) return fail(not_opened(session_.address, status.error()));
+  if (auto ok = check_version(status->version()); !ok) return ok;
+  std::promise<tl::expected<StoreId, Failure>> lineage;
+  ensure_lineage(session_, {.deadline = deadline, .stop = {}, .repeat = true},
+                 [&](tl::expected<StoreId, Failure> made) { lineage.set_value(std::move(made)); });
+  const auto made = lineage.get_future().get();
+  if (!made) return fail(not_opened(session_.address, made.error()));
+  return {};
+}
+
+Status EtcdStore::check_version(const std::string& version) {
+  const auto parsed = Version::parse(version);
+  if (!parsed || *parsed < kOldestVersion) {
+    return fail(ErrorCode::unavailable,
+                session_.address + ": etcd is too old: version 3.4 or later is needed",
+                "version " + version);
+  }
+  const std::string fault = known_fault(*parsed);
+  if (!fault.empty()) traits_.why += " (but etcd " + version + ": " + fault + ")";
+  return {};
+}
+
+void EtcdStore::start(StoreEvents& events) {
+  events_ = &events;
+  housekeeper_ = std::jthread([this](const std::stop_token& stop) { housekeeping(stop); });
+}
+
+void EtcdStore::close() {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(closed_, true)) return;
+  }
+  housekeeper_.request_stop();
+  wake_.notify_all();
+  if (housekeeper_.joinable()) housekeeper_.join();
+  session_.watcher.close();
+  revoke_unused_leases();
+  session_.transport->close();
+}
+
+// The others end by themselves when their time has come.
+void EtcdStore::revoke_unused_leases() {
+  std::vector<std::future<void>> revoked;
+  for (const EtcdLease& lease : session_.leases.all()) {
+    if (session_.claims.any_held_on(lease.id)) continue;
+    auto told = std::make_shared<std::promise<void>>();
+    revoked.push_back(told->get_future());
+    wire::LeaseRevokeRequest request;
+    request.set_id(lease.id);
+    session_.transport->call<wire::LeaseRevokeRequest, wire::LeaseRevokeResponse>(
+        "/etcdserverpb.Lease/LeaseRevoke", std::move(request),
+        {.deadline = BootClock::now() + kRevokeWithin, .stop = {}, .repeat = false},
+        [told](const auto&) { told->set_value(); });
+  }
+  for (auto& it : revoked) it.wait();
+}
+
+// ---- housekeeping --------------------------------------------------------------------------
+
+void EtcdStore::housekeeping(const std::stop_token& stop) {
+  BootTime last_used = BootClock::now();
+  while (!stop.stop_requested()) {
+    end_expired();
+    refresh_waiters();
+    session_.watcher.move_to(session_.transport->current());
+    if (!session_.claims.empty()) last_used = BootClock::now();
+    const bool rest = BootClock::now() - last_used > kIdleAfter;
+    MutexLock lock(mutex_);
+    idle_ = rest;
+    const auto woken = [this]() LEASEHOLD_REQUIRES(mutex_) { return closed_; };
+    const auto needed = [this]() LEASEHOLD_REQUIRES(mutex_) { return closed_ || !idle_; };
+    if (rest) {
+      wake_.wait(mutex_, needed);
+    } else {
+      wake_.wait_for(mutex_, kTick, woken);
+    }
+  }
+}
+
+void EtcdStore::end_expired() {
+  for (auto& [request, claim] : session_.claims.expire(BootClock::now(), kTidyWithin)) {
+    session_.watcher.cancel(claim.predecessor_watch);
+    session_.watcher.cancel(claim.own_watch);
+    withdraw(session_, claim.lock, request, claim.created, claim.at_risk,
+             {.deadline = BootClock::now() + kTidyWithin, .stop = {}, .repeat = false},
+             [this, it = request](const tl::expected<bool, Failure>& gone) {
+               if (!gone) return;  // it expires again, and again
+               const auto left = session_.claims.find(it);
+               if (left && left->state == Claim::State::over) session_.claims.erase(it);
+             });
+  }
+}
+
+void EtcdStore::refresh_waiters() {
+  if (!session_.claims.any_waiting()) return;
+  const auto lease = session_.leases.current(LeaseKind::waiters());
+  if (!lease || lease->age(BootClock::now()) < kWaitersRefresh) return;
+  if (waiters_refresh_under_way_.exchange(true)) return;
+  session_.leases.refresh(lease->id,
+                          {.deadline = BootClock::now() + lease->ttl, .stop = {}, .repeat = true},
+                          [this, id = lease->id](const tl::expected<bool, Failure>& alive) {
+                            waiters_refresh_under_way_ = false;
+                            if (!alive || *alive) return;
+                            for (const RequestId& request : session_.claims.waiting_on(id))
+                              events_->nudged(request);
+                          });
+}
+
+void EtcdStore::key_deleted(const RequestId& request, Watched which) {
+  if (which == Watched::predecessor) {
+    session_.claims.change(request, [](Claim& claim) { claim.predecessor_watch = 0; });
+    return events_->nudged(request);
+  }
+  bool was_held = false;
+  session_.claims.change(request, [&](Claim& claim) {
+    claim.own_watch = 0;
+    was_held = claim.state == Claim::State::held;
+    if (was_held) claim.state = Claim::State::over;
+  });
+  if (was_held) events_->ended(request);
+}
+
+void EtcdStore::watch_lost(const RequestId& request, Watched which) {
+  const bool waits = which == Watched::predecessor;
+  session_.claims.change(
+      request, [&](Claim& claim) { (waits ? claim.predecessor_watch : claim.own_watch) = 0; });
+  if (waits) events_->nudged(request);
+}
+
+// ---- leases --------------------------------------------------------------------------------
+
+void EtcdStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(idle_, false)) wake_.notify_all();
+  }
+  etcd::acquire(session_, std::move(call), std::move(context), std::move(done));
+}
+
+void EtcdStore::renew(std::vector<RenewCall> calls, CallContext context,
+                      Completion<std::vector<RenewReply>> done) {
+  etcd::renew(session_, std::move(calls), std::move(context), std::move(done));
+}
+
+void EtcdStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
+  if (call.keep_for > Millis(0)) return keep(std::move(call), std::move(context), std::move(done));
+  const auto claim = session_.claims.find(call.request);
+  if (claim) {
+    session_.watcher.cancel(claim->predecessor_watch);
+    session_.watcher.cancel(claim->own_watch);
+    session_.claims.change(call.request, [](Claim& it) {
+      it.state = Claim::State::over;
+      it.predecessor_watch = it.own_watch = 0;
+    });
+  }
+  withdraw(session_, call.lock, call.request, 0, claim ? claim->at_risk : std::vector<LeaseId>(),
+           once_within(context),
+           [this, request = call.request,
+            done = std::move(done)](tl::expected<bool, Failure> was_there) {
+             if (!was_there) return done(fail(session_.error(was_there.error())));
+             session_.claims.erase(request);
+             done(*was_there ? ReleaseReply::released : ReleaseReply::not_held);
+           });
+}
+
+// A kept lock moves to a lease of its own that nobody keeps alive.
+void EtcdStore::keep(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
+  wire::LeaseGrantRequest request;
+  request.set_ttl(std::chrono::ceil<std::chrono::seconds>(call.keep_for).count());
+  Limits limits = repeated_within(context);
+  session_.transport->call<wire::LeaseGrantRequest, wire::LeaseGrantResponse>(
+      "/etcdserverpb.Lease/LeaseGrant", std::move(request), std::move(limits),
+      [this, call = std::move(call), context = std::move(context),
+       done = std::move(done)](tl::expected<wire::LeaseGrantResponse, Failure> lease) mutable {
+        if (lease) return keep_on(lease->id(), call, context, std::move(done));
+        if (lease.error().ambiguous()) lease.error().kind = Failure::Kind::not_sent;
+        done(fail(session_.error(lease.error())));
+      });
+}
+
+void EtcdStore::keep_on(LeaseId lease, const ReleaseCall& call, const CallContext& context,
+                        Completion<ReleaseReply> done) {
+  const auto claim = session_.claims.find(call.request);
+  const bool held = claim && claim->state == Claim::State::held;
+  if (!held) return done(ReleaseReply::not_held);
+  const std::string key = session_.keys.own(call.lock, call.request);
+  wire::TxnRequest txn;
+  *txn.add_compare() = created_at(key, claim->created);
+  *txn.add_success() =
+      put(key, OwnValue{OwnValue::State::kept, wall_clock_ms(), "(kept)"}.str(), lease);
+  session_.txn(std::move(txn), once_within(context),
+               [this, request = call.request,
+                done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) {
+                 if (!response) return done(fail(session_.error(response.error())));
+                 session_.claims.erase(request);
+                 done(response->succeeded() ? ReleaseReply::released : ReleaseReply::not_held);
+               });
+}
+
+// ---- for people ----------------------------------------------------------------------------
+
+void EtcdStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
+  etcd::inspect(session_, std::move(lock), std::move(context), std::move(done));
+}
+
+void EtcdStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
+  etcd::list(session_, std::move(context), std::move(done));
+}
+
+void EtcdStore::force_release(LockName lock, RequestId seen, CallContext context,
+                              Completion<ReleaseReply> done) {
+  etcd::force_release(session_, std::move(lock), seen, std::move(context), std::move(done));
+}
+
+void EtcdStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
+  const StoreId fresh = StoreId::random(system_random());
+  wire::TxnRequest txn;
+  *txn.add_success() = put(session_.keys.lineage(), fresh.hex(), 0);
+  session_.txn(std::move(txn), once_within(context),
+               [this, fresh,
+                done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
+                 if (!response) return done(fail(session_.error(response.error())));
+                 done(fresh);
+               });
+}
+
+// ---- what was done once --------------------------------------------------------------------
+
+void EtcdStore::recall(LockName lock, std::string key, CallContext context,
+                       Completion<std::optional<OnceRecord>> done) {
+  wire::TxnRequest txn;
+  *txn.add_success() = get(session_.keys.once(lock, key));
+  session_.txn(
+      std::move(txn), repeated_within(context),
+      [this, done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
+        if (!response) return done(fail(session_.error(response.error())));
+        const wire::KeyValue* kv = first_kv(*response, 0);
+        if (kv == nullptr) return done(std::optional<OnceRecord>());
+        done(decode_record(kv->value()));
+      });
+}
+
+void EtcdStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
+                       CallContext context, Completion<std::monostate> done) {
+  const auto lost = [lock] {
+    return fail(ErrorCode::lost, "lock '" + lock.str() + "' is not held any more");
+  };
+  const auto claim = session_.claims.find(request);
+  const bool held = claim && claim->state == Claim::State::held;
+  if (!held) return done(lost());
+  const std::string once = session_.keys.once(lock, key);
+  wire::RequestOp first_time;
+  *first_time.mutable_txn()->add_compare() = created_at(once, 0);
+  *first_time.mutable_txn()->add_success() = put(once, encode_record(what), 0);
+  wire::TxnRequest txn;
+  *txn.add_compare() = created_at(session_.keys.own(lock, request), claim->created);
+  *txn.add_success() = std::move(first_time);
+  session_.txn(std::move(txn), once_within(context),
+               [this, lost,
+                done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
+                 if (!response) return done(fail(session_.error(response.error())));
+                 if (!response->succeeded()) return done(lost());
+                 done(std::monostate());
+               });
+}
+
+Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
+  auto options = Options::of(url);
+  if (!options) return fail(std::move(options.error()));
+  return EtcdStore::open(std::move(*options));
+}
+
+}  // namespace leasehold::etcd

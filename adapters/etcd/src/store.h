@@ -1,0 +1,73 @@
+// The lock store on an etcd cluster.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "leasehold/detail/thread_safety.h"
+#include "leasehold/registry.h"
+#include "leasehold/store.h"
+#include "leasehold/url.h"
+#include "options.h"
+#include "session.h"
+
+namespace leasehold::etcd {
+
+// No call blocks; answers and events come on gRPC's threads. A thread of its own keeps places in
+// queues, and ends what has expired.
+class EtcdStore final : public Store, private WatchListener {
+ public:
+  // Connects, logs in and looks at the version: `unavailable` or `invalid`, with the address and
+  // the server's own words. Takes at most five seconds.
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options);
+  ~EtcdStore() override { close(); }
+
+  const StoreTraits& traits() const override { return traits_; }
+  void start(StoreEvents& events) override;
+  void close() override;
+  void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) override;
+  void renew(std::vector<RenewCall> calls, CallContext context,
+             Completion<std::vector<RenewReply>> done) override;
+  void release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) override;
+  void inspect(LockName lock, CallContext context, Completion<LockStatus> done) override;
+  void list(CallContext context, Completion<std::vector<LockStatus>> done) override;
+  void force_release(LockName lock, RequestId seen, CallContext context,
+                     Completion<ReleaseReply> done) override;
+  void rotate_lineage(CallContext context, Completion<StoreId> done) override;
+  void recall(LockName lock, std::string key, CallContext context,
+              Completion<std::optional<OnceRecord>> done) override;
+  void record(LockName lock, RequestId request, std::string key, OnceRecord what,
+              CallContext context, Completion<std::monostate> done) override;
+
+ private:
+  EtcdStore(Options options, std::unique_ptr<Transport> transport);
+  [[nodiscard]] Status greet();
+  [[nodiscard]] Status check_version(const std::string& version);
+
+  void key_deleted(const RequestId& request, Watched which) override;
+  void watch_lost(const RequestId& request, Watched which) override;
+
+  void keep(ReleaseCall call, CallContext context, Completion<ReleaseReply> done);
+  void keep_on(LeaseId lease, const ReleaseCall& call, const CallContext& context,
+               Completion<ReleaseReply> done);
+
+  void housekeeping(const std::stop_token& stop);
+  void end_expired();
+  void refresh_waiters();
+  void revoke_unused_leases();
+
+  StoreTraits traits_;
+  Session session_;
+  StoreEvents* events_ = nullptr;
+
+  Mutex mutex_;
+  ConditionVariable wake_;
+  bool idle_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+  bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> waiters_refresh_under_way_ = false;
+  std::jthread housekeeper_;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing);
+
+}  // namespace leasehold::etcd

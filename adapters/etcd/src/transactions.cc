@@ -1,0 +1,99 @@
+#include "transactions.h"
+
+#include "keys.h"
+
+namespace leasehold::etcd {
+namespace {
+
+wire::RangeRequest& range_in(wire::RequestOp& op, const std::string& folder,
+                             wire::RangeRequest::Order order, std::int64_t limit) {
+  wire::RangeRequest& range = *op.mutable_range();
+  range.set_key(folder);
+  range.set_range_end(end_of_prefix(folder));
+  range.set_sort_target(wire::RangeRequest::CREATE);
+  range.set_sort_order(order);
+  range.set_limit(limit);
+  return range;
+}
+
+}  // namespace
+
+wire::Compare created_at(const std::string& key, std::int64_t revision) {
+  wire::Compare compare;
+  compare.set_target(wire::Compare::CREATE);
+  compare.set_result(wire::Compare::EQUAL);
+  compare.set_key(key);
+  compare.set_create_revision(revision);
+  return compare;
+}
+
+wire::Compare nothing_in(const std::string& folder) {
+  wire::Compare compare = created_at(folder, 0);
+  compare.set_range_end(end_of_prefix(folder));
+  return compare;
+}
+
+wire::Compare nothing_before(const std::string& folder, std::int64_t revision) {
+  wire::Compare compare = created_at(folder, revision - 1);
+  compare.set_result(wire::Compare::GREATER);
+  compare.set_range_end(end_of_prefix(folder));
+  return compare;
+}
+
+wire::RequestOp get(const std::string& key) {
+  wire::RequestOp op;
+  op.mutable_range()->set_key(key);
+  return op;
+}
+
+wire::RequestOp get_without_value(const std::string& key) {
+  wire::RequestOp op = get(key);
+  op.mutable_range()->set_keys_only(true);
+  return op;
+}
+
+wire::RequestOp put(const std::string& key, std::string value, std::int64_t lease) {
+  wire::RequestOp op;
+  op.mutable_put()->set_key(key);
+  op.mutable_put()->set_value(std::move(value));
+  op.mutable_put()->set_lease(lease);
+  return op;
+}
+
+wire::RequestOp erase(const std::string& key) {
+  wire::RequestOp op;
+  op.mutable_delete_range()->set_key(key);
+  return op;
+}
+
+wire::RequestOp all_in(const std::string& folder) {
+  wire::RequestOp op;
+  range_in(op, folder, wire::RangeRequest::ASCEND, 0);
+  return op;
+}
+
+wire::RequestOp first_in(const std::string& folder) {
+  wire::RequestOp op;
+  range_in(op, folder, wire::RangeRequest::ASCEND, 1);
+  return op;
+}
+
+wire::RequestOp newest_in(const std::string& folder, std::int64_t count) {
+  wire::RequestOp op;
+  range_in(op, folder, wire::RangeRequest::DESCEND, count).set_keys_only(true);
+  return op;
+}
+
+wire::RequestOp newest_before(const std::string& folder, std::int64_t revision) {
+  wire::RequestOp op = newest_in(folder, 1);
+  op.mutable_range()->set_max_create_revision(revision - 1);
+  return op;
+}
+
+const wire::KeyValue* first_kv(const wire::TxnResponse& response, int index) {
+  if (index >= response.responses_size()) return nullptr;
+  const wire::RangeResponse& range = response.responses(index).range();
+  return range.kvs_size() == 0 ? nullptr : &range.kvs(0);
+}
+
+}  // namespace leasehold::etcd

@@ -1,0 +1,36 @@
+// The pieces that transactions are made of.
+#pragma once
+
+#include <string>
+
+#include "wire.pb.h"
+
+namespace leasehold::etcd {
+
+// ---- if
+
+// No key: revision 0.
+wire::Compare created_at(const std::string& key, std::int64_t revision);
+wire::Compare nothing_in(const std::string& folder);
+// No key of the folder was created before `revision`.
+wire::Compare nothing_before(const std::string& folder, std::int64_t revision);
+
+// ---- then
+
+wire::RequestOp get(const std::string& key);
+wire::RequestOp get_without_value(const std::string& key);
+wire::RequestOp put(const std::string& key, std::string value, std::int64_t lease);
+wire::RequestOp erase(const std::string& key);
+wire::RequestOp all_in(const std::string& folder);  // in the order of creation
+wire::RequestOp first_in(const std::string& folder);
+// The `count` newest, newest first, without values.
+wire::RequestOp newest_in(const std::string& folder, std::int64_t count);
+// The newest that was created before `revision`.
+wire::RequestOp newest_before(const std::string& folder, std::int64_t revision);
+
+// ---- what came back
+
+// Of a range; null: no such key, or no such response.
+const wire::KeyValue* first_kv(const wire::TxnResponse& response, int index);
+
+}  // namespace leasehold::etcd

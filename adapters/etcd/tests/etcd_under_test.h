@@ -1,0 +1,43 @@
+// The etcd servers that the cases of one program share, and each case's part of their keys.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "leasehold/etcd/adapter.h"
+#include "leasehold/random.h"
+#include "testing/servers/etcd.h"
+#include "testing/store_wire_conformance.h"
+#include "testing/tcp_proxy.h"
+
+namespace leasehold::testing {
+
+// Whether these bytes of an HTTP/2 connection begin a call or carry a message: no pings, no
+// acknowledgements, no window updates.
+bool is_http2_request(std::string_view bytes);
+
+Result<std::unique_ptr<Store>> open_etcd(const std::string& url);
+
+// One server for the whole program, and a prefix of its own for each case.
+class EtcdUnderTest final : public ServerUnderTest {
+ public:
+  EtcdUnderTest();
+
+  std::string url() override { return "etcd://" + server_.address() + "/" + prefix_; }
+  std::unique_ptr<Store> open() override;
+  std::unique_ptr<Store> open_through_proxies() override;
+  std::vector<TcpProxy*> proxies() override { return {&proxy_}; }
+  void kill() override { server_.kill(); }
+  void start() override { server_.start(); }
+
+  EtcdServer& server() { return server_; }
+  const std::string& prefix() const { return prefix_; }
+
+ private:
+  EtcdServer& server_;
+  const std::string prefix_;
+  TcpProxy proxy_;
+};
+
+}  // namespace leasehold::testing

@@ -1,0 +1,159 @@
+#include "options.h"
+
+#include <arpa/inet.h>
+#include <libpq-fe.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+
+#include "leasehold/tls_options.h"
+
+namespace leasehold::postgres {
+namespace {
+
+constexpr const char* kExample = "postgres://user@host/database";
+
+tl::unexpected<Error> bad(std::string why) {
+  return fail(ErrorCode::invalid, std::move(why));
+}
+
+bool is_plain_identifier(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_';
+  };
+  return !text.empty() && text.size() <= 63 &&
+         std::isdigit(static_cast<unsigned char>(text[0])) == 0 && !text.starts_with("pg_") &&
+         std::all_of(text.begin(), text.end(), plain);
+}
+
+bool is_ip_address(const std::string& host) {
+  in6_addr ignored{};
+  return inet_pton(AF_INET, host.c_str(), &ignored) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &ignored) == 1;
+}
+
+// libpq looks for one only in the user's home folder before version 16.
+Result<std::string> system_certificates() {
+  if (PQlibVersion() >= 160000) return "system";
+  for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/ssl/cert.pem"}) {
+    if (access(file, R_OK) == 0) return file;
+  }
+  return bad("the system's certificates were not found; say which with the option ca=FILE");
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> tls_keywords(const Url& url,
+                                                                      const TlsOptions& tls) {
+  if (!tls.on) return {{{"sslmode", url.option("tls") == "off" ? "disable" : "prefer"}}};
+  std::vector<std::pair<std::string, std::string>> words = {{"sslmode", "verify-full"}};
+  if (tls.ca.empty()) {
+    auto system = system_certificates();
+    if (!system) return fail(std::move(system.error()));
+    words.emplace_back("sslrootcert", *system);
+  } else {
+    words.emplace_back("sslrootcert", tls.ca);
+  }
+  if (!tls.certificate.empty()) {
+    words.emplace_back("sslcert", tls.certificate);
+    words.emplace_back("sslkey", tls.key);
+  }
+  return words;
+}
+
+Result<Host> host_of(const HostPort& where, const Url& url, const TlsOptions& tls) {
+  const std::string port = where.port.empty() ? "5432" : where.port;
+  Host host{.address = where.host + ":" + port, .keywords = {}};
+  auto& words = host.keywords;
+  if (tls.server_name.empty()) {
+    words.emplace_back("host", where.host);
+  } else {
+    // libpq compares the certificate with `host`, and connects to `hostaddr`.
+    if (!is_ip_address(where.host)) {
+      return bad("the option server_name needs an IP address as the host, not '" + where.host +
+                 "'");
+    }
+    words.emplace_back("host", tls.server_name);
+    words.emplace_back("hostaddr", where.host);
+  }
+  words.emplace_back("port", port);
+  words.emplace_back("dbname", url.path.substr(1));
+  if (!url.user.empty()) words.emplace_back("user", url.user);
+  if (!url.password.empty()) words.emplace_back("password", url.password);
+  words.emplace_back("application_name", "leasehold");
+  words.emplace_back("client_encoding", "UTF8");
+  words.emplace_back("target_session_attrs", "read-write");
+  words.emplace_back("gssencmode", "disable");
+  words.emplace_back("keepalives", "1");
+  words.emplace_back("keepalives_idle", "10");
+  words.emplace_back("keepalives_interval", "5");
+  words.emplace_back("keepalives_count", "3");
+  words.emplace_back("tcp_user_timeout", "15000");
+  auto more = tls_keywords(url, tls);
+  if (!more) return fail(std::move(more.error()));
+  words.insert(words.end(), more->begin(), more->end());
+  return host;
+}
+
+Status read_choices(const Url& url, Options& options) {
+  const std::string mode = url.option("mode");
+  if (mode != "" && mode != "rows" && mode != "advisory") {
+    return bad("the option mode is rows or advisory, not '" + mode + "'");
+  }
+  options.mode = mode == "advisory" ? Mode::advisory : Mode::rows;
+
+  const std::string failover = url.option("failover");
+  if (failover != "" && failover != "none") {
+    return bad("the option failover can only be none, not '" + failover + "'");
+  }
+  options.no_failover = failover == "none";
+
+  if (const std::string schema = url.option("schema"); !schema.empty()) {
+    if (!is_plain_identifier(schema)) {
+      return bad("the option schema is 1 to 63 lower-case letters, digits and '_', not '" + schema +
+                 "'");
+    }
+    options.schema = schema;
+  }
+  if (const std::string count = url.option("connections"); !count.empty()) {
+    const char* end = count.data() + count.size();
+    const auto read = std::from_chars(count.data(), end, options.connections);
+    if (read.ec != std::errc() || read.ptr != end || options.connections < 1 ||
+        options.connections > 1000) {
+      return bad("the option connections is a number from 1 to 1000, not '" + count + "'");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Options> Options::of(const Url& url) {
+  if (auto ok = url.only_options(
+          {"mode", "failover", "schema", "connections", "tls", "ca", "cert", "key", "server_name"});
+      !ok) {
+    return fail(std::move(ok.error()));
+  }
+  if (url.hosts.empty()) return bad(std::string("a postgres URL needs a host: ") + kExample);
+  if (url.path.size() < 2 || url.path.find('/', 1) != std::string::npos) {
+    return bad(std::string("a postgres URL needs one database name: ") + kExample);
+  }
+  if (const char* elsewhere = std::getenv("PGHOSTADDR"); elsewhere != nullptr && *elsewhere != 0) {
+    return bad("the environment variable PGHOSTADDR would lead past the host in the URL; unset it");
+  }
+  Options options;
+  options.address = url.redacted();
+  if (auto ok = read_choices(url, options); !ok) return fail(std::move(ok.error()));
+  const auto tls = TlsOptions::of(url);
+  if (!tls) return fail(tls.error());
+  for (const HostPort& where : url.hosts) {
+    auto host = host_of(where, url, *tls);
+    if (!host) return fail(std::move(host.error()));
+    options.hosts.push_back(std::move(*host));
+  }
+  return options;
+}
+
+}  // namespace leasehold::postgres

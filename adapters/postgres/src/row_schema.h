@@ -1,0 +1,277 @@
+// The SQL of the lease rows.
+//
+// Every change of a lock and of its queue is made by a transaction that has locked the lock's row
+// first. The clock is read after that. A waiter that was passed over because it does not listen
+// keeps its place: it may be connecting anew.
+#pragma once
+
+namespace leasehold::postgres {
+
+inline constexpr const char* kRowSchema = R"sql(
+CREATE TABLE @S.lock(
+  name text COLLATE "C" PRIMARY KEY,
+  token bigint NOT NULL,
+  request uuid,
+  owner text NOT NULL,
+  granted_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  kept boolean NOT NULL,
+  last_released uuid) WITH (fillfactor = 50);
+
+CREATE UNLOGGED TABLE @S.waiter(
+  request uuid PRIMARY KEY,
+  lock text COLLATE "C" NOT NULL,
+  place bigint NOT NULL,
+  owner text NOT NULL,
+  presence bigint,
+  alive_until timestamptz NOT NULL);
+CREATE INDEX waiter_by_place ON @S.waiter(lock, place);
+
+CREATE UNLOGGED TABLE @S.withdrawn(
+  request uuid PRIMARY KEY,
+  at timestamptz NOT NULL);
+CREATE INDEX withdrawn_by_time ON @S.withdrawn(at);
+
+CREATE TABLE @S.once(
+  lock text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  parameters text NOT NULL,
+  result text NOT NULL,
+  PRIMARY KEY (lock, key));
+
+CREATE FUNCTION @S.commit_durably() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+END $$;
+
+CREATE FUNCTION @S.listens(a_presence bigint) RETURNS boolean LANGUAGE sql AS $$
+  SELECT a_presence IS NULL OR NOT pg_try_advisory_xact_lock_shared(a_presence);
+$$;
+
+CREATE FUNCTION @S.first_waiter(a_lock text, a_asking uuid, OUT o_request uuid, OUT o_owner text)
+LANGUAGE plpgsql AS $$
+DECLARE
+  w record;
+BEGIN
+  FOR w IN SELECT * FROM @S.waiter WHERE lock = a_lock ORDER BY place LOOP
+    IF w.request = a_asking THEN RETURN; END IF;
+    IF w.alive_until <= clock_timestamp() THEN
+      DELETE FROM @S.waiter WHERE request = w.request;
+      CONTINUE;
+    END IF;
+    CONTINUE WHEN NOT @S.listens(w.presence);
+    IF w.presence IS NOT NULL THEN
+      PERFORM pg_notify('leasehold_' || to_hex(w.presence), w.request::text);
+    END IF;
+    o_request := w.request;
+    o_owner := w.owner;
+    RETURN;
+  END LOOP;
+END $$;
+
+CREATE FUNCTION @S.enqueue(a_lock text, a_request uuid, a_owner text, a_presence bigint,
+                           a_free_at timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  ahead bigint;
+  patience interval := CASE WHEN a_presence IS NULL THEN '100 ms' ELSE '2 s' END;
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  INSERT INTO @S.waiter(request, lock, place, owner, presence, alive_until)
+    SELECT a_request, a_lock, coalesce(max(place), 0) + 1, a_owner, a_presence,
+           clock_timestamp() + interval '6 s'
+    FROM @S.waiter WHERE lock = a_lock
+    ON CONFLICT (request) DO UPDATE
+      SET presence = excluded.presence, alive_until = excluded.alive_until;
+  SELECT count(*) INTO ahead FROM (
+    SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock
+      AND w.place < (SELECT place FROM @S.waiter WHERE request = a_request) LIMIT 2) before;
+  IF ahead < 2 AND a_free_at IS NOT NULL THEN
+    patience := least(patience, greatest(a_free_at - clock_timestamp(), interval '0') + '1 ms');
+  END IF;
+  RETURN ceil(extract(epoch FROM patience) * 1000);
+END $$;
+
+CREATE FUNCTION @S.acquire(
+  a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_presence bigint,
+  OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
+  OUT o_recheck_ms bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+  l record;
+  is_withdrawn boolean;
+BEGIN
+  PERFORM @S.commit_durably();
+  UPDATE @S.lock k
+    SET token = k.token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
+        expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false
+    FROM @S.meta m
+    WHERE k.name = a_lock AND k.expires_at <= clock_timestamp()
+      AND NOT EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
+      AND NOT EXISTS (SELECT 1 FROM @S.withdrawn d WHERE d.request = a_request)
+    RETURNING k.token, m.row_store INTO o_token, o_store;
+  IF FOUND THEN
+    o_outcome := 'granted';
+    RETURN;
+  END IF;
+
+  IF NOT a_queue THEN
+    SELECT owner, kept INTO l FROM @S.lock
+      WHERE name = a_lock AND expires_at > clock_timestamp() AND request <> a_request;
+    IF FOUND THEN
+      o_outcome := 'busy';
+      o_ahead := @S.label(l.owner, l.kept);
+      RETURN;
+    END IF;
+  END IF;
+
+  LOOP
+    SELECT k.*, m.row_store INTO l FROM @S.lock k, @S.meta m WHERE k.name = a_lock FOR UPDATE OF k;
+    EXIT WHEN FOUND;
+    INSERT INTO @S.lock VALUES (a_lock, 0, NULL, '', '-infinity', '-infinity', false, NULL)
+      ON CONFLICT DO NOTHING;
+  END LOOP;
+  IF l.expires_at > clock_timestamp() THEN
+    IF l.request = a_request AND NOT l.kept THEN
+      o_outcome := 'granted';
+      o_token := l.token;
+      o_store := l.row_store;
+      RETURN;
+    END IF;
+    o_ahead := @S.label(l.owner, l.kept);
+  ELSE
+    l.expires_at := NULL;
+    SELECT o_owner INTO o_ahead FROM @S.first_waiter(a_lock, a_request);
+  END IF;
+
+  is_withdrawn := EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request);
+  IF o_ahead IS NULL AND NOT is_withdrawn THEN
+    UPDATE @S.lock
+      SET token = token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
+          expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false
+      WHERE name = a_lock RETURNING token INTO o_token;
+    DELETE FROM @S.waiter WHERE request = a_request;
+    o_outcome := 'granted';
+    o_store := l.row_store;
+  ELSIF a_queue AND NOT is_withdrawn THEN
+    o_outcome := 'queued';
+    o_recheck_ms := @S.enqueue(a_lock, a_request, a_owner, a_presence, l.expires_at);
+  ELSE
+    o_outcome := 'busy';
+  END IF;
+END $$;
+
+CREATE FUNCTION @S.label(a_owner text, a_kept boolean) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT a_owner || CASE WHEN a_kept THEN ' (which has finished; the lock is kept)' ELSE '' END;
+$$;
+
+CREATE FUNCTION @S.renew(a_locks text[], a_requests uuid[], a_ttls_ms bigint[]) RETURNS boolean[]
+LANGUAGE plpgsql AS $$
+DECLARE
+  i integer;
+  done boolean[] := array_fill(false, ARRAY[cardinality(a_locks)]);
+BEGIN
+  PERFORM @S.commit_durably();
+  FOR i IN SELECT n FROM generate_subscripts(a_locks, 1) n ORDER BY a_locks[n] LOOP
+    UPDATE @S.lock SET expires_at = clock_timestamp() + a_ttls_ms[i] * interval '1 ms'
+      WHERE name = a_locks[i] AND request = a_requests[i] AND expires_at > clock_timestamp()
+        AND NOT kept;
+    done[i] := FOUND;
+  END LOOP;
+  RETURN done;
+END $$;
+
+CREATE FUNCTION @S.release(a_lock text, a_request uuid, a_keep_ms bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  was_released boolean;
+  is_free boolean;
+BEGIN
+  PERFORM @S.commit_durably();
+  IF a_keep_ms > 0 THEN
+    UPDATE @S.lock
+      SET kept = true, expires_at = clock_timestamp() + a_keep_ms * interval '1 ms',
+          last_released = a_request
+      WHERE name = a_lock AND request = a_request AND expires_at > clock_timestamp() AND NOT kept;
+    IF FOUND THEN RETURN true; END IF;
+  ELSE
+    UPDATE @S.lock SET request = NULL, expires_at = '-infinity', last_released = a_request
+      WHERE name = a_lock AND request = a_request AND expires_at > clock_timestamp() AND NOT kept;
+    IF FOUND THEN
+      IF EXISTS (SELECT 1 FROM @S.waiter WHERE lock = a_lock) THEN
+        PERFORM @S.first_waiter(a_lock, NULL);
+      END IF;
+      RETURN true;
+    END IF;
+  END IF;
+
+  SELECT last_released IS NOT DISTINCT FROM a_request, expires_at <= clock_timestamp()
+    INTO was_released, is_free FROM @S.lock WHERE name = a_lock FOR UPDATE;
+  IF was_released THEN RETURN true; END IF;
+  INSERT INTO @S.withdrawn VALUES (a_request, clock_timestamp()) ON CONFLICT DO NOTHING;
+  DELETE FROM @S.withdrawn WHERE at < clock_timestamp() - interval '1 hour';
+  DELETE FROM @S.waiter WHERE request = a_request;
+  IF NOT FOUND THEN RETURN false; END IF;
+  IF is_free THEN PERFORM @S.first_waiter(a_lock, NULL); END IF;
+  RETURN true;
+END $$;
+
+CREATE FUNCTION @S.force_release(a_lock text, a_seen uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM @S.commit_durably();
+  UPDATE @S.lock SET request = NULL, expires_at = '-infinity'
+    WHERE name = a_lock AND request = a_seen AND expires_at > clock_timestamp();
+  IF NOT FOUND THEN RETURN false; END IF;
+  PERFORM @S.first_waiter(a_lock, NULL);
+  RETURN true;
+END $$;
+
+CREATE FUNCTION @S.record(a_lock text, a_request uuid, a_key text, a_parameters text,
+                          a_result text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM @S.commit_durably();
+  PERFORM 1 FROM @S.lock WHERE name = a_lock AND request = a_request
+    AND expires_at > clock_timestamp() AND NOT kept FOR UPDATE;
+  IF NOT FOUND THEN RETURN false; END IF;
+  INSERT INTO @S.once VALUES (a_lock, a_key, a_parameters, a_result) ON CONFLICT DO NOTHING;
+  RETURN true;
+END $$;
+
+CREATE FUNCTION @S.rotate(a_row_store uuid, a_session_store uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM @S.commit_durably();
+  UPDATE @S.meta SET row_store = a_row_store, session_store = a_session_store;
+END $$;
+
+CREATE FUNCTION @S.status(a_lock text)
+RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_owner text,
+               o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
+               o_known_as text)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  t timestamptz := clock_timestamp();
+BEGIN
+  RETURN QUERY
+    WITH names AS (
+      SELECT a_lock AS name WHERE a_lock IS NOT NULL
+      UNION SELECT l.name FROM @S.lock l WHERE a_lock IS NULL
+      UNION SELECT w.lock FROM @S.waiter w WHERE a_lock IS NULL AND w.alive_until > t),
+    rows AS (
+      SELECT n.name, false AS waits, 0::bigint AS place, l.request, l.owner, l.token,
+             l.granted_at, l.expires_at, l.kept
+      FROM names n LEFT JOIN @S.lock l ON l.name = n.name
+      UNION ALL
+      SELECT w.lock, true, w.place, w.request, w.owner, NULL, NULL, NULL, NULL
+      FROM @S.waiter w WHERE (a_lock IS NULL OR w.lock = a_lock) AND w.alive_until > t)
+    SELECT r.name, m.row_store, r.waits,
+           CASE WHEN r.waits OR r.expires_at > t THEN r.request END, r.owner, r.token,
+           CASE WHEN r.expires_at > t THEN floor(extract(epoch FROM t - r.granted_at) * 1000)::bigint END,
+           CASE WHEN r.expires_at > t THEN ceil(extract(epoch FROM r.expires_at - t) * 1000)::bigint END,
+           r.kept, format('SELECT * FROM @S.lock WHERE name = %L', r.name)
+    FROM rows r, @S.meta m ORDER BY r.name COLLATE "C", r.waits, r.place;
+END $$;
+)sql";
+
+}  // namespace leasehold::postgres

@@ -1,0 +1,120 @@
+#include "server.h"
+
+namespace leasehold::postgres {
+namespace {
+
+constexpr int kOldestVersion = 140000;  // idle_session_timeout, pg_locks.waitstart
+
+// A sender that feeds a logical slot is no standby. Who may not read all statistics sees that a
+// sender is there, but not its state.
+constexpr const char* kLook = R"sql(
+SELECT pg_backend_pid(), current_setting('server_encoding'),
+  current_setting('default_transaction_isolation'), current_setting('fsync'),
+  current_setting('synchronous_standby_names') <> '',
+  (SELECT count(*) FROM pg_stat_replication r WHERE r.state IS DISTINCT FROM 'backup'
+     AND NOT EXISTS (SELECT 1 FROM pg_replication_slots s
+                     WHERE s.active_pid = r.pid AND s.slot_type = 'logical')),
+  (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),
+  (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
+  (SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT active)
+)sql";
+
+enum Column {
+  kPid,
+  kEncoding,
+  kIsolation,
+  kFsync,
+  kWaitsForStandbys,
+  kStandbys,
+  kSynchronous,
+  kUnseen,
+  kIdleSlots
+};
+
+constexpr const char* kAssert =
+    "If no standby ever takes over, say so with the option failover=none; else list every standby "
+    "in synchronous_standby_names";
+
+// Why a token could be given out twice; empty if it cannot.
+std::string doubt(const Rows& look, const Options& options) {
+  if (look.text(kFsync) == "off") {
+    return "the server runs with fsync=off, so that a crash can take tokens back";
+  }
+  if (options.no_failover) return "";
+  const bool waits = look.flag(kWaitsForStandbys);
+  const std::int64_t standbys = look.number(kStandbys);
+  if (standbys == 0 && look.number(kIdleSlots) > 0 && !waits) {
+    return "the server keeps its log for a standby that is not connected now, and would not wait "
+           "for it: after a failover tokens could be given out again";
+  }
+  if (standbys == 0) return "";
+  if (waits && look.number(kUnseen) > 0) {
+    return "the server has standbys, and this role may not see whether they are synchronous (grant "
+           "it pg_monitor)";
+  }
+  if (!waits || standbys > look.number(kSynchronous)) {
+    return "the server has an asynchronous standby: after a failover to it tokens could be given "
+           "out again";
+  }
+  return "";
+}
+
+}  // namespace
+
+Status check_version(int version) {
+  if (version >= kOldestVersion) return {};
+  return fail(ErrorCode::unsupported,
+              "the server is PostgreSQL " + std::to_string(version / 10000) +
+                  (version < 100000 ? "." + std::to_string(version / 100 % 100) : "") +
+                  "; Leasehold needs 14 or later");
+}
+
+const std::string& session_setup() {
+  static const std::string sql =
+      "SELECT pg_backend_pid(),"
+      " set_config('default_transaction_isolation', 'read committed', false),"
+      " set_config('search_path', 'pg_catalog', false),"
+      " set_config('statement_timeout', '0', false),"
+      // An acquire that nobody waits for any more should not wait for long either.
+      " set_config('lock_timeout', '10s', false),"
+      " set_config('idle_session_timeout', '0', false)";
+  return sql;
+}
+
+Result<Server> Server::look(Connection& connection, const Options& options,
+                            detail::CallWait& wait) {
+  if (auto ok = check_version(connection.server_version()); !ok) return fail(ok.error());
+  const auto look = connection.run(kLook, wait);
+  if (!look) return fail(look.error());
+  if (look->text(kEncoding) != "UTF8") {
+    return fail(ErrorCode::unsupported, "the database has the encoding " +
+                                            std::string(look->text(kEncoding)) +
+                                            "; Leasehold needs UTF8");
+  }
+  Server server;
+  server.pooled = look->number(kPid) != connection.announced_pid();
+  if (server.pooled && look->text(kIsolation) != "read committed") {
+    return fail(ErrorCode::unsupported,
+                "behind a connection pooler the default_transaction_isolation must be 'read "
+                "committed', not '" +
+                    std::string(look->text(kIsolation)) + "'");
+  }
+  StoreTraits& traits = server.traits;
+  traits.address = options.address;
+  traits.queues = true;
+  traits.keeps_after_release = options.mode == Mode::rows;
+  traits.why = doubt(*look, options);
+  if (!traits.why.empty()) {
+    traits.guarantee = Guarantee::efficiency;
+    traits.instead = kAssert;
+    return server;
+  }
+  traits.guarantee = Guarantee::correctness;
+  traits.why =
+      "each token is counted in a row that is never deleted, and committed durably before it is "
+      "granted";
+  traits.instead = "Nothing more is to be had from a lock; put a fence at the resource";
+  return server;
+}
+
+}  // namespace leasehold::postgres

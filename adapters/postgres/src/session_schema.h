@@ -1,0 +1,4 @@
+#pragma once
+namespace leasehold::postgres {
+inline constexpr const char* kSessionSchema = "";
+}

@@ -1,0 +1,66 @@
+#include "status_rows.h"
+
+namespace leasehold::postgres {
+namespace {
+
+enum Column {
+  kLock,
+  kStore,
+  kWaits,
+  kRequest,
+  kOwner,
+  kToken,
+  kHeldMs,
+  kRemainingMs,
+  kKept,
+  kKnownAs
+};
+
+// What another program wrote into the table may go to a terminal.
+std::string readable_label(std::string_view text) {
+  return OwnerLabel::parse(text) ? std::string(text) : "(an unreadable label)";
+}
+
+std::optional<LockStatus> status_of(const Rows& rows, int row) {
+  auto name = LockName::parse(rows.text(kLock, row));
+  if (!name) return std::nullopt;
+  LockStatus status{.lock = std::move(*name),
+                    .store = rows.id<StoreId>(kStore, row),
+                    .last_token = {},
+                    .holder = {},
+                    .waiters = {},
+                    .known_as = std::string(rows.text(kKnownAs, row))};
+  const auto token = TokenNumber::of(rows.number(kToken, row));
+  if (token) status.last_token = *token;
+  const auto request = rows.id<RequestId>(kRequest, row);
+  if (token && request && !rows.is_null(kRemainingMs, row)) {
+    status.holder = LockStatus::Holder{.request = *request,
+                                       .token = *token,
+                                       .owner = readable_label(rows.text(kOwner, row)),
+                                       .held_for = Millis(rows.number(kHeldMs, row)),
+                                       .remaining = Millis(rows.number(kRemainingMs, row)),
+                                       .kept = rows.flag(kKept, row)};
+  }
+  return status;
+}
+
+}  // namespace
+
+Result<std::vector<LockStatus>> read_status(const Rows& rows) {
+  std::vector<LockStatus> locks;
+  for (int row = 0; row < rows.count(); ++row) {
+    if (rows.flag(kWaits, row)) {
+      const auto request = rows.id<RequestId>(kRequest, row);
+      if (request && !locks.empty()) {
+        locks.back().waiters.push_back({*request, readable_label(rows.text(kOwner, row))});
+      }
+      continue;
+    }
+    auto status = status_of(rows, row);
+    if (!status) return fail(ErrorCode::unavailable, "the table of locks has a wrong name in it");
+    locks.push_back(std::move(*status));
+  }
+  return locks;
+}
+
+}  // namespace leasehold::postgres

@@ -1,0 +1,55 @@
+// A database of its own for each test case, on one server for the whole program.
+#pragma once
+
+#include <string>
+
+#include "leasehold/postgres/adapter.h"
+#include "testing/servers/postgres.h"
+#include "testing/store_wire_conformance.h"
+
+namespace leasehold::testing {
+
+// Starts with the first use, and ends with the program.
+inline PostgresServer& shared_server() {
+  static PostgresServer server;
+  return server;
+}
+
+inline Result<std::unique_ptr<Store>> open_postgres(const std::string& url) {
+  auto parsed = Url::parse(url);
+  if (!parsed) return fail(std::move(parsed.error()));
+  return postgres::adapters().front().open_store(*parsed, IfMissing::create);
+}
+
+// A client's messages that ask the server to do something; not those that connect and take leave.
+inline bool is_postgres_request(std::string_view bytes) {
+  return !bytes.empty() && std::string_view("PBQ").find(bytes.front()) != std::string_view::npos;
+}
+
+class PostgresUnderTest final : public ServerUnderTest {
+ public:
+  explicit PostgresUnderTest(std::string url_options) : options_(std::move(url_options)) {}
+  ~PostgresUnderTest() override { shared_server().drop_database(database_); }
+
+  std::string url() override { return shared_server().url(database_) + "?" + options_; }
+  std::unique_ptr<Store> open() override { return std::move(open_postgres(url()).value()); }
+  std::unique_ptr<Store> open_through_proxies() override {
+    return std::move(open_postgres(url_through_proxy()).value());
+  }
+  std::vector<TcpProxy*> proxies() override { return {&proxy_}; }
+  void kill() override { shared_server().kill(); }
+  void start() override { shared_server().start(); }
+
+  std::string url_through_proxy() const {
+    return "postgres://postgres@" + proxy_.address() + "/" + database_ + "?tls=off&" + options_;
+  }
+  const std::string& database() const { return database_; }
+  TcpProxy& proxy() { return proxy_; }
+
+ private:
+  const std::string options_;
+  const std::string database_ = shared_server().create_database();
+  TcpProxy proxy_{shared_server().port(), is_postgres_request};
+};
+
+}  // namespace leasehold::testing

@@ -1,0 +1,328 @@
+// Taking a place in the queue, and finding out whether it is the first.
+#include <algorithm>
+
+#include "store.h"
+
+namespace leasehold::zookeeper {
+namespace {
+
+constexpr int kMostRounds = 8;
+
+// Who stands there, for a message.
+std::string who(const std::string& name, const std::string& data) {
+  const auto label = Label::parse(data);
+  return label ? label->owner : "another program (node " + name + ")";
+}
+
+}  // namespace
+
+struct ZookeeperStore::Ask {
+  std::shared_ptr<Call<AcquireReply>> call;
+  AcquireCall what;
+  BootTime began;
+  PlacePtr place = {};
+  int rounds = 0;
+};
+
+void ZookeeperStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
+  auto begun = begin<AcquireReply>(context, std::move(done));
+  if (begun->over()) return;
+  auto it = std::make_shared<Ask>(Ask{std::move(begun), std::move(call), BootClock::now()});
+  take_turn_for(it->what, [this, it](const PlacePtr& place) {
+    it->place = place;
+    ask(it);
+  });
+}
+
+// Only in the place's turn, as everything below.
+void ZookeeperStore::ask(const AskPtr& it) {
+  if (it->call->over()) return end_turn(it->place);
+  if (++it->rounds > kMostRounds) {
+    it->call->refuse(
+        Error(ErrorCode::unavailable, "the place in the queue is lost again and again"));
+    return end_turn(it->place);
+  }
+  SessionPtr session;
+  {
+    MutexLock lock(mutex_);
+    Place& place = *it->place;
+    session = place.session;
+    if (place.node != Place::Node::none) it->call->sent();
+    const bool still_waits =
+        place.node == Place::Node::standing && !place.granted && !place.leaving;
+    if (still_waits) place.expires = std::max(place.expires, it->began + session->lasts());
+  }
+  if (!session) {
+    auto opened = session_of(session_for(it->what.ttl));
+    if (!opened) {
+      it->call->refuse(std::move(opened.error()));
+      return end_turn(it->place);
+    }
+    session = std::move(*opened);
+  }
+  session->when_ready([this, it, session](const Status& status) {
+    if (it->call->over()) return end_turn(it->place);
+    if (status) return ask_in(it, session);
+    it->call->refuse(status.error());
+    end_turn(it->place);
+  });
+}
+
+void ZookeeperStore::ask_in(const AskPtr& it, const SessionPtr& session) {
+  Place::Node node = Place::Node::none;
+  bool leaving = false;
+  {
+    MutexLock lock(mutex_);
+    node = it->place->node;
+    leaving = it->place->leaving;
+  }
+  if (node == Place::Node::none) return stand(it, session);
+  if (leaving) {
+    return remove_node(it->place, session, [this, it](int rc) {
+      const Outcome outcome = outcome_of(rc);
+      const bool gone =
+          outcome == Outcome::done || outcome == Outcome::no_node || outcome == Outcome::over;
+      if (gone) return ask(it);
+      fail_ask(it, rc, "removing what is left of an earlier grant");
+    });
+  }
+  if (node == Place::Node::unknown) return recognise(it, session);
+  look(it, session);
+}
+
+// Both requests go out together. The server treats them in order, so the list has the new node.
+void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
+  it->call->sent();
+  const BootTime expires = it->began + session->lasts();
+  {
+    MutexLock lock(mutex_);
+    Place& place = *it->place;
+    place.clear();
+    place.session = session;
+    place.node = Place::Node::unknown;
+    place.expires = expires;
+    look_again(it->place, expires);
+  }
+  const Label label{session->timeout().count(), it->what.owner.str()};
+  auto stands = std::make_shared<bool>(false);
+  session->server().create(
+      it->place->folder + "/" + node_prefix(it->what.request), label.str(),
+      NodeMode::ephemeral_sequential,
+      [this, it, session, stands](int rc, const std::string& path, const NodeStat& stat) {
+        *stands = outcome_of(rc) == Outcome::done;
+        stood(it, session, rc, path, stat);
+      });
+  session->server().children(it->place->folder, [this, it, session, stands](
+                                                    int rc, const std::vector<std::string>& names) {
+    if (*stands) judge(it, session, rc, names);
+  });
+}
+
+void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc,
+                           const std::string& path, const NodeStat& stat) {
+  const Outcome outcome = outcome_of(rc);
+  {
+    MutexLock lock(mutex_);
+    Place& place = *it->place;
+    const bool same_session = place.session == session;
+    if (same_session && outcome == Outcome::done) {
+      place.node = Place::Node::standing;
+      place.path = path;
+      place.token = stat.created;
+    } else if (same_session && outcome != Outcome::lost) {
+      place.clear();
+    }
+  }
+  if (outcome == Outcome::done) return;  // the list comes next
+  if (outcome == Outcome::no_node) return make_folder(it, session);
+  if (outcome == Outcome::over) return ask(it);
+  fail_ask(it, rc, "asking for a place in the queue");
+}
+
+// The server removes a container some time after its last child.
+void ZookeeperStore::make_folder(const AskPtr& it, const SessionPtr& session) {
+  session->server().create(it->place->folder, "", NodeMode::container,
+                           [this, it](int rc, const std::string&, const NodeStat&) {
+                             const Outcome outcome = outcome_of(rc);
+                             const bool made =
+                                 outcome == Outcome::done || outcome == Outcome::node_exists;
+                             if (made || outcome == Outcome::over) return ask(it);
+                             fail_ask(it, rc, "making the folder of the lock");
+                           });
+}
+
+// The server that answers may be behind, so it catches up with the leader first.
+void ZookeeperStore::look(const AskPtr& it, const SessionPtr& session) {
+  session->server().sync(it->place->folder, [](int) {});
+  session->server().children(it->place->folder,
+                             [this, it, session](int rc, const std::vector<std::string>& names) {
+                               judge(it, session, rc, names);
+                             });
+}
+
+// The answer to the create was lost: the request id in the node's name tells whether it was done.
+void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
+  session->server().sync(it->place->folder, [](int) {});
+  session->server().children(it->place->folder, [this, it, session](
+                                                    int rc, const std::vector<std::string>& names) {
+    const Outcome outcome = outcome_of(rc);
+    if (outcome == Outcome::over) return ask(it);
+    if (outcome != Outcome::done && outcome != Outcome::no_node) {
+      return fail_ask(it, rc, "looking for the place in the queue");
+    }
+    const std::string prefix = node_prefix(it->what.request);
+    const auto mine = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+      return name.starts_with(prefix);
+    });
+    if (mine == names.end()) return ask_anew(it);
+    const std::string path = it->place->folder + "/" + *mine;
+    session->server().exists(
+        path, false, [this, it, session, path](int seen, const std::string&, const NodeStat& stat) {
+          if (outcome_of(seen) == Outcome::no_node) return ask_anew(it);
+          if (outcome_of(seen) != Outcome::done) return fail_ask(it, seen, "reading the node");
+          bool leftover = false;
+          {
+            MutexLock lock(mutex_);
+            Place& place = *it->place;
+            if (place.session == session) {
+              place.node = Place::Node::standing;
+              place.path = path;
+              place.token = stat.created;
+              // A node of another session would vanish with that one.
+              leftover = stat.session != session->id();
+              place.leaving = leftover;
+            }
+          }
+          if (leftover) return ask(it);
+          look(it, session);
+        });
+  });
+}
+
+void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
+                           const std::vector<std::string>& names) {
+  const Outcome outcome = outcome_of(rc);
+  if (outcome == Outcome::over) return ask(it);
+  if (outcome != Outcome::done && outcome != Outcome::no_node) {
+    return fail_ask(it, rc, "reading the queue");
+  }
+  std::string mine;
+  {
+    MutexLock lock(mutex_);
+    if (it->place->session == session) mine = name_in(it->place->path);
+  }
+  const std::vector<Child> children = in_order(names);
+  const auto found = std::find_if(children.begin(), children.end(),
+                                  [&](const Child& child) { return child.name == mine; });
+  if (found == children.end()) return ask_anew(it);
+  if (found == children.begin()) return grant(it, session);
+  const std::string& first = children.front().name;
+  if (it->what.queue) return queue(it, session, std::prev(found)->name, first);
+  step_back(it, session, first);
+}
+
+void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
+  const auto lineage = session->lineage();
+  if (!lineage) {  // it is being changed right now
+    return session->when_ready([this, it, session](const Status& status) {
+      if (status) return grant(it, session);
+      it->call->refuse(status.error());
+      end_turn(it->place);
+    });
+  }
+  std::optional<Granted> granted;
+  {
+    MutexLock lock(mutex_);
+    Place& place = *it->place;
+    const auto token = TokenNumber::of(place.token);
+    if (place.session == session && token) {
+      if (!place.granted) {
+        place.granted = true;
+        place.lineage = lineage;
+        place.expires = it->began + session->lasts();
+      }
+      granted = Granted{*token, *place.lineage, session->lasts()};
+    }
+  }
+  if (!granted) return ask(it);
+  end_turn(it->place);
+  it->call->answer(std::move(*granted));
+}
+
+// Watches only the one before, so that one release wakes one.
+void ZookeeperStore::queue(const AskPtr& it, const SessionPtr& session, const std::string& before,
+                           const std::string& first) {
+  auto ahead = std::make_shared<std::string>();
+  const std::string folder = it->place->folder + "/";
+  if (before != first) {
+    session->server().get(folder + first, false,
+                          [ahead, first](int rc, const std::string& data, const NodeStat&) {
+                            if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
+                          });
+  }
+  const auto watching = [this, it, session, ahead](int rc) {
+    const Outcome outcome = outcome_of(rc);
+    if (outcome == Outcome::no_node) return look(it, session);  // just gone
+    if (outcome == Outcome::over) return ask(it);
+    if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");
+    end_turn(it->place);
+    it->call->answer(Queued{session->lasts() / 3, *ahead});
+  };
+  session->tell_of(folder + before, it->what.request);
+  session->server().get(folder + before, true,
+                        [session, ahead, before, path = folder + before, watching](
+                            int rc, const std::string& data, const NodeStat&) {
+                          if (outcome_of(rc) != Outcome::refused) {
+                            if (ahead->empty()) *ahead = who(before, data);
+                            return watching(rc);
+                          }
+                          // Another user's node cannot be read, but everybody may see whether it is
+                          // there.
+                          session->server().exists(path, true,
+                                                   [watching](int seen, const std::string&,
+                                                              const NodeStat&) { watching(seen); });
+                        });
+}
+
+// A try that may not wait: those behind must not wait for it either.
+void ZookeeperStore::step_back(const AskPtr& it, const SessionPtr& session,
+                               const std::string& first) {
+  {
+    MutexLock lock(mutex_);
+    it->place->leaving = true;
+  }
+  auto ahead = std::make_shared<std::string>();
+  session->server().get(it->place->folder + "/" + first, false,
+                        [ahead, first](int rc, const std::string& data, const NodeStat&) {
+                          if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
+                        });
+  remove_node(it->place, session, [this, it, ahead](int) {
+    end_turn(it->place);  // if it was not removed, it will be
+    it->call->answer(Busy{*ahead});
+  });
+}
+
+void ZookeeperStore::ask_anew(const AskPtr& it) {
+  {
+    MutexLock lock(mutex_);
+    it->place->clear();
+  }
+  ask(it);
+}
+
+void ZookeeperStore::fail_ask(const AskPtr& it, int rc, const std::string& doing) {
+  bool traces = false;
+  {
+    MutexLock lock(mutex_);
+    traces = it->place->node != Place::Node::none;
+  }
+  end_turn(it->place);
+  if (outcome_of(rc) == Outcome::lost) {
+    return it->call->refuse(Error(traces ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
+                                  "the connection broke while " + doing, words_of(rc)));
+  }
+  it->call->refuse(Error(traces ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
+                         "the server refused it while " + doing, words_of(rc)));
+}
+
+}  // namespace leasehold::zookeeper

@@ -1,0 +1,264 @@
+#include "connection.h"
+
+#define THREADED
+#include <zookeeper/zookeeper.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace leasehold::zookeeper {
+namespace {
+
+// What the library would print goes nowhere: errors are told by the calls themselves.
+void keep_quiet(const char*) {}
+
+NodeStat stat_of(const Stat* stat) {
+  if (stat == nullptr) return {};
+  return {.created = stat->czxid,
+          .created_ms = stat->ctime,
+          .modified_ms = stat->mtime,
+          .session = stat->ephemeralOwner};
+}
+
+int flags_of(NodeMode mode) {
+  switch (mode) {
+    case NodeMode::persistent:
+      return ZOO_PERSISTENT;
+    case NodeMode::container:
+      return ZOO_CONTAINER;
+    case NodeMode::ephemeral_sequential:
+      return ZOO_EPHEMERAL_SEQUENTIAL;
+  }
+  return ZOO_PERSISTENT;
+}
+
+}  // namespace
+
+const int kNoNode = ZNONODE;
+
+Outcome outcome_of(int rc) {
+  switch (rc) {
+    case ZOK:
+      return Outcome::done;
+    case ZNONODE:
+      return Outcome::no_node;
+    case ZNODEEXISTS:
+      return Outcome::node_exists;
+    case ZCONNECTIONLOSS:
+    case ZOPERATIONTIMEOUT:
+    case ZCLOSING:
+      return Outcome::lost;
+    case ZSESSIONEXPIRED:
+    case ZINVALIDSTATE:
+    case ZAUTHFAILED:
+      return Outcome::over;
+    case ZUNIMPLEMENTED:
+      return Outcome::too_old;
+    default:
+      return Outcome::refused;
+  }
+}
+
+std::string words_of(int rc) {
+  return zerror(rc);
+}
+
+struct Connection::Callbacks {
+  static void on_event(zhandle_t*, int type, int state, const char*, void* context) {
+    if (type != ZOO_SESSION_EVENT) return;
+    const auto& changed = static_cast<Connection*>(context)->events_.changed;
+    if (state == ZOO_CONNECTED_STATE) return changed(State::connected);
+    if (state == ZOO_EXPIRED_SESSION_STATE) return changed(State::expired);
+    if (state == ZOO_AUTH_FAILED_STATE) return changed(State::denied);
+    changed(State::connecting);
+  }
+  // Every watch also hears of the session's state.
+  static void on_node(zhandle_t*, int type, int, const char* path, void* context) {
+    if (type == ZOO_SESSION_EVENT || path == nullptr) return;
+    static_cast<Connection*>(context)->events_.touched(path);
+  }
+
+  template <class Function>
+  static Function taken(const void* data) {
+    const std::unique_ptr<Function> owned(static_cast<Function*>(const_cast<void*>(data)));
+    return std::move(*owned);
+  }
+  static void replied(int rc, const void* data) { taken<Replied>(data)(rc); }
+  static void string_replied(int rc, const char*, const void* data) { replied(rc, data); }
+  static void set(int rc, const Stat*, const void* data) { replied(rc, data); }
+  static void created(int rc, const char* path, const Stat* stat, const void* data) {
+    taken<Created>(data)(rc, path == nullptr ? "" : path, stat_of(stat));
+  }
+  static void listed(int rc, const String_vector* found, const void* data) {
+    std::vector<std::string> names;
+    if (rc == ZOK && found != nullptr) names.assign(found->data, found->data + found->count);
+    taken<Listed>(data)(rc, std::move(names));
+  }
+  static void read(int rc, const char* value, int length, const Stat* stat, const void* data) {
+    std::string text;
+    if (rc == ZOK && value != nullptr && length > 0) {
+      text.assign(value, static_cast<std::size_t>(length));
+    }
+    taken<Read>(data)(rc, std::move(text), stat_of(stat));
+  }
+  static void seen(int rc, const Stat* stat, const void* data) {
+    taken<Read>(data)(rc, {}, stat_of(stat));
+  }
+
+  struct Transaction {
+    Transacted done;
+    std::vector<zoo_op_result_t> results;
+    std::vector<std::string> paths;  // the library writes the names of created nodes there
+
+    void operator()(int rc) {
+      std::vector<int> each;
+      each.reserve(results.size());
+      for (const zoo_op_result_t& it : results) each.push_back(it.err);
+      done(rc, each);
+    }
+  };
+  static void transacted(int rc, const void* data) { taken<Transaction>(data)(rc); }
+
+  static void fail(Replied& done, int rc) { done(rc); }
+  static void fail(Created& done, int rc) { done(rc, "", {}); }
+  static void fail(Listed& done, int rc) { done(rc, {}); }
+  static void fail(Read& done, int rc) { done(rc, {}, {}); }
+  static void fail(Transaction& done, int rc) { done(rc); }
+};
+
+Status Connection::open(const Options& options, Millis session_timeout) {
+  private_nodes_ = !options.credentials.empty();
+  MutexLock lock(mutex_);  // events that come before this returns wait for it when they send
+  handle_ =
+      zookeeper_init2(options.hosts.c_str(), Callbacks::on_event,
+                      static_cast<int>(session_timeout.count()), nullptr, this, 0, keep_quiet);
+  if (handle_ == nullptr) {
+    return fail(ErrorCode::unavailable,
+                "cannot begin to connect to " + options.hosts + "; is every host name right?",
+                std::generic_category().message(errno));
+  }
+  if (!options.credentials.empty()) {
+    zoo_add_auth(handle_, "digest", options.credentials.data(),
+                 static_cast<int>(options.credentials.size()), nullptr, nullptr);
+  }
+  return {};
+}
+
+template <class Context, class Send>
+void Connection::send(std::unique_ptr<Context> context, Send request) {
+  int rc = ZCLOSING;
+  {
+    MutexLock lock(mutex_);
+    if (handle_ != nullptr) rc = request(handle_, context.get());
+  }
+  if (rc != ZOK) return Callbacks::fail(*context, rc);
+  [[maybe_unused]] Context* owned_by_the_library = context.release();
+}
+
+void Connection::create(const std::string& path, const std::string& data, NodeMode mode,
+                        Created done) {
+  const ACL_vector* acl = private_nodes_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+  send(std::make_unique<Created>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+    return zoo_acreate2(zh, path.c_str(), data.data(), static_cast<int>(data.size()), acl,
+                        flags_of(mode), Callbacks::created, context);
+  });
+}
+
+void Connection::children(const std::string& path, Listed done) {
+  send(std::make_unique<Listed>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+    return zoo_aget_children(zh, path.c_str(), 0, Callbacks::listed, context);
+  });
+}
+
+void Connection::get(const std::string& path, bool watch, Read done) {
+  send(std::make_unique<Read>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+    return zoo_awget(zh, path.c_str(), watch ? Callbacks::on_node : nullptr, this, Callbacks::read,
+                     context);
+  });
+}
+
+void Connection::exists(const std::string& path, bool watch, Read done) {
+  send(std::make_unique<Read>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+    return zoo_awexists(zh, path.c_str(), watch ? Callbacks::on_node : nullptr, this,
+                        Callbacks::seen, context);
+  });
+}
+
+void Connection::set(const std::string& path, const std::string& data, Replied done) {
+  send(std::make_unique<Replied>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+    return zoo_aset(zh, path.c_str(), data.data(), static_cast<int>(data.size()), -1,
+                    Callbacks::set, context);
+  });
+}
+
+void Connection::remove(const std::string& path, Replied done) {
+  send(std::make_unique<Replied>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+    return zoo_adelete(zh, path.c_str(), -1, Callbacks::replied, context);
+  });
+}
+
+void Connection::sync(const std::string& path, Replied done) {
+  send(std::make_unique<Replied>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+    return zoo_async(zh, path.c_str(), Callbacks::string_replied, context);
+  });
+}
+
+void Connection::transact(std::vector<Step> steps, Transacted done) {
+  auto transaction = std::make_unique<Callbacks::Transaction>();
+  transaction->done = std::move(done);
+  transaction->results.resize(steps.size());
+  transaction->paths.resize(steps.size());
+  const ACL_vector* acl = private_nodes_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+  std::vector<zoo_op_t> ops(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& it = steps[i];
+    const int length = static_cast<int>(it.data.size());
+    switch (it.kind) {
+      case Step::Kind::check:
+        zoo_check_op_init(&ops[i], it.path.c_str(), -1);
+        break;
+      case Step::Kind::set:
+        zoo_set_op_init(&ops[i], it.path.c_str(), it.data.data(), length, -1, nullptr);
+        break;
+      case Step::Kind::create:
+        transaction->paths[i].resize(it.path.size() + 1);
+        zoo_create_op_init(&ops[i], it.path.c_str(), it.data.data(), length, acl, ZOO_PERSISTENT,
+                           transaction->paths[i].data(), static_cast<int>(it.path.size() + 1));
+        break;
+    }
+  }
+  zoo_op_result_t* results = transaction->results.data();
+  send(std::move(transaction), [&](zhandle_t* zh, const void* context) {
+    return zoo_amulti(zh, static_cast<int>(ops.size()), ops.data(), results, Callbacks::transacted,
+                      context);
+  });
+}
+
+Millis Connection::session_timeout() const {
+  MutexLock lock(mutex_);
+  return Millis(handle_ == nullptr ? 0 : zoo_recv_timeout(handle_));
+}
+
+std::int64_t Connection::session_id() const {
+  MutexLock lock(mutex_);
+  return handle_ == nullptr ? 0 : zoo_client_id(handle_)->client_id;
+}
+
+void Connection::abandon() {
+  MutexLock lock(mutex_);
+  // A server that is none: the library lets go of the one it has, and close() finds no connection
+  // on which to end the session.
+  if (handle_ != nullptr) zoo_set_servers(handle_, "127.0.0.1:1");
+}
+
+void Connection::close() {
+  zhandle_t* closing = nullptr;
+  {
+    MutexLock lock(mutex_);
+    closing = std::exchange(handle_, nullptr);
+  }
+  if (closing != nullptr) zookeeper_close(closing);
+}
+
+}  // namespace leasehold::zookeeper

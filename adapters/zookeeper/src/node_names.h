@@ -1,0 +1,47 @@
+// What the store calls its nodes, and in which order they stand.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leasehold/id.h"
+#include "leasehold/name.h"
+
+namespace leasehold::zookeeper {
+
+// A node name without '/', control characters and a leading dot: every byte but letters, digits,
+// '_', '-' and an inner '.' is written as %XX. No two texts share a name.
+std::string encode(std::string_view text);
+// Nothing if it was not written by encode().
+std::optional<std::string> decode(std::string_view name);
+
+// "_c_<uuid>-lock-", to which the server adds the sequence number: the same as Curator's.
+std::string node_prefix(const RequestId& request);
+
+// One program's place in a lock's folder, ours or another's.
+struct Child {
+  std::string name;
+  // The uuid in the name; of a name without one, a hash of it.
+  RequestId request;
+};
+
+// The children that have a sequence number, lowest first. The number is a signed 32-bit that wraps;
+// a folder that holds both ends of the range is in the middle of that.
+std::vector<Child> in_order(const std::vector<std::string>& names);
+
+// The last part of a path.
+std::string_view name_in(std::string_view path);
+
+// The content of our nodes: how long the session lasts, and who it is.
+struct Label {
+  std::int64_t session_ms = 0;
+  std::string owner;
+
+  std::string str() const;
+  static std::optional<Label> parse(std::string_view text);
+};
+
+}  // namespace leasehold::zookeeper

@@ -1,0 +1,21 @@
+// What a ZooKeeper URL says.
+#pragma once
+
+#include <string>
+
+#include "leasehold/error.h"
+#include "leasehold/url.h"
+
+namespace leasehold::zookeeper {
+
+struct Options {
+  std::string address;      // without secrets, for messages
+  std::string hosts;        // "a:2181,b:2181", as the client library reads it
+  std::string base;         // "/leasehold": the folder of everything we write
+  std::string credentials;  // "user:password" for digest authentication; may be empty
+
+  // Fails with `invalid`, naming the part that is wrong, or `unsupported` for TLS.
+  [[nodiscard]] static Result<Options> of(const Url& url);
+};
+
+}  // namespace leasehold::zookeeper

@@ -1,0 +1,89 @@
+#include "probe.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "leasehold/detail/fd.h"
+
+namespace leasehold::zookeeper {
+namespace {
+
+constexpr int kPatienceMs = 250;
+constexpr std::size_t kMostWords = 120;
+
+std::string words_of_errno(int number) {
+  return std::generic_category().message(number);
+}
+
+std::string first_line(std::string_view text) {
+  std::string line;
+  for (const char c : text.substr(0, kMostWords)) {
+    if (c == '\n' || c == '\r') break;
+    line += c >= ' ' && c <= '~' ? c : '?';
+  }
+  return line;
+}
+
+// What the server says to "srvr": its version, or that it does not serve.
+std::string ask_state(int fd) {
+  constexpr std::string_view kQuestion = "srvr";
+  if (send(fd, kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL) < 0) return words_of_errno(errno);
+  pollfd readable{fd, POLLIN, 0};
+  char buffer[512];
+  if (poll(&readable, 1, kPatienceMs) <= 0) return "accepts connections, but says nothing";
+  const ssize_t got = read(fd, buffer, sizeof buffer);
+  if (got <= 0) return "accepts connections, and ends them";
+  return "says '" + first_line({buffer, static_cast<std::size_t>(got)}) + "'";
+}
+
+std::string state_of(const std::string& host, const std::string& port) {
+  const addrinfo hints{.ai_flags = 0,
+                       .ai_family = AF_UNSPEC,
+                       .ai_socktype = SOCK_STREAM,
+                       .ai_protocol = 0,
+                       .ai_addrlen = 0,
+                       .ai_addr = nullptr,
+                       .ai_canonname = nullptr,
+                       .ai_next = nullptr};
+  addrinfo* found = nullptr;
+  const int failed = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  if (failed != 0) return gai_strerror(failed);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> address(found, freeaddrinfo);
+  const detail::Fd fd(
+      socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, found->ai_protocol));
+  if (!fd) return words_of_errno(errno);
+  if (connect(fd.get(), found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS) {
+    return words_of_errno(errno);
+  }
+  pollfd writable{fd.get(), POLLOUT, 0};
+  if (poll(&writable, 1, kPatienceMs) <= 0) return "does not accept connections";
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+  return error != 0 ? words_of_errno(error) : ask_state(fd.get());
+}
+
+}  // namespace
+
+Error why_no_answer(const std::string& hosts) {
+  std::string states;
+  for (std::string_view rest = hosts; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    const std::size_t colon = one.rfind(':');
+    std::string host(one.substr(0, colon));
+    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+    if (!states.empty()) states += "; ";
+    states += std::string(one) + ": " + state_of(host, std::string(one.substr(colon + 1)));
+  }
+  return Error(ErrorCode::unavailable, "no ZooKeeper server opened a session", states);
+}
+
+}  // namespace leasehold::zookeeper

@@ -1,0 +1,255 @@
+#include "session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "leasehold/random.h"
+
+namespace leasehold::zookeeper {
+namespace {
+
+constexpr Millis kHalfATick{1000};
+
+}  // namespace
+
+Millis heartbeat_of(Millis session) {
+  return session / 12;
+}
+
+Millis certain_part_of(Millis session) {
+  return session - std::min(kHalfATick, session / 4) - heartbeat_of(session);
+}
+
+Millis session_for(Ttl ttl) {
+  const Millis length = ttl.length();
+  Millis session = std::max(length * 3 / 2, Millis(1));
+  if (session > 4 * kHalfATick) session = (length + kHalfATick) * 12 / 11;
+  while (certain_part_of(session) < length) ++session;
+  return session;
+}
+
+Result<std::shared_ptr<Session>> Session::open(const Options& options, Millis timeout,
+                                               Agenda& agenda, SessionListener& listener) {
+  auto session = std::make_shared<Session>(options, agenda, listener);
+  if (auto ok = session->connection_.open(options, timeout); !ok) {
+    return fail(std::move(ok.error()));
+  }
+  return session;
+}
+
+Session::Session(const Options& options, Agenda& agenda, SessionListener& listener)
+    : options_(options),
+      agenda_(agenda),
+      listener_(listener),
+      connection_({.changed = [this](Connection::State state) { changed(state); },
+                   .touched = [this](const std::string& path) { touched(path); }}) {}
+
+// ---- from connecting to ready, and back -----------------------------------------------------
+
+void Session::changed(Connection::State state) {
+  switch (state) {
+    case Connection::State::connected:
+      return connected();
+    case Connection::State::connecting: {
+      MutexLock lock(mutex_);
+      if (state_ != State::over) state_ = State::connecting;
+      return;
+    }
+    case Connection::State::expired:
+      return give_up(Error(ErrorCode::unavailable, "the server has ended the session"));
+    case Connection::State::denied:
+      return give_up(Error(ErrorCode::unavailable, "the server refused the user or the password"));
+  }
+}
+
+void Session::connected() {
+  const Millis negotiated = connection_.session_timeout();
+  bool first_time = false;
+  bool lineage_is_watched = false;
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::over) return;
+    state_ = State::preparing;
+    timeout_ = negotiated;
+    first_time = !std::exchange(beats_, true);
+    lineage_is_watched = lineage_.has_value();
+  }
+  if (first_time) beat(Agenda::Reason::due);
+  if (lineage_is_watched) return become_ready();
+  prepare();
+}
+
+// Also finds out whether the server knows this kind of request.
+void Session::prepare() {
+  connection_.create(lineage_path(), StoreId::random(system_random()).hex(), NodeMode::persistent,
+                     [this](int rc, const std::string&, const NodeStat&) { prepared(rc); });
+}
+
+void Session::prepared(int rc) {
+  switch (outcome_of(rc)) {
+    case Outcome::done:
+    case Outcome::node_exists:
+      return read_lineage();
+    case Outcome::no_node:
+      return make_base(options_.base.find('/', 1));
+    case Outcome::lost:
+    case Outcome::over:
+      return;  // an event tells how it goes on
+    case Outcome::too_old:
+      return give_up(Error(ErrorCode::unavailable,
+                           "the server is too old; ZooKeeper 3.5 or later is needed",
+                           words_of(rc)));
+    case Outcome::refused:
+      return give_up(Error(ErrorCode::unavailable,
+                           "the server does not let this client write in " + options_.base,
+                           words_of(rc)));
+  }
+}
+
+// Makes the part of the base that ends at `length`, then the longer ones.
+void Session::make_base(std::size_t length) {
+  const std::string part = options_.base.substr(0, length);
+  connection_.create(part, "", NodeMode::persistent,
+                     [this, part](int rc, const std::string&, const NodeStat&) {
+                       const Outcome outcome = outcome_of(rc);
+                       if (outcome != Outcome::done && outcome != Outcome::node_exists) {
+                         return prepared(rc);
+                       }
+                       if (part.size() == options_.base.size()) return prepare();
+                       make_base(options_.base.find('/', part.size() + 1));
+                     });
+}
+
+void Session::read_lineage() {
+  connection_.get(lineage_path(), true, [this](int rc, const std::string& text, const NodeStat&) {
+    lineage_read(rc, text);
+  });
+}
+
+void Session::lineage_read(int rc, const std::string& text) {
+  const Outcome outcome = outcome_of(rc);
+  if (outcome == Outcome::no_node) return prepare();  // it was removed; a new life begins
+  if (outcome != Outcome::done) return prepared(rc);
+  const auto lineage = StoreId::from_hex(text);
+  if (!lineage) {
+    return give_up(Error(ErrorCode::unavailable,
+                         lineage_path() + " does not hold what Leasehold writes there"));
+  }
+  {
+    MutexLock lock(mutex_);
+    lineage_ = lineage;
+  }
+  become_ready();
+}
+
+void Session::become_ready() {
+  std::vector<WhenReady> waiting;
+  {
+    MutexLock lock(mutex_);
+    if (state_ != State::preparing) return;
+    state_ = State::ready;
+    waiting.swap(waiting_);
+  }
+  for (WhenReady& it : waiting) it({});
+  listener_.session_ready(shared_from_this());
+}
+
+void Session::give_up(Error why) {
+  std::vector<WhenReady> waiting;
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::over) return;
+    state_ = State::over;
+    why_over_ = why;
+    waiting.swap(waiting_);
+  }
+  listener_.session_over(shared_from_this());
+  for (WhenReady& it : waiting) it(fail(why));
+}
+
+void Session::when_ready(WhenReady then) {
+  Status status;
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::over) {
+      status = fail(why_over_);
+    } else if (state_ != State::ready) {
+      waiting_.push_back(std::move(then));
+      return;
+    }
+  }
+  then(status);
+}
+
+void Session::close() {
+  give_up(Error(ErrorCode::unavailable, "the client is being closed"));
+  connection_.close();
+}
+
+// ---- what is watched ------------------------------------------------------------------------
+
+void Session::touched(const std::string& path) {
+  if (path == lineage_path()) {
+    {
+      MutexLock lock(mutex_);
+      lineage_.reset();
+      if (state_ == State::ready) state_ = State::preparing;
+    }
+    return read_lineage();
+  }
+  std::vector<RequestId> told;
+  {
+    MutexLock lock(mutex_);
+    const auto found = watching_.find(path);
+    if (found == watching_.end()) return;
+    told = std::move(found->second);
+    watching_.erase(found);
+  }
+  for (const RequestId& it : told) listener_.node_touched(it);
+}
+
+void Session::tell_of(const std::string& path, const RequestId& request) {
+  MutexLock lock(mutex_);
+  std::vector<RequestId>& told = watching_[path];
+  if (std::find(told.begin(), told.end(), request) == told.end()) told.push_back(request);
+}
+
+// The library itself pings only every third of the session.
+void Session::beat(Agenda::Reason reason) {
+  if (reason == Agenda::Reason::closing) return;
+  bool send = false;
+  Millis interval{0};
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::over) return;
+    send = state_ == State::ready && !std::exchange(beat_unanswered_, true);
+    interval = heartbeat_of(timeout_);
+  }
+  if (send) {
+    connection_.exists(lineage_path(), false, [this](int, const std::string&, const NodeStat&) {
+      MutexLock lock(mutex_);
+      beat_unanswered_ = false;
+    });
+  }
+  agenda_.add(BootClock::now() + interval, [weak = weak_from_this()](Agenda::Reason why) {
+    if (auto self = weak.lock()) self->beat(why);
+  });
+}
+
+bool Session::ready() const {
+  MutexLock lock(mutex_);
+  return state_ == State::ready;
+}
+
+std::optional<StoreId> Session::lineage() const {
+  MutexLock lock(mutex_);
+  return lineage_;
+}
+
+Millis Session::timeout() const {
+  MutexLock lock(mutex_);
+  return timeout_;
+}
+
+}  // namespace leasehold::zookeeper

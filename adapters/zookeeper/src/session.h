@@ -1,0 +1,109 @@
+// One session with the ensemble: connected again and again by the library until it is over.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "agenda.h"
+#include "connection.h"
+#include "leasehold/detail/thread_safety.h"
+#include "leasehold/id.h"
+#include "leasehold/time.h"
+#include "leasehold/ttl.h"
+#include "options.h"
+
+namespace leasehold::zookeeper {
+
+class Session;
+
+// Told on the session's completion thread, with no lock held.
+class SessionListener {
+ public:
+  virtual ~SessionListener() = default;
+  virtual void session_ready(const std::shared_ptr<Session>& session) = 0;  // also after a break
+  virtual void session_over(const std::shared_ptr<Session>& session) = 0;   // at most once
+  virtual void node_touched(const RequestId& watching) = 0;
+};
+
+// How long a session must be for a grant in it to last `ttl`, and the other way round.
+//
+// A follower hands the signs of life of its clients on to the leader with its pings, every half
+// tick. So when a renewal is answered, the leader certainly knows of the sign of life before that:
+// it may be half a tick and one heartbeat old. Half a tick is at most a quarter of a session, since
+// the server gives none below two ticks, and one second at the default of two.
+Millis session_for(Ttl ttl);
+Millis certain_part_of(Millis session);
+Millis heartbeat_of(Millis session);
+
+// Thread safe. `ready`: connected, and the lineage is known and watched.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  using WhenReady = std::function<void(const Status&)>;
+
+  // Begins to connect. Both outlive close(). Fails as Connection::open does.
+  [[nodiscard]] static Result<std::shared_ptr<Session>> open(const Options& options, Millis timeout,
+                                                             Agenda& agenda,
+                                                             SessionListener& listener);
+  // For open().
+  Session(const Options& options, Agenda& agenda, SessionListener& listener);
+
+  // Calls `then` when it is ready, perhaps at once, or with the reason when it never will be.
+  void when_ready(WhenReady then) LEASEHOLD_EXCLUDES(mutex_);
+  bool ready() const LEASEHOLD_EXCLUDES(mutex_);
+
+  // As of now; nothing while it is being read anew.
+  std::optional<StoreId> lineage() const LEASEHOLD_EXCLUDES(mutex_);
+  Millis timeout() const LEASEHOLD_EXCLUDES(mutex_);
+  // A grant that the ensemble has confirmed lasts so long, counted from before that was asked.
+  Millis lasts() const { return certain_part_of(timeout()); }
+  std::int64_t id() const { return connection_.session_id(); }
+
+  Connection& server() { return connection_; }
+
+  // listener.node_touched(request) when something happens to the node at `path`, once. Call it
+  // before the watch is set by get() or exists().
+  void tell_of(const std::string& path, const RequestId& request) LEASEHOLD_EXCLUDES(mutex_);
+
+  std::string lineage_path() const { return options_.base + "/.lineage"; }
+
+  // Cuts the connection, so that close() leaves the session's nodes standing until it expires.
+  void abandon() { connection_.abandon(); }
+  // Not from a completion. Ends the session at the server if it is connected.
+  void close() LEASEHOLD_EXCLUDES(mutex_);
+
+ private:
+  enum class State { connecting, preparing, ready, over };
+
+  void changed(Connection::State state);
+  void connected() LEASEHOLD_EXCLUDES(mutex_);
+  void prepare();
+  void prepared(int rc);
+  void make_base(std::size_t length);
+  void read_lineage();
+  void lineage_read(int rc, const std::string& text) LEASEHOLD_EXCLUDES(mutex_);
+  void become_ready() LEASEHOLD_EXCLUDES(mutex_);
+  void give_up(Error why) LEASEHOLD_EXCLUDES(mutex_);
+  void touched(const std::string& path) LEASEHOLD_EXCLUDES(mutex_);
+  void beat(Agenda::Reason reason) LEASEHOLD_EXCLUDES(mutex_);
+
+  const Options& options_;
+  Agenda& agenda_;
+  SessionListener& listener_;
+  mutable Mutex mutex_;
+  State state_ LEASEHOLD_GUARDED_BY(mutex_) = State::connecting;
+  Error why_over_ LEASEHOLD_GUARDED_BY(mutex_){ErrorCode::unavailable, "not connected yet"};
+  Millis timeout_ LEASEHOLD_GUARDED_BY(mutex_){0};
+  std::optional<StoreId> lineage_ LEASEHOLD_GUARDED_BY(mutex_);
+  bool beats_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+  bool beat_unanswered_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+  std::vector<WhenReady> waiting_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::vector<RequestId>> watching_ LEASEHOLD_GUARDED_BY(mutex_);
+
+  Connection connection_;  // last: its threads use the rest
+};
+
+}  // namespace leasehold::zookeeper

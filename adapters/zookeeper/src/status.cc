@@ -1,0 +1,308 @@
+// What an operator sees, and the lineage.
+#include <algorithm>
+#include <chrono>
+
+#include "store.h"
+
+namespace leasehold::zookeeper {
+namespace {
+
+constexpr std::string_view kOnceFolder = ".once";
+
+Error not_read(int rc) {
+  return Error(ErrorCode::unavailable, "the queue could not be read", words_of(rc));
+}
+
+Millis since(std::int64_t wall_ms) {
+  const auto now =
+      std::chrono::duration_cast<Millis>(std::chrono::system_clock::now().time_since_epoch());
+  return std::max(now - Millis(wall_ms), Millis(0));
+}
+
+}  // namespace
+
+// One lock's queue, while the nodes in it are being read.
+struct ZookeeperStore::Overview {
+  struct Seen {
+    Child child;
+    bool there = false;
+    std::optional<Label> label;
+    NodeStat stat;
+  };
+  LockStatus status;
+  std::vector<Seen> seen;
+  std::size_t open = 1;  // counted on the completion thread only
+  std::optional<Error> error;
+  std::function<void(Result<LockStatus>)> done;
+
+  void one_done() {
+    if (--open != 0) return;
+    if (error) return done(fail(*error));
+    for (const Seen& it : seen) {
+      if (it.there) add(it);
+    }
+    done(std::move(status));
+  }
+  void add(const Seen& it) {
+    std::string owner = it.label ? it.label->owner : "another program (node " + it.child.name + ")";
+    if (status.holder) {
+      status.waiters.push_back({it.child.request, std::move(owner)});
+      return;
+    }
+    const auto token = TokenNumber::of(std::max<std::int64_t>(it.stat.created, 1));
+    const Millis age = since(it.stat.created_ms);
+    const Millis session(it.label ? it.label->session_ms : 0);
+    status.last_token = *token;
+    status.holder = LockStatus::Holder{.request = it.child.request,
+                                       .token = *token,
+                                       .owner = std::move(owner),
+                                       .held_for = age,
+                                       .remaining = age < session ? session - age : session,
+                                       .kept = false};
+  }
+};
+
+void ZookeeperStore::overview(const SessionPtr& session, const LockName& lock,
+                              std::function<void(Result<LockStatus>)> done) {
+  const std::string folder = folder_of(lock);
+  auto it = std::make_shared<Overview>(Overview{.status = {.lock = lock,
+                                                           .store = session->lineage(),
+                                                           .last_token = {},
+                                                           .holder = {},
+                                                           .waiters = {},
+                                                           .known_as = folder},
+                                                .seen = {},
+                                                .open = 1,
+                                                .error = {},
+                                                .done = std::move(done)});
+  session->server().children(
+      folder, [it, session, folder](int rc, const std::vector<std::string>& names) {
+        const Outcome outcome = outcome_of(rc);
+        if (outcome != Outcome::done && outcome != Outcome::no_node) it->error = not_read(rc);
+        for (Child& child : in_order(names)) it->seen.push_back({std::move(child), false, {}, {}});
+        it->open += it->seen.size();
+        for (Overview::Seen& seen : it->seen) {
+          const std::string path = folder + "/" + seen.child.name;
+          session->server().get(
+              path, false,
+              [it, session, path, &seen](int read, const std::string& data, const NodeStat& stat) {
+                const auto found = [it, &seen](int code, const NodeStat& at) {
+                  seen.there = outcome_of(code) == Outcome::done;
+                  seen.stat = at;
+                  if (!seen.there && outcome_of(code) != Outcome::no_node)
+                    it->error = not_read(code);
+                  it->one_done();
+                };
+                if (outcome_of(read) != Outcome::refused) {
+                  seen.label = Label::parse(data);
+                  return found(read, stat);
+                }
+                session->server().exists(
+                    path, false,
+                    [found](int code, const std::string&, const NodeStat& at) { found(code, at); });
+              });
+        }
+        it->one_done();
+      });
+}
+
+void ZookeeperStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
+  auto call = begin<LockStatus>(context, std::move(done));
+  if (call->over()) return;
+  with_session(call, [this, call, lock = std::move(lock)](const SessionPtr& session) {
+    session->server().sync(folder_of(lock), [](int) {});
+    overview(session, lock, [call](Result<LockStatus> status) {
+      if (status) return call->answer(std::move(*status));
+      call->refuse(std::move(status.error()));
+    });
+  });
+}
+
+void ZookeeperStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
+  struct Gathered {
+    std::vector<LockStatus> locks;
+    std::optional<Error> error;
+    std::size_t open = 1;
+  };
+  auto call = begin<std::vector<LockStatus>>(context, std::move(done));
+  if (call->over()) return;
+  with_session(call, [this, call](const SessionPtr& session) {
+    session->server().sync(options_.base, [](int) {});
+    session->server().children(
+        options_.base, [this, call, session](int rc, const std::vector<std::string>& names) {
+          const Outcome outcome = outcome_of(rc);
+          if (outcome != Outcome::done && outcome != Outcome::no_node) {
+            return call->refuse(not_read(rc));
+          }
+          auto all = std::make_shared<Gathered>();
+          const auto one_done = [call, all] {
+            if (--all->open != 0) return;
+            if (all->error) return call->refuse(*all->error);
+            std::sort(all->locks.begin(), all->locks.end(),
+                      [](const LockStatus& a, const LockStatus& b) { return a.lock < b.lock; });
+            call->answer(std::move(all->locks));
+          };
+          for (const std::string& name : names) {
+            const auto text = decode(name);
+            auto lock = LockName::parse(text ? *text : "");
+            if (!lock) continue;  // not one of ours
+            ++all->open;
+            overview(session, *lock, [all, one_done](Result<LockStatus> status) {
+              if (status) {
+                all->locks.push_back(std::move(*status));
+              } else {
+                all->error = std::move(status.error());
+              }
+              one_done();
+            });
+          }
+          one_done();
+        });
+  });
+}
+
+void ZookeeperStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
+  auto call = begin<StoreId>(context, std::move(done));
+  if (call->over()) return;
+  with_session(call, [call](const SessionPtr& session) {
+    const StoreId next = StoreId::random(system_random());
+    call->sent();
+    session->server().set(session->lineage_path(), next.hex(), [call, next](int rc) {
+      switch (outcome_of(rc)) {
+        case Outcome::done:
+          return call->answer(next);
+        case Outcome::lost:
+          return call->refuse(Error(ErrorCode::outcome_unknown,
+                                    "the connection broke while the lineage was changed",
+                                    words_of(rc)));
+        default:
+          return call->refuse(
+              Error(ErrorCode::unavailable, "the server did not change the lineage", words_of(rc)));
+      }
+    });
+  });
+}
+
+// ---- what was done once ---------------------------------------------------------------------
+
+namespace {
+
+// The length of the parameters in decimal, a space, both texts.
+std::string packed(const OnceRecord& record) {
+  return std::to_string(record.parameters.size()) + " " + record.parameters + record.result;
+}
+
+std::optional<OnceRecord> unpacked(const std::string& data) {
+  const std::size_t space = data.find(' ');
+  if (space == std::string::npos || space == 0 || space > 9) return std::nullopt;
+  std::size_t length = 0;
+  for (const char c : data.substr(0, space)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    length = length * 10 + static_cast<std::size_t>(c - '0');
+  }
+  if (space + 1 + length > data.size()) return std::nullopt;
+  return OnceRecord{data.substr(space + 1, length), data.substr(space + 1 + length)};
+}
+
+constexpr std::size_t kMostRecord = 900'000;  // the server takes less than a megabyte
+constexpr std::size_t kMostKey = 4096;
+
+Error key_too_long(const std::string& key) {
+  return Error(ErrorCode::invalid, "the key of a record is at most " + std::to_string(kMostKey) +
+                                       " bytes long, not " + std::to_string(key.size()));
+}
+
+}  // namespace
+
+void ZookeeperStore::recall(LockName lock, std::string key, CallContext context,
+                            Completion<std::optional<OnceRecord>> done) {
+  auto call = begin<std::optional<OnceRecord>>(context, std::move(done));
+  if (call->over()) return;
+  if (key.size() > kMostKey) return call->refuse(key_too_long(key));
+  const std::string path = options_.base + "/" + std::string(kOnceFolder) + "/" +
+                           encode(lock.str()) + "/key-" + encode(key);
+  with_session(call, [call, path](const SessionPtr& session) {
+    session->server().sync(path, [](int) {});
+    session->server().get(path, false, [call](int rc, const std::string& data, const NodeStat&) {
+      const Outcome outcome = outcome_of(rc);
+      if (outcome == Outcome::no_node) return call->answer(std::nullopt);
+      if (outcome != Outcome::done) {
+        return call->refuse(
+            Error(ErrorCode::unavailable, "the record could not be read", words_of(rc)));
+      }
+      auto record = unpacked(data);
+      if (record) return call->answer(std::move(record));
+      call->refuse(Error(ErrorCode::unavailable, "the record is not as Leasehold writes it"));
+    });
+  });
+}
+
+void ZookeeperStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
+                            CallContext context, Completion<std::monostate> done) {
+  auto call = begin<std::monostate>(context, std::move(done));
+  if (call->over()) return;
+  if (key.size() > kMostKey) return call->refuse(key_too_long(key));
+  if (what.parameters.size() + what.result.size() > kMostRecord) {
+    return call->refuse(Error(ErrorCode::invalid, "parameters and result of a record are at most " +
+                                                      std::to_string(kMostRecord) +
+                                                      " bytes together in ZooKeeper"));
+  }
+  const PlacePtr place = find(request);
+  SessionPtr session;
+  if (place) {
+    MutexLock guard(mutex_);
+    const bool holds = place->granted && !place->leaving && place->lock == lock &&
+                       BootClock::now() < place->expires;
+    if (holds) session = place->session;
+  }
+  if (!session) {
+    return call->refuse(Error(ErrorCode::lost, "lock '" + lock.str() + "' is not held any more"));
+  }
+  const std::string path = options_.base + "/" + std::string(kOnceFolder) + "/" +
+                           encode(lock.str()) + "/key-" + encode(key);
+  session->when_ready(
+      [this, call, place, session, path, data = packed(what)](const Status& status) {
+        if (call->over()) return;
+        if (!status) return call->refuse(Error(ErrorCode::lost, "the session has ended"));
+        write_record(call, place, session, path, data, false);
+      });
+}
+
+// The record is written only if the holder's node is there, in one transaction.
+void ZookeeperStore::write_record(const std::shared_ptr<Call<std::monostate>>& call,
+                                  const PlacePtr& place, const SessionPtr& session,
+                                  const std::string& path, const std::string& data,
+                                  bool made_folder) {
+  std::string node;
+  {
+    MutexLock lock(mutex_);
+    if (place->session == session) node = place->path;
+  }
+  if (node.empty()) return call->refuse(Error(ErrorCode::lost, "the lock is not held any more"));
+  call->sent();
+  session->server().transact(
+      {{Step::Kind::check, node}, {Step::Kind::create, path, data}},
+      [=, this](int rc, const std::vector<int>& each) {
+        const Outcome outcome = outcome_of(rc);
+        if (outcome == Outcome::done || outcome == Outcome::node_exists) {
+          return call->answer(std::monostate());
+        }
+        const bool gone = outcome == Outcome::over ||
+                          (outcome == Outcome::no_node && outcome_of(each[0]) == outcome);
+        if (gone) return call->refuse(Error(ErrorCode::lost, "the lock is not held any more"));
+        if (outcome == Outcome::no_node && !made_folder) {
+          const std::string folder = path.substr(0, path.rfind('/'));
+          session->server().create(folder.substr(0, folder.rfind('/')), "", NodeMode::persistent,
+                                   [](int, const std::string&, const NodeStat&) {});
+          return session->server().create(folder, "", NodeMode::persistent,
+                                          [=, this](int, const std::string&, const NodeStat&) {
+                                            write_record(call, place, session, path, data, true);
+                                          });
+        }
+        call->refuse(
+            Error(outcome == Outcome::lost ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
+                  "the record was not confirmed", words_of(rc)));
+      });
+}
+
+}  // namespace leasehold::zookeeper

@@ -1,0 +1,267 @@
+#include "store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+
+#include "probe.h"
+
+namespace leasehold::zookeeper {
+namespace {
+
+constexpr auto kOpenWithin = std::chrono::seconds(5);
+constexpr auto kKeepUnused = std::chrono::seconds(60);
+
+// The one that is opened first serves leases of the usual length and everything else.
+Millis usual_session() {
+  return session_for(Ttl::of(std::chrono::seconds(30)).value());
+}
+
+StoreTraits traits_of(const Options& options) {
+  return {.address = options.address,
+          .guarantee = Guarantee::correctness,
+          .why =
+              "the token is the number of the transaction that created the holder's node, and "
+              "an ensemble never gives a number twice",
+          .instead = "",
+          .queues = true,
+          .keeps_after_release = false};
+}
+
+}  // namespace
+
+ZookeeperStore::ZookeeperStore(Options options)
+    : options_(std::move(options)), traits_(traits_of(options_)) {
+  agenda_.add(BootClock::now() + kKeepUnused,
+              [this](Agenda::Reason reason) { retire_unused(reason); });
+}
+
+Status ZookeeperStore::connect(BootTime deadline) {
+  auto session = session_of(usual_session());
+  if (!session) return fail(std::move(session.error()));
+  auto told = std::make_shared<std::promise<Status>>();
+  auto answer = told->get_future();
+  (*session)->when_ready([told](const Status& status) { told->set_value(status); });
+  const auto left = deadline - BootClock::now();
+  if (answer.wait_for(left) == std::future_status::ready) return answer.get();
+  return fail(why_no_answer(options_.hosts));
+}
+
+void ZookeeperStore::close() {
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  agenda_.close();  // answers every call
+  std::vector<SessionPtr> closing;
+  {
+    MutexLock lock(sessions_mutex_);
+    no_more_sessions_ = true;
+    closing = std::exchange(retired_, {});
+    for (auto& [timeout, kept] : sessions_) closing.push_back(std::move(kept.session));
+    sessions_.clear();
+  }
+  // What nobody has released is not ours to end: it stays until its session expires.
+  std::vector<SessionPtr> holding;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [request, place] : places_) {
+      if (place->granted && !place->leaving) holding.push_back(place->session);
+    }
+  }
+  for (const SessionPtr& it : closing) {
+    if (std::find(holding.begin(), holding.end(), it) != holding.end()) it->abandon();
+    it->close();
+  }
+}
+
+bool ZookeeperStore::closed() const {
+  MutexLock lock(mutex_);
+  return closed_;
+}
+
+// ---- sessions -------------------------------------------------------------------------------
+
+Result<ZookeeperStore::SessionPtr> ZookeeperStore::session_of(Millis timeout) {
+  MutexLock lock(sessions_mutex_);
+  if (no_more_sessions_) return fail(ErrorCode::unavailable, "the client is being closed");
+  const auto found = sessions_.find(timeout);
+  if (found != sessions_.end()) {
+    found->second.used = BootClock::now();
+    return found->second.session;
+  }
+  auto opened = Session::open(options_, timeout, agenda_, *this);
+  if (!opened) return fail(std::move(opened.error()));
+  sessions_.emplace(timeout, Kept{*opened, BootClock::now()});
+  return std::move(*opened);
+}
+
+void ZookeeperStore::with_session(const std::shared_ptr<AnyCall>& call,
+                                  std::function<void(const SessionPtr&)> then) {
+  auto session = session_of(usual_session());
+  if (!session) return call->refuse(std::move(session.error()));
+  (*session)->when_ready([call, session = *session, then = std::move(then)](const Status& status) {
+    if (call->over()) return;
+    if (!status) return call->refuse(status.error());
+    then(session);
+  });
+}
+
+void ZookeeperStore::session_ready(const SessionPtr& session) {
+  std::vector<PlacePtr> leaving;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [request, place] : places_) {
+      if (place->session == session && place->leaving) leaving.push_back(place);
+    }
+  }
+  for (const PlacePtr& it : leaving) {
+    take_turn(it, [this, it] { clean(it); });
+  }
+}
+
+void ZookeeperStore::session_over(const SessionPtr& session) {
+  std::vector<RequestId> held;
+  std::vector<RequestId> waiting;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    for (auto it = places_.begin(); it != places_.end();) {
+      Place& place = *it->second;
+      if (place.session != session) {
+        ++it;
+        continue;
+      }
+      (place.granted ? held : waiting).push_back(place.request);
+      place.clear();
+      it = place.occupied ? std::next(it) : places_.erase(it);
+    }
+  }
+  retire(session);
+  for (const RequestId& it : held) tell_ended(it);
+  for (const RequestId& it : waiting) tell_nudged(it);
+}
+
+// A session cannot be closed on its own thread.
+void ZookeeperStore::retire(const SessionPtr& session) {
+  {
+    MutexLock lock(sessions_mutex_);
+    std::erase_if(sessions_, [&](const auto& it) { return it.second.session == session; });
+    retired_.push_back(session);
+  }
+  agenda_.add(BootClock::now(), [this](Agenda::Reason reason) {
+    if (reason == Agenda::Reason::closing) return;
+    std::vector<SessionPtr> closing;
+    {
+      MutexLock lock(sessions_mutex_);
+      closing.swap(retired_);
+    }
+    for (const SessionPtr& it : closing) it->close();
+  });
+}
+
+void ZookeeperStore::retire_unused(Agenda::Reason reason) {
+  if (reason == Agenda::Reason::closing) return;
+  std::vector<SessionPtr> unused;
+  {
+    MutexLock lock(sessions_mutex_);
+    MutexLock places_lock(mutex_);
+    const BootTime now = BootClock::now();
+    for (const auto& [timeout, kept] : sessions_) {
+      if (timeout == usual_session() || now - kept.used < std::max<Millis>(kKeepUnused, timeout)) {
+        continue;
+      }
+      const bool used = std::any_of(places_.begin(), places_.end(), [&](const auto& it) {
+        return it.second->session == kept.session;
+      });
+      if (!used) unused.push_back(kept.session);
+    }
+  }
+  for (const SessionPtr& it : unused) retire(it);
+  agenda_.add(BootClock::now() + kKeepUnused, [this](Agenda::Reason why) { retire_unused(why); });
+}
+
+void ZookeeperStore::node_touched(const RequestId& watching) {
+  tell_nudged(watching);
+}
+
+void ZookeeperStore::tell_ended(const RequestId& request) {
+  StoreEvents* events = events_;
+  if (events != nullptr && !closed()) events->ended(request);
+}
+
+void ZookeeperStore::tell_nudged(const RequestId& request) {
+  StoreEvents* events = events_;
+  if (events != nullptr && !closed()) events->nudged(request);
+}
+
+// ---- places ---------------------------------------------------------------------------------
+
+void ZookeeperStore::take_turn_for(const AcquireCall& call,
+                                   std::function<void(const PlacePtr&)> work) {
+  PlacePtr place;
+  {
+    MutexLock lock(mutex_);
+    PlacePtr& kept = places_[call.request];
+    if (!kept) kept = std::make_shared<Place>(call.lock, call.request, folder_of(call.lock));
+    place = kept;
+    if (place->occupied) {
+      place->turns.push_back([place, work = std::move(work)] { work(place); });
+      return;
+    }
+    place->occupied = true;
+  }
+  work(place);
+}
+
+PlacePtr ZookeeperStore::find(const RequestId& request) const {
+  MutexLock lock(mutex_);
+  const auto found = places_.find(request);
+  return found == places_.end() ? nullptr : found->second;
+}
+
+void ZookeeperStore::take_turn(const PlacePtr& place, std::function<void()> work) {
+  {
+    MutexLock lock(mutex_);
+    if (place->occupied) {
+      place->turns.push_back(std::move(work));
+      return;
+    }
+    place->occupied = true;
+  }
+  work();
+}
+
+void ZookeeperStore::end_turn(const PlacePtr& place) {
+  std::function<void()> next;
+  {
+    MutexLock lock(mutex_);
+    if (!place->turns.empty()) {
+      next = std::move(place->turns.front());
+      place->turns.pop_front();
+    } else {
+      place->occupied = false;
+      if (place->node != Place::Node::none) return;
+      if (place->timer) agenda_.cancel(*place->timer);
+      const auto found = places_.find(place->request);
+      if (found != places_.end() && found->second == place) places_.erase(found);
+    }
+  }
+  if (next) next();
+}
+
+// ---- opening --------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
+  auto options = Options::of(url);
+  if (!options) return fail(std::move(options.error()));
+  auto store = std::make_unique<ZookeeperStore>(std::move(*options));
+  if (auto ok = store->connect(BootClock::now() + kOpenWithin); !ok) {
+    Error error = std::move(ok.error());
+    error.message = store->traits().address + ": " + error.message;
+    return fail(std::move(error));
+  }
+  return store;
+}
+
+}  // namespace leasehold::zookeeper

@@ -1,0 +1,148 @@
+// The lock store on a ZooKeeper ensemble.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "agenda.h"
+#include "call.h"
+#include "leasehold/detail/thread_safety.h"
+#include "leasehold/registry.h"
+#include "leasehold/store.h"
+#include "leasehold/url.h"
+#include "node_names.h"
+#include "options.h"
+#include "place.h"
+#include "session.h"
+
+namespace leasehold::zookeeper {
+
+// No call blocks (but for name resolution when a session is made): replies come on the completion
+// threads of the sessions, one each, and on the agenda's thread for deadlines.
+class ZookeeperStore final : public Store, private SessionListener {
+ public:
+  explicit ZookeeperStore(Options options);
+  ~ZookeeperStore() override { close(); }
+
+  // Returns when the server answers as it should, or with `unavailable`.
+  [[nodiscard]] Status connect(BootTime deadline);
+
+  const StoreTraits& traits() const override { return traits_; }
+  void start(StoreEvents& events) override { events_ = &events; }
+  void close() override;
+  void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) override;
+  void renew(std::vector<RenewCall> calls, CallContext context,
+             Completion<std::vector<RenewReply>> done) override;
+  void release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) override;
+  void inspect(LockName lock, CallContext context, Completion<LockStatus> done) override;
+  void list(CallContext context, Completion<std::vector<LockStatus>> done) override;
+  void force_release(LockName lock, RequestId seen, CallContext context,
+                     Completion<ReleaseReply> done) override;
+  void rotate_lineage(CallContext context, Completion<StoreId> done) override;
+  void recall(LockName lock, std::string key, CallContext context,
+              Completion<std::optional<OnceRecord>> done) override;
+  void record(LockName lock, RequestId request, std::string key, OnceRecord what,
+              CallContext context, Completion<std::monostate> done) override;
+
+ private:
+  struct Ask;       // an acquire on its way
+  struct Leave;     // a release on its way
+  struct Renewal;   // a renew on its way
+  struct Overview;  // a status being put together
+  using AskPtr = std::shared_ptr<Ask>;
+  using SessionPtr = std::shared_ptr<Session>;
+  using RemovedPtr = std::function<void(int rc)>;
+
+  void session_ready(const SessionPtr& session) override;
+  void session_over(const SessionPtr& session) override;
+  void node_touched(const RequestId& watching) override;
+  void tell_ended(const RequestId& request);
+  void tell_nudged(const RequestId& request);
+
+  template <class Reply>
+  std::shared_ptr<Call<Reply>> begin(const CallContext& context, Completion<Reply> done) {
+    return Call<Reply>::begin(agenda_, traits_.address, context, std::move(done));
+  }
+  std::string folder_of(const LockName& lock) const {
+    return options_.base + "/" + encode(lock.str());
+  }
+  Result<SessionPtr> session_of(Millis timeout) LEASEHOLD_EXCLUDES(sessions_mutex_);
+  // The session for everything but leases, when it is ready; answers the call if it will not be.
+  void with_session(const std::shared_ptr<AnyCall>& call,
+                    std::function<void(const SessionPtr&)> then);
+  void retire(const SessionPtr& session);
+  void retire_unused(Agenda::Reason reason);
+  bool closed() const LEASEHOLD_EXCLUDES(mutex_);
+
+  // Finds or makes the place, and does `work` to it when it is its turn.
+  void take_turn_for(const AcquireCall& call, std::function<void(const PlacePtr&)> work)
+      LEASEHOLD_EXCLUDES(mutex_);
+  PlacePtr find(const RequestId& request) const LEASEHOLD_EXCLUDES(mutex_);
+  void take_turn(const PlacePtr& place, std::function<void()> work) LEASEHOLD_EXCLUDES(mutex_);
+  void end_turn(const PlacePtr& place) LEASEHOLD_EXCLUDES(mutex_);
+
+  void ask(const AskPtr& it);
+  void ask_in(const AskPtr& it, const SessionPtr& session);
+  void stand(const AskPtr& it, const SessionPtr& session);
+  void stood(const AskPtr& it, const SessionPtr& session, int rc, const std::string& path,
+             const NodeStat& stat);
+  void make_folder(const AskPtr& it, const SessionPtr& session);
+  void look(const AskPtr& it, const SessionPtr& session);
+  void recognise(const AskPtr& it, const SessionPtr& session);
+  void judge(const AskPtr& it, const SessionPtr& session, int rc,
+             const std::vector<std::string>& names);
+  void grant(const AskPtr& it, const SessionPtr& session);
+  void queue(const AskPtr& it, const SessionPtr& session, const std::string& before,
+             const std::string& first);
+  void step_back(const AskPtr& it, const SessionPtr& session, const std::string& first);
+  void ask_anew(const AskPtr& it);
+  void fail_ask(const AskPtr& it, int rc, const std::string& doing);
+
+  void leave(const std::shared_ptr<Leave>& it);
+  void search_and_remove(const std::shared_ptr<Leave>& it);
+  void remove_node(const PlacePtr& place, const SessionPtr& session, RemovedPtr done);
+  void node_removed(const PlacePtr& place, const SessionPtr& session, int rc);
+  void look_again(const PlacePtr& place, BootTime when) LEASEHOLD_REQUIRES(mutex_);
+  void look_at_expiry(const PlacePtr& place, Agenda::Reason reason) LEASEHOLD_EXCLUDES(mutex_);
+  void clean(const PlacePtr& place);
+
+  void renew_in(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
+                std::vector<std::size_t> which);
+  void renewed(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
+               std::vector<std::size_t> which, int rc, const std::vector<int>& each);
+
+  void overview(const SessionPtr& session, const LockName& lock,
+                std::function<void(Result<LockStatus>)> done);
+  void write_record(const std::shared_ptr<Call<std::monostate>>& call, const PlacePtr& place,
+                    const SessionPtr& session, const std::string& path, const std::string& data,
+                    bool made_folder);
+
+  const Options options_;
+  const StoreTraits traits_;
+  std::atomic<StoreEvents*> events_ = nullptr;
+
+  mutable Mutex mutex_;
+  std::unordered_map<RequestId, PlacePtr> places_ LEASEHOLD_GUARDED_BY(mutex_);
+  bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+
+  struct Kept {
+    SessionPtr session;
+    BootTime used;
+  };
+  Mutex sessions_mutex_;  // taken before mutex_
+  std::map<Millis, Kept> sessions_ LEASEHOLD_GUARDED_BY(sessions_mutex_);
+  std::vector<SessionPtr> retired_ LEASEHOLD_GUARDED_BY(sessions_mutex_);
+  bool no_more_sessions_ LEASEHOLD_GUARDED_BY(sessions_mutex_) = false;
+
+  Agenda agenda_;  // last: its thread uses the rest
+};
+
+// "zookeeper://user:password@host:port,host:port/folder"
+[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing);
+
+}  // namespace leasehold::zookeeper
