@@ -41,11 +41,12 @@ function(leasehold_library name)
   endif()
 endfunction()
 
-# leasehold_adapter(<name> SCHEMES scheme... [MODULE] [NEEDS package...])
+# leasehold_adapter(<name> SCHEMES scheme... [MODULE] [USES library...] [NEEDS package...])
 # Adds adapters/<name> if LEASEHOLD_WITH_<NAME> is on. MODULE: the program loads it when one of its
-# schemes is first used. NEEDS: what find_package(leasehold COMPONENTS <name>) must find as well.
+# schemes is first used. USES: other libraries of this project that are installed with it. NEEDS:
+# what find_package(leasehold COMPONENTS <name>) must find as well.
 macro(leasehold_adapter name)
-  cmake_parse_arguments(leasehold_adapter "MODULE" "" "SCHEMES;NEEDS" ${ARGN})
+  cmake_parse_arguments(leasehold_adapter "MODULE" "" "SCHEMES;USES;NEEDS" ${ARGN})
   string(TOUPPER ${name} leasehold_upper)
   if(LEASEHOLD_WITH_${leasehold_upper})
     add_subdirectory(adapters/${name})
@@ -54,7 +55,9 @@ macro(leasehold_adapter name)
       list(APPEND LEASEHOLD_MODULES ${name})
       set(LEASEHOLD_SCHEMES_OF_${name} ${leasehold_adapter_SCHEMES})
     endif()
+    list(APPEND LEASEHOLD_USED_LIBRARIES ${leasehold_adapter_USES})
     string(APPEND LEASEHOLD_ADAPTER_NEEDS
+           "set(leasehold_uses_${name} ${leasehold_adapter_USES})\n"
            "set(leasehold_needs_${name} ${leasehold_adapter_NEEDS})\n")
   endif()
 endmacro()

@@ -19,7 +19,8 @@ namespace {
 //
 // Nothing is written before what may refuse was asked, so that an error means: not done.
 constexpr const char* kFunctions = R"lua(
-local life = 6000  -- a waiter that has not asked for so long is passed over
+-- A waiter that has not asked for so long is passed over; one that cannot be told asks often.
+local life, deaf_life = 6000, 1500
 
 local function now()
   local time = redis.call('TIME')
@@ -40,7 +41,8 @@ local function wake_first(queue, waiters, asking)
     local entry = redis.call('HGET', waiters, first) or ''
     local asked, channel, owner = string.match(entry, '^(%d+) (%S+) (.*)$')
     local silent = asked and now() - asked
-    if asked and silent < life and silent > -life then
+    local limit = channel == '-' and deaf_life or life
+    if asked and silent < limit and silent > -limit then
       -- An error is no proof of death: this user may not be allowed to publish.
       if channel == '-' or redis.pcall('PUBLISH', channel, first) ~= 0 then return owner end
     end

@@ -112,9 +112,13 @@ Result<Value> Server::run(const std::string& command, const CallContext& context
   return checked(std::move(reply));
 }
 
-void Server::close() {
+void Server::hurry() {
   is_closing_ = true;
   closing_.raise();
+}
+
+void Server::close() {
+  hurry();
   pool_.close();
 }
 

@@ -40,7 +40,9 @@ class Server {
   // After a failure, or a refusal that another connection may not meet.
   void drop(Pool::Loan& loan);
 
-  // Ends every call; returns when none runs.
+  // Ends every call, without waiting for it.
+  void hurry();
+  // The same; returns when none runs.
   void close();
   const detail::Alarm& closing() const { return closing_; }
   bool is_closing() const { return is_closing_; }

@@ -58,4 +58,55 @@ class RedisUnderTest final : public ServerUnderTest {
   TcpProxy proxy_{server().port(), is_script_call};
 };
 
+// Five independent servers. A node has much time here: the machine of a test may be slow, and the
+// suites look at replies that are lost for as long as they like.
+class RedlockUnderTest final : public ServerUnderTest {
+ public:
+  static constexpr std::size_t kNodes = 5;
+
+  RedlockUnderTest() {
+    for (auto& node : nodes()) {
+      if (!node->process().runs()) node->process().start();
+      node->cli({"FLUSHALL"});
+      proxies_.push_back(std::make_unique<TcpProxy>(node->port(), is_script_call));
+    }
+  }
+
+  std::string url() override {
+    std::string hosts;
+    for (const auto& node : nodes()) hosts += (hosts.empty() ? "" : ",") + node->address();
+    return "redlock://" + hosts + "?node_timeout=20000";
+  }
+  std::string proxied_url(const std::string& options = "?node_timeout=20000") const {
+    std::string hosts;
+    for (const auto& proxy : proxies_) hosts += (hosts.empty() ? "" : ",") + proxy->address();
+    return "redlock://" + hosts + options;
+  }
+  std::unique_ptr<Store> open() override { return open_url(url()); }
+  std::unique_ptr<Store> open_through_proxies() override { return open_url(proxied_url()); }
+  std::vector<TcpProxy*> proxies() override {
+    std::vector<TcpProxy*> all;
+    for (const auto& proxy : proxies_) all.push_back(proxy.get());
+    return all;
+  }
+  void kill() override {
+    for (const auto& node : nodes()) node->process().kill();
+  }
+  void start() override {
+    for (const auto& node : nodes()) node->process().start();
+  }
+
+  static std::vector<std::unique_ptr<RedisServer>>& nodes() {
+    static std::vector<std::unique_ptr<RedisServer>> shared = [] {
+      std::vector<std::unique_ptr<RedisServer>> made;
+      for (std::size_t i = 0; i < kNodes; ++i) made.push_back(std::make_unique<RedisServer>());
+      return made;
+    }();
+    return shared;
+  }
+
+ private:
+  std::vector<std::unique_ptr<TcpProxy>> proxies_;
+};
+
 }  // namespace leasehold::testing

@@ -1,0 +1,376 @@
+#include "redlock_store.h"
+
+#include <chrono>
+
+#include "introduction.h"
+#include "leasehold/random.h"
+#include "tally.h"
+#include "used_locks.h"
+
+namespace leasehold::redis {
+
+using resp::Value;
+
+namespace {
+
+constexpr auto kNodeMayOpen = std::chrono::milliseconds(900);
+
+StoreTraits traits_of(const Options& options) {
+  return {.address = options.address,
+          .guarantee = Guarantee::efficiency,
+          .why =
+              "Redlock has no numbers that grow with every grant, and depends on clocks that "
+              "run alike and on nodes that do not forget",
+          .instead =
+              "Protect the resource by a claim (write your request id into it, commit only if it "
+              "is still there), or use a store with tokens (etcd, ZooKeeper, PostgreSQL).",
+          .queues = false,
+          .keeps_after_release = true};
+}
+
+// As the documented algorithm has it: clocks may differ by one percent, expiry by two milliseconds.
+Millis drift(Millis ttl) {
+  return ttl / 100 + Millis(2);
+}
+
+// A node must not take the time that the lease is worth.
+Millis node_time(Millis configured, Millis ttl) {
+  return std::min(configured, ttl / 4);
+}
+
+bool is_one(const Value& value) {
+  return value.integer == 1;
+}
+
+Error too_few(const Answers& answers, std::size_t answered, bool unknown) {
+  return Error(unknown ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
+               "only " + std::to_string(answered) + " of " + std::to_string(answers.size()) +
+                   " nodes answered",
+               complaints(answers));
+}
+
+template <class Reply>
+void finish(const StoreTraits& traits, const CallContext& context, const Completion<Reply>& done,
+            Result<Reply> reply) {
+  if (!reply) {
+    Error& error = reply.error();
+    error.message = traits.address + ": " + error.message;
+    if (error.code == ErrorCode::unavailable && context.stop.stop_requested()) {
+      error.code = ErrorCode::cancelled;
+    }
+  }
+  done(std::move(reply));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> RedlockStore::open(Options options) {
+  auto quorum = Quorum::make(options);
+  if (!quorum) return fail(std::move(quorum.error()));
+  const StoreId new_store = StoreId::random(system_random());
+  Answers answers((*quorum)->size());
+  std::size_t usable = 0;
+  for (std::size_t node = 0; node < answers.size(); ++node) {
+    const CallContext context{BootClock::now() + kNodeMayOpen, {}};
+    auto introduction = introduce((*quorum)->server(node), new_store, context);
+    if (introduction) {
+      ++usable;
+      answers[node].kind = Answer::Kind::given;
+    } else {
+      answers[node].error = std::move(introduction.error());
+    }
+  }
+  StoreTraits traits = traits_of(options);
+  for (const Answer& it : answers) {
+    if (it.kind == Answer::Kind::given || it.error.code != ErrorCode::unsupported) continue;
+    (*quorum)->close();
+    return fail(ErrorCode::unsupported, traits.address + ": " + it.error.message);
+  }
+  if (usable < (*quorum)->majority()) {
+    (*quorum)->close();
+    Error error = too_few(answers, usable, false);
+    error.message = traits.address + ": " + error.message;
+    return fail(std::move(error));
+  }
+  return std::unique_ptr<Store>(
+      new RedlockStore(std::move(options), std::move(*quorum), std::move(traits)));
+}
+
+RedlockStore::RedlockStore(Options options, std::unique_ptr<Quorum> quorum, StoreTraits traits)
+    : options_(std::move(options)),
+      traits_(std::move(traits)),
+      new_store_(StoreId::random(system_random())),
+      quorum_(std::move(quorum)),
+      leftovers_(*quorum_) {}
+
+void RedlockStore::close() {
+  quorum_->close();
+  leftovers_.close();
+}
+
+Result<LockKeys> RedlockStore::keys_of(const LockName& lock) const {
+  LockKeys keys = LockKeys::of(options_.prefix, lock);
+  if (keys.usable()) return keys;
+  return fail(ErrorCode::invalid, "lock '" + lock.str() + "' would be a key that begins with '" +
+                                      std::string(kOwnKeys) + "'; such keys are Leasehold's own");
+}
+
+// ---- acquire -------------------------------------------------------------------------------
+
+void RedlockStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
+  call.queue = false;
+  finish<AcquireReply>(traits_, context, done, vote(call, context));
+}
+
+Result<AcquireReply> RedlockStore::vote(const AcquireCall& call, const CallContext& context) {
+  const auto keys = keys_of(call.lock);
+  if (!keys) return fail(keys.error());
+  const BootTime started = BootClock::now();
+  const Millis ttl = call.ttl.length();
+  const auto question =
+      Question::of(acquire_call(*keys, call, kNoChannel, new_store_, log_.next_number()));
+  const Answers votes = quorum_->ask(question, context, node_time(options_.node_timeout, ttl));
+
+  std::vector<TokenNumber> tokens;
+  std::vector<StoreId> stores;
+  std::vector<std::string> others;
+  const Tally tally = count(votes, [&](const Value& value) {
+    const auto reply = read_acquire(value, ttl);
+    if (!reply) return false;
+    if (const auto* granted = std::get_if<Granted>(&*reply)) {
+      tokens.push_back(granted->token);
+      stores.push_back(granted->store);
+      return true;
+    }
+    if (const auto* busy = std::get_if<Busy>(&*reply)) others.push_back(busy->ahead);
+    return false;
+  });
+  if (tally.unknown > 0) log_.doubt(call.request);
+
+  const Millis validity = ttl - drift(ttl);
+  const bool in_time = BootClock::now() < started + validity;
+  if (tally.yes >= quorum_->majority() && in_time) {
+    return Granted{*std::max_element(tokens.begin(), tokens.end()), *most_common(stores), validity};
+  }
+  // Votes that may be there are left: the same request may find them again, or release them.
+  if (tally.yes + tally.unknown >= quorum_->majority()) {
+    return fail(too_few(votes, tally.answered(), true));
+  }
+  take_back(*keys, call, votes, context);
+  if (tally.answered() >= quorum_->majority()) return Busy{most_common(others).value_or("")};
+  return fail(too_few(votes, tally.answered(), false));
+}
+
+// Without a majority: nobody must wait for what this request got of the votes.
+void RedlockStore::take_back(const LockKeys& keys, const AcquireCall& call, const Answers& votes,
+                             const CallContext& context) {
+  const ReleaseCall release{call.lock, call.request};
+  const std::int64_t number = log_.next_number();
+  std::vector<std::size_t> sure;
+  for (std::size_t node = 0; node < votes.size(); ++node) {
+    if (votes[node].kind == Answer::Kind::unknown) {
+      leftovers_.add(node, Question::of(release_call(keys, release, true, number)));
+    } else if (votes[node].kind == Answer::Kind::given && votes[node].value.at(0).integer == 1) {
+      sure.push_back(node);
+    }
+  }
+  if (sure.empty()) return;
+  const auto question = Question::of(release_call(keys, release, false, number));
+  const Answers answers = quorum_->ask(question, context, options_.node_timeout, sure);
+  for (const std::size_t node : sure) {
+    if (answers[node].kind != Answer::Kind::given) leftovers_.add(node, question);
+  }
+}
+
+// ---- renew and release ---------------------------------------------------------------------
+
+void RedlockStore::renew(std::vector<RenewCall> calls, CallContext context,
+                         Completion<std::vector<RenewReply>> done) {
+  using Replies = std::vector<RenewReply>;
+  finish<Replies>(traits_, context, done, [&]() -> Result<Replies> {
+    if (calls.empty()) return Replies();
+    const Millis shortest =
+        std::min_element(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+          return a.ttl < b.ttl;
+        })->ttl.length();
+    const Answers answers = quorum_->ask(Question::of(renew_call(options_.prefix, calls)), context,
+                                         node_time(options_.node_timeout, shortest));
+    Replies replies;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const Tally tally = count(answers, [&](const Value& it) { return is_one(it.at(i)); });
+      const bool renewed = tally.yes >= quorum_->majority();
+      const bool may_live = tally.yes + tally.unanswered() >= quorum_->majority();
+      if (!renewed && may_live) return fail(too_few(answers, tally.answered(), true));
+      replies.push_back(renewed ? RenewReply::renewed : RenewReply::gone);
+    }
+    return replies;
+  }());
+}
+
+// `insist`: what did not answer is asked again in the background, once the outcome is known.
+Result<ReleaseReply> RedlockStore::release_all(const Question& question, const CallContext& context,
+                                               bool insist) {
+  const Answers answers = quorum_->ask(question, context, options_.node_timeout);
+  const Tally tally = count(answers, is_one);
+  const bool released = tally.yes >= quorum_->majority();
+  const bool may_be = tally.yes + tally.unanswered() >= quorum_->majority();
+  if (!released && may_be) {
+    return fail(too_few(answers, tally.answered(), tally.yes + tally.unknown > 0));
+  }
+  for (std::size_t node = 0; insist && node < answers.size(); ++node) {
+    if (answers[node].kind != Answer::Kind::given) leftovers_.add(node, question);
+  }
+  return released ? ReleaseReply::released : ReleaseReply::not_held;
+}
+
+void RedlockStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
+  auto reply = [&]() -> Result<ReleaseReply> {
+    const auto keys = keys_of(call.lock);
+    if (!keys) return fail(keys.error());
+    return release_all(
+        Question::of(release_call(*keys, call, log_.doubts(call.request), log_.next_number())),
+        context, true);
+  }();
+  if (reply) log_.settle(call.request);
+  finish(traits_, context, done, std::move(reply));
+}
+
+void RedlockStore::force_release(LockName lock, RequestId seen, CallContext context,
+                                 Completion<ReleaseReply> done) {
+  finish<ReleaseReply>(traits_, context, done, [&]() -> Result<ReleaseReply> {
+    const auto keys = keys_of(lock);
+    if (!keys) return fail(keys.error());
+    return release_all(Question::of(force_release_call(*keys, seen)), context, true);
+  }());
+}
+
+// ---- looking -------------------------------------------------------------------------------
+
+Result<LockStatus> RedlockStore::look(const LockName& lock, const CallContext& context) {
+  const auto keys = keys_of(lock);
+  if (!keys) return fail(keys.error());
+  const Answers answers =
+      quorum_->ask(Question::of(inspect_call(*keys)), context, options_.node_timeout);
+  LockStatus whole{.lock = lock,
+                   .store = {},
+                   .last_token = {},
+                   .holder = {},
+                   .waiters = {},
+                   .known_as = keys->lock};
+  std::map<RequestId, std::vector<LockStatus::Holder>> holders;
+  std::vector<StoreId> stores;
+  const Tally tally = count(answers, [&](const Value& value) {
+    const auto seen = read_status(value, lock, *keys);
+    if (!seen) return false;
+    if (seen->store) stores.push_back(*seen->store);
+    if (seen->last_token) whole.last_token = std::max(whole.last_token, seen->last_token);
+    if (seen->holder) holders[seen->holder->request].push_back(*seen->holder);
+    return true;
+  });
+  if (tally.yes < quorum_->majority()) return fail(too_few(answers, tally.yes, false));
+  whole.store = most_common(stores);
+  for (auto& [request, votes] : holders) {
+    if (votes.size() < quorum_->majority()) continue;
+    std::sort(votes.begin(), votes.end(),
+              [](const auto& a, const auto& b) { return a.remaining > b.remaining; });
+    // It lasts as long as a majority does.
+    whole.holder = votes[quorum_->majority() - 1];
+  }
+  return whole;
+}
+
+void RedlockStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
+  finish(traits_, context, done, look(lock, context));
+}
+
+Result<std::set<LockName>> RedlockStore::used_locks(const CallContext& context) {
+  std::set<LockName> all;
+  Answers answers(quorum_->size());
+  std::size_t answered = 0;
+  for (std::size_t node = 0; node < quorum_->size(); ++node) {
+    const auto names = find_used_locks(quorum_->server(node), options_.prefix, context);
+    if (!names) {
+      answers[node].error = names.error();
+      continue;
+    }
+    ++answered;
+    answers[node].kind = Answer::Kind::given;
+    all.insert(names->begin(), names->end());
+  }
+  if (answered < quorum_->majority()) return fail(too_few(answers, answered, false));
+  return all;
+}
+
+void RedlockStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
+  using Locks = std::vector<LockStatus>;
+  finish<Locks>(traits_, context, done, [&]() -> Result<Locks> {
+    const auto names = used_locks(context);
+    if (!names) return fail(names.error());
+    Locks locks;
+    for (const LockName& name : *names) {
+      auto status = look(name, context);
+      if (!status) return fail(std::move(status.error()));
+      if (status->holder) locks.push_back(std::move(*status));
+    }
+    return locks;
+  }());
+}
+
+// ---- lineage and once ----------------------------------------------------------------------
+
+void RedlockStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
+  finish<StoreId>(traits_, context, done, [&]() -> Result<StoreId> {
+    const StoreId id = StoreId::random(system_random());
+    const Answers answers =
+        quorum_->ask(Question{rotate_command(id)}, context, options_.node_timeout);
+    const Tally tally = count(answers, [](const Value&) { return true; });
+    if (tally.yes >= quorum_->majority()) return id;
+    return fail(too_few(answers, tally.yes, tally.yes + tally.unknown > 0));
+  }());
+}
+
+void RedlockStore::recall(LockName lock, std::string key, CallContext context,
+                          Completion<std::optional<OnceRecord>> done) {
+  using Found = std::optional<OnceRecord>;
+  finish<Found>(traits_, context, done, [&]() -> Result<Found> {
+    const auto keys = keys_of(lock);
+    if (!keys) return fail(keys.error());
+    const Answers answers =
+        quorum_->ask(Question{recall_command(*keys, key)}, context, options_.node_timeout);
+    std::vector<std::pair<std::string, std::string>> records;
+    const Tally tally = count(answers, [&](const Value& value) {
+      const auto found = read_recall(value);
+      if (found && *found) records.emplace_back((*found)->parameters, (*found)->result);
+      return found.has_value();
+    });
+    if (tally.yes < quorum_->majority()) return fail(too_few(answers, tally.yes, false));
+    const auto most = most_common(records);
+    if (!most) return std::nullopt;
+    return OnceRecord{most->first, most->second};
+  }());
+}
+
+void RedlockStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
+                          CallContext context, Completion<std::monostate> done) {
+  finish<std::monostate>(traits_, context, done, [&]() -> Result<std::monostate> {
+    const auto keys = keys_of(lock);
+    if (!keys) return fail(keys.error());
+    const Answers answers = quorum_->ask(Question::of(record_call(*keys, request, key, what)),
+                                         context, options_.node_timeout);
+    const Tally tally = count(answers, is_one);
+    if (tally.yes >= quorum_->majority()) return std::monostate();
+    if (tally.yes + tally.unanswered() >= quorum_->majority()) {
+      return fail(too_few(answers, tally.answered(), tally.yes + tally.unknown > 0));
+    }
+    return fail(ErrorCode::lost,
+                "the lease of lock '" + lock.str() + "' ended before the result could be stored");
+  }());
+}
+
+Result<std::unique_ptr<Store>> open_redlock(const Url& url, IfMissing) {
+  auto options = redlock_options(url);
+  if (!options) return fail(std::move(options.error()));
+  return RedlockStore::open(std::move(*options));
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,303 @@
+// The Redis store and a real redis-server: other programs beside it, scripts that are forgotten,
+// wake-ups, failover.
+#include <gmock/gmock.h>
+
+#include <future>
+#include <sstream>
+#include <thread>
+
+#include "calls.h"
+#include "server.h"
+#include "server_under_test.h"
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+// What the Redis documentation gives for releasing.
+const std::string kCompareAndDelete =
+    "if redis.call(\"get\",KEYS[1]) == ARGV[1] then return redis.call(\"del\",KEYS[1]) else return "
+    "0 end";
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) all.push_back(line);
+  return all;
+}
+
+class RedisLive : public ::testing::Test {
+ protected:
+  std::string cli(std::vector<std::string> words) { return under.server().cli(std::move(words)); }
+  RedisUnderTest under;
+};
+
+// ---- the documented recipe, typed into redis-cli -------------------------------------------
+
+TEST_F(RedisLive, TheRecipeExcludesUs) {
+  RawStore store(under.open());
+  EXPECT_EQ(cli({"SET", "lock:job", "my_random_value", "NX", "PX", "30000"}), "OK");
+  const auto busy = store.acquire(new_request()).value();
+  ASSERT_TRUE(std::holds_alternative<Busy>(busy));
+  EXPECT_EQ(std::get<Busy>(busy).ahead, "another program");
+  EXPECT_EQ(store.inspect()->known_as, "lock:job");
+  EXPECT_EQ(cli({"EVAL", kCompareAndDelete, "1", "lock:job", "my_random_value"}), "1");
+  EXPECT_TRUE(std::holds_alternative<Granted>(store.acquire(new_request()).value()));
+}
+
+TEST_F(RedisLive, WeExcludeTheRecipe) {
+  RawStore store(under.open());
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request));
+  EXPECT_EQ(cli({"SET", "lock:job", "my_random_value", "NX", "PX", "30000"}), "");
+  EXPECT_EQ(cli({"EVAL", kCompareAndDelete, "1", "lock:job", "my_random_value"}), "0");
+  EXPECT_EQ(store.release(request), ReleaseReply::released);
+  EXPECT_EQ(cli({"SET", "lock:job", "my_random_value", "NX", "PX", "30000"}), "OK");
+  EXPECT_EQ(store.release(request), ReleaseReply::not_held);
+  EXPECT_EQ(cli({"GET", "lock:job"}), "my_random_value") << "another program's lock is not touched";
+}
+
+TEST_F(RedisLive, TheirExpiryAndTheirDeleteAreNoticed) {
+  Client client(under.open());
+  EXPECT_EQ(cli({"SET", "lock:job", "value", "NX", "PX", "300"}), "OK");
+  ASSERT_TRUE(client.acquire("job", {.wait = 30s})) << "expired";
+  EXPECT_EQ(cli({"SET", "lock:forever", "value", "NX"}), "OK");  // careless: no expiry
+  auto waiting =
+      std::async(std::launch::async, [&] { return client.acquire("forever", {.wait = 30s}); });
+  while (client.inspect(lock_name("forever"))->waiters.empty()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(cli({"DEL", "lock:forever"}), "1");
+  EXPECT_TRUE(waiting.get()) << "deleted";
+}
+
+TEST_F(RedisLive, TheirLockCanBeReleasedByForce) {
+  RawStore store(under.open());
+  EXPECT_EQ(cli({"SET", "lock:job", "value", "NX", "PX", "30000"}), "OK");
+  const auto seen = store.inspect()->holder;
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(store.force_release(new_request()).value(), ReleaseReply::not_held);
+  EXPECT_EQ(store.force_release(seen->request).value(), ReleaseReply::released);
+  EXPECT_EQ(cli({"EXISTS", "lock:job"}), "0");
+}
+
+TEST_F(RedisLive, DataOfAnotherKindIsNeverOverwritten) {
+  RawStore store(under.open());
+  cli({"HSET", "lock:job", "field", "value"});
+  const auto refused = store.acquire(new_request());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(refused.error().store_words, HasSubstr("WRONGTYPE"));
+  EXPECT_EQ(store.release(new_request()), ReleaseReply::not_held);
+  EXPECT_EQ(store.renew(new_request()), RenewReply::gone);
+  EXPECT_EQ(cli({"HGET", "lock:job", "field"}), "value");
+}
+
+TEST_F(RedisLive, PrefixIsTheUsersAndOwnKeysAreRefused) {
+  RawStore store(open_url(under.url() + "?prefix="), "my-resource");
+  EXPECT_EQ(cli({"SET", "my-resource", "value", "NX", "PX", "30000"}), "OK");
+  EXPECT_TRUE(std::holds_alternative<Busy>(store.acquire(new_request()).value()));
+  RawStore own(open_url(under.url() + "?prefix="), "leasehold:store");
+  EXPECT_EQ(own.acquire(new_request()).error().code, ErrorCode::invalid);
+  EXPECT_EQ(own.try_release(new_request()).error().code, ErrorCode::invalid);
+}
+
+TEST_F(RedisLive, OnlyTheCounterStaysBehindAndItExpires) {
+  {
+    Client client(under.open());
+    auto lease = client.acquire("job");
+    auto waiting =
+        std::async(std::launch::async, [&] { return client.acquire("job", {.wait = 30s}); });
+    while (client.inspect(lock_name("job"))->waiters.empty()) std::this_thread::sleep_for(1ms);
+    ASSERT_TRUE(lease->release());
+    ASSERT_TRUE(waiting.get()->release());
+  }
+  EXPECT_THAT(lines(cli({"KEYS", "*"})),
+              UnorderedElementsAre("leasehold:store", "leasehold:token:lock:job"));
+  EXPECT_GT(std::stol(cli({"TTL", "leasehold:token:lock:job"})), 24 * 3600);
+}
+
+TEST_F(RedisLive, DatabasesAreApart) {
+  RawStore zero(under.open());
+  RawStore three(open_url(under.url() + "/3"));
+  ASSERT_TRUE(zero.acquire(new_request()));
+  EXPECT_TRUE(std::holds_alternative<Granted>(three.acquire(new_request()).value()));
+  EXPECT_EQ(cli({"-n", "3", "EXISTS", "lock:job"}), "1");
+}
+
+// ---- round trips and scripts ---------------------------------------------------------------
+
+TEST_F(RedisLive, AcquireRenewAndReleaseAreOneRoundTripEach) {
+  RawStore store(under.open_through_proxies());
+  const RequestId first = new_request();
+  ASSERT_TRUE(store.acquire(first));  // the server learns the scripts
+  ASSERT_EQ(store.renew(first), RenewReply::renewed);
+  ASSERT_EQ(store.release(first), ReleaseReply::released);
+  TcpProxy& proxy = *under.proxies().front();
+  std::size_t before = proxy.round_trips();
+  const RequestId second = new_request();
+  ASSERT_TRUE(store.acquire(second));
+  EXPECT_EQ(proxy.round_trips(), before + 1);
+  ASSERT_EQ(store.renew(second), RenewReply::renewed);
+  EXPECT_EQ(proxy.round_trips(), before + 2);
+  ASSERT_EQ(store.release(second), ReleaseReply::released);
+  EXPECT_EQ(proxy.round_trips(), before + 3);
+  EXPECT_EQ(proxy.connections(), 1u);
+}
+
+TEST_F(RedisLive, WillingnessToWaitCostsNothingOnAFreeLock) {
+  Client client(under.open_through_proxies());
+  ASSERT_TRUE(client.acquire("job", {.wait = 30s})->release());
+  TcpProxy& proxy = *under.proxies().front();
+  const std::size_t before = proxy.round_trips();
+  ASSERT_TRUE(client.acquire("job", {.wait = 30s})->release());
+  EXPECT_EQ(proxy.round_trips(), before + 2);
+  EXPECT_EQ(proxy.connections(), 1u) << "no subscription";
+}
+
+TEST_F(RedisLive, ForgottenScriptsAreSentAgain) {
+  RawStore store(under.open());
+  const RequestId request = new_request();
+  cli({"SCRIPT", "FLUSH"});
+  EXPECT_TRUE(std::holds_alternative<Granted>(store.acquire(request).value()));
+  cli({"SCRIPT", "FLUSH"});
+  EXPECT_EQ(store.renew(request), RenewReply::renewed);
+  cli({"SCRIPT", "FLUSH"});
+  EXPECT_EQ(store.release(request), ReleaseReply::released);
+  cli({"SCRIPT", "FLUSH"});
+  EXPECT_FALSE(store.inspect()->holder);
+}
+
+TEST_F(RedisLive, RestartedServerKnowsNoScriptsAndNoConnection) {
+  RawStore store(under.open());
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request));
+  under.restart();
+  EXPECT_EQ(store.renew(request), RenewReply::renewed) << "a dead connection is noticed in time";
+  under.restart();
+  EXPECT_EQ(store.release(request), ReleaseReply::released);
+  under.restart();
+  EXPECT_TRUE(std::holds_alternative<Granted>(store.acquire(new_request()).value()));
+}
+
+// ---- waiting -------------------------------------------------------------------------------
+
+TEST_F(RedisLive, OneReleaseWakesOneOfAHundred) {
+  RawStore holder(under.open());
+  const RequestId held = new_request();
+  ASSERT_TRUE(holder.acquire(held));
+  RawStore waiters(under.open());
+  std::vector<RequestId> queue;
+  for (int i = 0; i < 100; ++i) {
+    queue.push_back(new_request());
+    ASSERT_TRUE(std::holds_alternative<Queued>(waiters.acquire(queue.back(), 30s, true).value()));
+  }
+  EXPECT_EQ(holder.inspect()->waiters.size(), 100u);
+  EXPECT_EQ(holder.release(held), ReleaseReply::released);
+  ASSERT_TRUE(waiters.events.wait_for_nudge(queue[0], 30s));
+  EXPECT_TRUE(std::holds_alternative<Busy>(holder.acquire(new_request()).value()));
+  EXPECT_TRUE(std::holds_alternative<Queued>(waiters.acquire(queue[1], 30s, true).value()));
+  EXPECT_TRUE(std::holds_alternative<Granted>(waiters.acquire(queue[0], 30s, true).value()));
+  EXPECT_EQ(waiters.release(queue[0]), ReleaseReply::released);
+  ASSERT_TRUE(waiters.events.wait_for_nudge(queue[1], 30s));
+  EXPECT_EQ(waiters.events.nudges(), 2u) << "a herd";
+}
+
+TEST_F(RedisLive, WaiterThatLeavesWhenItWasWokenWakesTheNext) {
+  RawStore store(under.open());
+  const RequestId held = new_request();
+  const RequestId first = new_request();
+  const RequestId second = new_request();
+  ASSERT_TRUE(store.acquire(held));
+  ASSERT_TRUE(store.acquire(first, 30s, true));
+  ASSERT_TRUE(store.acquire(second, 30s, true));
+  EXPECT_EQ(store.release(held), ReleaseReply::released);
+  ASSERT_TRUE(store.events.wait_for_nudge(first, 30s));
+  EXPECT_EQ(store.release(first), ReleaseReply::released);
+  EXPECT_TRUE(store.events.wait_for_nudge(second, 30s));
+}
+
+TEST_F(RedisLive, SubscriptionComesBackAfterACut) {
+  RawStore holder(under.open());
+  RawStore waiter(under.open_through_proxies());
+  const RequestId held = new_request();
+  const RequestId waiting = new_request();
+  ASSERT_TRUE(holder.acquire(held));
+  ASSERT_TRUE(waiter.acquire(waiting, 30s, true));
+  under.proxies().front()->cut();
+  // Asking again is how its entry learns the channel again.
+  Millis recheck{0};
+  while (recheck != 1000ms) {
+    const auto again = waiter.acquire(waiting, 30s, true);
+    if (again) recheck = std::get<Queued>(*again).recheck_after;
+  }
+  EXPECT_EQ(holder.release(held), ReleaseReply::released);
+  EXPECT_TRUE(waiter.events.wait_for_nudge(waiting, 30s));
+}
+
+// An acquire that sat in the network may arrive after the release that took it back.
+TEST_F(RedisLive, LateAcquireDoesNotUndoItsRelease) {
+  auto server =
+      redis::Server::make({.address = {"127.0.0.1", std::to_string(under.server().port())},
+                           .tls = {},
+                           .user = {},
+                           .password = {}},
+                          4)
+          .value();
+  const CallContext context{BootClock::now() + 30s, {}};
+  const redis::LockKeys keys("lock:job");
+  const AcquireCall call{lock_name("job"), new_request(), OwnerLabel::parse("me").value(),
+                         Ttl::of(30s).value(), true};
+  const auto acquire = [&](std::int64_t number) {
+    const auto reply = server->run(redis::acquire_call(keys, call, redis::kNoChannel,
+                                                       StoreId::random(system_random()), number),
+                                   context);
+    return redis::read_acquire(reply.value(), 30s).value();
+  };
+  const auto release = [&](bool doubtful, std::int64_t number) {
+    return server
+        ->run(redis::release_call(keys, {call.lock, call.request}, doubtful, number), context)
+        .value()
+        .integer;
+  };
+  EXPECT_EQ(release(true, 2), 0);
+  EXPECT_TRUE(std::holds_alternative<Busy>(acquire(1))) << "sent before the release";
+  EXPECT_EQ(cli({"EXISTS", "lock:job"}), "0");
+  EXPECT_TRUE(std::holds_alternative<Granted>(acquire(3))) << "sent after it";
+  EXPECT_EQ(release(true, 4), 1);
+  EXPECT_TRUE(std::holds_alternative<Busy>(acquire(1)));
+  EXPECT_GT(std::stol(cli({"TTL", redis::released_key(call.request)})), 0) << "does not stay";
+  server->close();
+}
+
+// ---- failover: why the guarantee is efficiency ---------------------------------------------
+
+TEST(RedisFailover, LockIsGrantedTwiceWhenTheReplicaLagsAtThePromotion) {
+  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  TcpProxy link(primary.port());
+  RedisServer replica({.more = {"--replicaof", "127.0.0.1 " + std::to_string(link.port())}});
+  while (replica.cli({"INFO", "replication"}).find("master_link_status:up") == std::string::npos) {
+    std::this_thread::sleep_for(10ms);
+  }
+  Client first(open_url(primary.url()));
+  ASSERT_TRUE(first.acquire("warm-up"));
+  while (replica.cli({"EXISTS", "leasehold:token:lock:warm-up"}) != "1") {
+    std::this_thread::sleep_for(1ms);
+  }
+  link.hold(true);  // the replica lags
+  auto lease = first.acquire("job", {.ttl = 60s});
+  ASSERT_TRUE(lease);
+  primary.process().kill();
+  link.refuse(true);
+  link.hold(false);
+  replica.cli({"REPLICAOF", "NO", "ONE"});
+  Client second(open_url(replica.url()));
+  const auto again = second.acquire("job", {.ttl = 60s});
+  EXPECT_TRUE(again) << "if this is refused one day, the guarantee can be more than efficiency";
+  EXPECT_NE(lease->state(), LeaseState::lost) << "and the first still believes to have it";
+  EXPECT_EQ(second.acquire_fenced("another").error().code, ErrorCode::unsafe_for_correctness);
+}
+
+}  // namespace
+}  // namespace leasehold::testing

@@ -1,0 +1,179 @@
+// Redlock and five real servers, some of which fail.
+#include <gmock/gmock.h>
+
+#include <future>
+#include <thread>
+
+#include "server_under_test.h"
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class RedlockLive : public ::testing::Test {
+ protected:
+  RedisServer& node(std::size_t index) { return *under.nodes()[index]; }
+  std::size_t votes(const std::string& key) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < RedlockUnderTest::kNodes; ++i) {
+      if (node(i).process().runs() && node(i).cli({"EXISTS", key}) == "1") ++count;
+    }
+    return count;
+  }
+  RedlockUnderTest under;
+};
+
+TEST_F(RedlockLive, TwoOfFiveDeadStillGrantRenewAndRelease) {
+  Client client(under.open());
+  node(1).process().kill();
+  node(3).process().kill();
+  auto lease = client.acquire("job", {.ttl = 600ms});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  for (int renewal = 0; renewal < 3; ++renewal) {
+    const BootTime before = lease->deadline();
+    while (lease->deadline() == before && lease->state() == LeaseState::held) {
+      std::this_thread::sleep_for(1ms);
+    }
+    ASSERT_EQ(lease->state(), LeaseState::held);
+  }
+  EXPECT_EQ(client.acquire("job").error().code, ErrorCode::busy);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  EXPECT_EQ(votes("lock:job"), 0u);
+  Client newcomer(under.open());
+  EXPECT_TRUE(newcomer.acquire("job"));
+}
+
+TEST_F(RedlockLive, ThreeOfFiveDeadIsUnavailableAndRecovers) {
+  Client client(under.open());
+  auto held = client.acquire("held", {.ttl = 60s});
+  ASSERT_TRUE(held);
+  for (const std::size_t dead : {0, 2, 4}) node(dead).process().kill();
+  const auto refused = client.acquire("job", {.ttl = 24h});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable) << to_string(refused.error());
+  EXPECT_THAT(refused.error().message, HasSubstr("2 of 5 nodes"));
+  EXPECT_THAT(refused.error().store_words, HasSubstr(node(0).address()));
+  EXPECT_EQ(votes("lock:job"), 0u) << "what was granted by the two was taken back";
+  const Url url = Url::parse(under.url()).value();
+  const auto closed = redis::adapters().back().open_store(url, IfMissing::create);
+  ASSERT_FALSE(closed);
+  EXPECT_EQ(closed.error().code, ErrorCode::unavailable);
+
+  for (const std::size_t dead : {0, 2, 4}) node(dead).process().start();
+  EXPECT_TRUE(client.acquire("job", {.wait = 30s}));
+  EXPECT_EQ(held->release().value(), ReleaseOutcome::released) << "its votes were durable";
+}
+
+TEST_F(RedlockLive, EveryNodeSeesOneRequestPerAcquireAndPerRelease) {
+  RawStore store(under.open_through_proxies());
+  const RequestId first = new_request();
+  ASSERT_TRUE(store.acquire(first));
+  ASSERT_EQ(store.release(first), ReleaseReply::released);
+  const RequestId second = new_request();
+  std::vector<std::size_t> before;
+  for (TcpProxy* proxy : under.proxies()) before.push_back(proxy->requests());
+  ASSERT_TRUE(store.acquire(second));
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(under.proxies()[i]->requests(), before[i] + 1);
+  }
+  ASSERT_EQ(store.release(second), ReleaseReply::released);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(under.proxies()[i]->requests(), before[i] + 2);
+  }
+}
+
+TEST_F(RedlockLive, AllNodesAreAskedBeforeAnyAnswers) {
+  RawStore store(under.open_through_proxies());
+  const RequestId warm_up = new_request();
+  ASSERT_TRUE(store.acquire(warm_up));
+  ASSERT_EQ(store.release(warm_up), ReleaseReply::released);
+  std::vector<std::size_t> asked;
+  std::vector<std::size_t> answered;
+  for (TcpProxy* proxy : under.proxies()) {
+    asked.push_back(proxy->requests());
+    answered.push_back(proxy->round_trips());
+    proxy->delay(2s);
+  }
+  auto granted = std::async(std::launch::async, [&] { return store.acquire(new_request(), 60s); });
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    while (under.proxies()[i]->requests() == asked[i]) std::this_thread::sleep_for(1ms);
+  }
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    EXPECT_EQ(under.proxies()[i]->round_trips(), answered[i]) << "node " << i;
+  }
+  EXPECT_TRUE(std::holds_alternative<Granted>(granted.get().value()));
+}
+
+TEST_F(RedlockLive, GrantIsWorthLessThanItsTtlByTheDrift) {
+  RawStore store(under.open());
+  const auto reply = store.acquire(new_request(), 10s);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(std::get<Granted>(*reply).ttl, 10s - 100ms - 2ms);
+}
+
+TEST_F(RedlockLive, FrozenNodeIsALostVoteWhoseLeftoverIsTakenBack) {
+  Client client(open_url(under.proxied_url("?node_timeout=300")));
+  ASSERT_TRUE(client.acquire("warm-up")->release());
+  node(2).process().freeze();
+  auto lease = client.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  node(2).process().thaw();
+  // It did the acquire, or will; and it must not stay so for a day.
+  while (node(2).cli({"KEYS", "leasehold:released:*"}).empty()) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(node(2).cli({"EXISTS", "lock:job"}), "0");
+}
+
+TEST_F(RedlockLive, MinorityOfVotesIsTakenBackWhenAnotherHasTheRest) {
+  RawStore store(under.open());
+  for (const std::size_t i : {0, 1, 2}) {
+    EXPECT_EQ(node(i).cli({"SET", "lock:job", "my_random_value", "NX", "PX", "30000"}), "OK");
+  }
+  const auto reply = store.acquire(new_request());
+  ASSERT_TRUE(reply) << to_string(reply.error());
+  ASSERT_TRUE(std::holds_alternative<Busy>(*reply)) << "the documented algorithm excludes us";
+  EXPECT_EQ(std::get<Busy>(*reply).ahead, "another program");
+  EXPECT_EQ(node(3).cli({"EXISTS", "lock:job"}), "0");
+  EXPECT_EQ(node(4).cli({"EXISTS", "lock:job"}), "0");
+}
+
+TEST_F(RedlockLive, WeExcludeTheDocumentedAlgorithm) {
+  RawStore store(under.open());
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request));
+  int theirs = 0;
+  for (std::size_t i = 0; i < RedlockUnderTest::kNodes; ++i) {
+    if (node(i).cli({"SET", "lock:job", "value", "NX", "PX", "30000"}) == "OK") ++theirs;
+  }
+  EXPECT_EQ(theirs, 0);
+  EXPECT_EQ(store.release(request), ReleaseReply::released);
+}
+
+TEST_F(RedlockLive, RenewalNeedsAMajorityAndGrantsNothing) {
+  RawStore store(under.open());
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request));
+  node(0).cli({"DEL", "lock:job"});
+  node(1).cli({"DEL", "lock:job"});
+  EXPECT_EQ(store.renew(request), RenewReply::renewed) << "three of five";
+  EXPECT_EQ(votes("lock:job"), 3u);
+  node(2).cli({"DEL", "lock:job"});
+  EXPECT_EQ(store.renew(request), RenewReply::gone) << "two of five";
+  EXPECT_EQ(votes("lock:job"), 2u);
+}
+
+// Why a node that lost its data must stay away for the longest TTL before it votes again.
+TEST_F(RedlockLive, NodesThatForgetGrantTheLockTwice) {
+  Client first(under.open());
+  Client second(under.open());
+  auto lease = first.acquire("job", {.ttl = 60s});
+  ASSERT_TRUE(lease);
+  for (const std::size_t i : {0, 1, 2}) node(i).cli({"FLUSHALL"});
+  EXPECT_TRUE(second.acquire("job", {.ttl = 60s}));
+  EXPECT_EQ(lease->state(), LeaseState::held) << "and the first still believes to have it";
+}
+
+}  // namespace
+}  // namespace leasehold::testing

@@ -1,0 +1,329 @@
+// Servers that cannot be used: each is told by its address and its own words, in time, and without
+// the password.
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+
+#include "server_under_test.h"
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Error refusal(const std::string& text) {
+  const Url url = Url::parse(text).value();
+  for (const Adapter& adapter : redis::adapters()) {
+    if (adapter.scheme != url.scheme) continue;
+    const BootTime before = BootClock::now();
+    const auto store = adapter.open_store(url, IfMissing::create);
+    EXPECT_LT(BootClock::now() - before, 20s) << text;
+    if (!store) return store.error();
+  }
+  ADD_FAILURE() << text << " was opened";
+  return Error(ErrorCode::internal, "");
+}
+
+bool takes_a_lock(const std::string& url) {
+  RawStore store(open_url(url));
+  const RequestId request = new_request();
+  const auto reply = store.acquire(request);
+  return reply && std::holds_alternative<Granted>(*reply) &&
+         store.release(request) == ReleaseReply::released;
+}
+
+// Accepts one connection after the other; says one answer each time that it hears something, and
+// closes after the last.
+class Parrot {
+ public:
+  explicit Parrot(std::vector<std::string> answers) : answers_(std::move(answers)) {
+    listener_ = detail::Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port_.number());
+    const int yes = 1;
+    setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        listen(listener_.get(), 8) != 0) {
+      throw std::runtime_error("cannot listen");
+    }
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Parrot() {
+    shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  std::string address() const { return port_.address(); }
+
+ private:
+  void run() {
+    for (;;) {
+      const detail::Fd client(accept(listener_.get(), nullptr, nullptr));
+      if (client.get() < 0) return;
+      for (const std::string& answer : answers_) {
+        char bytes[1024];
+        if (recv(client.get(), bytes, sizeof bytes, 0) <= 0) break;
+        if (send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL) < 0) break;
+      }
+    }
+  }
+  const std::vector<std::string> answers_;
+  Port port_ = Port::take();
+  detail::Fd listener_;
+  std::thread thread_;
+};
+
+TEST(Refusals, NobodyThere) {
+  const Port nobody = Port::take();
+  const Error error = refusal("redis://" + nobody.address());
+  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  EXPECT_THAT(error.message, HasSubstr(nobody.address()));
+  EXPECT_THAT(error.store_words, HasSubstr("refused"));
+}
+
+TEST(Refusals, NameThatDoesNotResolve) {
+  const Error error = refusal("redis://no-such-host.invalid:6379");
+  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  EXPECT_THAT(error.message, HasSubstr("no-such-host.invalid"));
+}
+
+TEST(Refusals, SilentServerEndsAtTheDeadline) {
+  const Port silent = Port::take();
+  const detail::Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(silent.number());
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener.get(), 8), 0);
+  const Error error = refusal("redis://" + silent.address());
+  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  EXPECT_THAT(error.message, AllOf(HasSubstr(silent.address()), HasSubstr("waiting")));
+}
+
+TEST(Refusals, AnotherProtocol) {
+  const Parrot web({"HTTP/1.1 400 Bad Request\r\nServer: web\r\n\r\n"});
+  const Error error = refusal("redis://" + web.address());
+  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  EXPECT_THAT(error.message, HasSubstr("does not speak the Redis protocol"));
+  EXPECT_EQ(error.store_words, "HTTP/1.1 400 Bad Request");
+}
+
+TEST(Refusals, HostileLengthIsNotAllocated) {
+  const Parrot hostile({"*1000000000000\r\n"});
+  EXPECT_EQ(refusal("redis://" + hostile.address()).code, ErrorCode::unavailable);
+}
+
+TEST(Refusals, OldServer) {
+  const Parrot old({"-ERR unknown command 'HELLO'\r\n", "$24\r\n\r\nredis_version:4.0.14\r\n\r\n"});
+  const Error error = refusal("redis://" + old.address());
+  EXPECT_EQ(error.code, ErrorCode::unsupported);
+  EXPECT_THAT(error.message, HasSubstr("4.0.14"));
+}
+
+TEST(Refusals, PasswordsAndUsers) {
+  RedisServer server({.more = {"--requirepass", "s3cret-word", "--user", "worker", "on",
+                               ">w0rker-word", "~*", "&*", "+@all"},
+                      .cli = {"-a", "s3cret-word"}});
+  const Error none = refusal(server.url());
+  EXPECT_EQ(none.code, ErrorCode::unavailable);
+  EXPECT_THAT(none.store_words, HasSubstr("NOAUTH"));
+  const Error wrong = refusal("redis://:wr0ng-word@" + server.address());
+  EXPECT_THAT(wrong.store_words, HasSubstr("WRONGPASS"));
+  EXPECT_THAT(to_string(wrong), Not(HasSubstr("wr0ng-word")));
+  const Error user = refusal("redis://worker:wr0ng-word@" + server.address());
+  EXPECT_THAT(user.store_words, HasSubstr("WRONGPASS"));
+  EXPECT_THAT(to_string(user), Not(HasSubstr("wr0ng-word")));
+  EXPECT_TRUE(takes_a_lock("redis://:s3cret-word@" + server.address()));
+  EXPECT_TRUE(takes_a_lock("redis://worker:w0rker-word@" + server.address() + "/2"));
+  const auto store = open_url("redis://worker:w0rker-word@" + server.address());
+  EXPECT_THAT(store->traits().address, Not(HasSubstr("w0rker-word")));
+}
+
+TEST(Refusals, UserWithoutTheRights) {
+  RedisServer server(
+      {.more = {"--user", "reader", "on", ">word", "~*", "&*", "+@read", "+@connection"}});
+  const Error error = refusal("redis://reader:word@" + server.address());
+  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  EXPECT_THAT(error.store_words, HasSubstr("NOPERM"));
+}
+
+TEST(Refusals, UserWhoMayNotPublishStillHandsOver) {
+  RedisServer server({.more = {"--user", "quiet", "on", ">word", "~*", "resetchannels", "+@all"}});
+  Client client(open_url("redis://quiet:word@" + server.address()));
+  auto lease = client.acquire("job");
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  auto waiting =
+      std::async(std::launch::async, [&] { return client.acquire("job", {.wait = 30s}); });
+  while (client.inspect(lock_name("job"))->waiters.empty()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST(Refusals, NoHelloMeansResp2) {
+  RedisServer server({.more = {"--rename-command", "HELLO", "", "--requirepass", "s3cret-word"},
+                      .cli = {"-a", "s3cret-word"}});
+  Client client(open_url("redis://:s3cret-word@" + server.address() + "/1"));
+  auto lease = client.acquire("job");
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  auto waiting =
+      std::async(std::launch::async, [&] { return client.acquire("job", {.wait = 30s}); });
+  while (client.inspect(lock_name("job"))->waiters.empty()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  EXPECT_TRUE(waiting.get());
+  EXPECT_EQ(server.cli({"-n", "1", "EXISTS", "leasehold:token:lock:job"}), "1");
+  EXPECT_THAT(refusal("redis://:wr0ng-word@" + server.address()).store_words,
+              HasSubstr("WRONGPASS"));
+}
+
+TEST(Refusals, ServerThatRepeatsThePasswordIsNotQuoted) {
+  RedisServer server({.more = {"--rename-command", "HELLO", "", "--rename-command", "AUTH", ""}});
+  for (const std::string password : {"s3cret-word", std::string(300, 'p').c_str()}) {
+    const Error error = refusal("redis://:" + password + "@" + server.address());
+    EXPECT_THAT(error.store_words, HasSubstr("unknown command"));
+    EXPECT_THAT(to_string(error), Not(HasSubstr(password.substr(0, 11))));
+  }
+}
+
+TEST(Refusals, ReadOnlyReplica) {
+  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  RedisServer replica({.more = {"--replicaof", "127.0.0.1 " + std::to_string(primary.port())}});
+  const Error error = refusal(replica.url());
+  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  EXPECT_THAT(error.store_words, HasSubstr("READONLY"));
+  EXPECT_THAT(error.message, HasSubstr("replica"));
+}
+
+TEST(Refusals, PrimaryThatBecomesAReplicaAndBack) {
+  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  RedisServer other;
+  RawStore store(open_url(primary.url()));
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request));
+  primary.cli({"REPLICAOF", "127.0.0.1", std::to_string(other.port())});
+  const auto refused = store.try_renew(request);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable) << to_string(refused.error());
+  primary.cli({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(store.acquire(new_request()));
+}
+
+TEST(Refusals, Cluster) {
+  RedisServer server({.durable = false, .more = {"--cluster-enabled", "yes"}});
+  const Error error = refusal(server.url());
+  EXPECT_EQ(error.code, ErrorCode::unsupported);
+  EXPECT_THAT(error.message, HasSubstr("cluster"));
+}
+
+TEST(Refusals, NoMemoryLeft) {
+  RedisServer server;
+  RawStore store(open_url(server.url()));
+  server.cli({"CONFIG", "SET", "maxmemory", "1"});
+  const auto refused = store.acquire(new_request());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(refused.error().store_words, HasSubstr("OOM"));
+  EXPECT_THAT(refused.error().message, HasSubstr(server.address()));
+  server.cli({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_TRUE(store.acquire(new_request())) << "it recovers";
+}
+
+TEST(Refusals, DiskThatCannotBeWritten) {
+  RedisServer server({.durable = false, .more = {"--save", "1 1", "--dir", "/proc"}});
+  server.cli({"SET", "a", "b"});
+  while (server.cli({"INFO", "persistence"}).find("rdb_last_bgsave_status:err") ==
+         std::string::npos) {
+    std::this_thread::sleep_for(20ms);
+  }
+  const Error error = refusal(server.url());
+  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  EXPECT_THAT(error.store_words, HasSubstr("MISCONF"));
+}
+
+TEST(Refusals, EvictionIsTold) {
+  RedisServer server({.more = {"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}});
+  EXPECT_THAT(open_url(server.url())->traits().why, HasSubstr("allkeys-lru"));
+  RedisServer careful;
+  EXPECT_THAT(open_url(careful.url())->traits().why, Not(HasSubstr("maxmemory")));
+}
+
+TEST(Refusals, Tls) {
+  RedisServer server({.tls = true});
+  const std::string secure = "rediss://" + server.address();
+  EXPECT_TRUE(takes_a_lock(secure + "?ca=" + server.ca()));
+  EXPECT_TRUE(takes_a_lock("redis://" + server.address() + "?ca=" + server.ca() +
+                           "&cert=" + server.certificate() + "&key=" + server.key()));
+  EXPECT_TRUE(takes_a_lock(secure + "?server_name=localhost&ca=" + server.ca()));
+
+  const Error stranger = refusal(secure);
+  EXPECT_EQ(stranger.code, ErrorCode::unavailable);
+  EXPECT_THAT(stranger.store_words, HasSubstr("certificate"));
+  const Error misnamed = refusal(secure + "?server_name=other.example&ca=" + server.ca());
+  EXPECT_EQ(misnamed.code, ErrorCode::unavailable);
+  EXPECT_THAT(misnamed.store_words, HasSubstr("ostname mismatch"));
+  const Error plain = refusal("redis://" + server.address());
+  EXPECT_EQ(plain.code, ErrorCode::unavailable);
+  EXPECT_THAT(plain.message, HasSubstr(server.address()));
+
+  RedisServer open_server;
+  const Error too_secure = refusal("rediss://" + open_server.address() + "?ca=" + server.ca());
+  EXPECT_EQ(too_secure.code, ErrorCode::unavailable);
+  EXPECT_THAT(too_secure.message, HasSubstr("TLS"));
+  EXPECT_EQ(refusal(secure + "?ca=/etc/hostname").code, ErrorCode::invalid);
+}
+
+TEST(Refusals, TlsHandsOverAndRecovers) {
+  RedisServer server({.tls = true});
+  const std::string url = "rediss://" + server.address() + "?ca=" + server.ca();
+  Client client(open_url(url));
+  auto lease = client.acquire("job");
+  ASSERT_TRUE(lease);
+  auto waiting =
+      std::async(std::launch::async, [&] { return client.acquire("job", {.wait = 30s}); });
+  while (client.inspect(lock_name("job"))->waiters.empty()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  auto next = waiting.get();
+  ASSERT_TRUE(next);
+  server.process().kill();
+  server.process().start();
+  EXPECT_EQ(next->release(30s).value(), ReleaseOutcome::released);
+}
+
+TEST(Refusals, Urls) {
+  const auto says = [](const std::string& url, const std::string& words) {
+    const Error error = refusal(url);
+    EXPECT_EQ(error.code, ErrorCode::invalid) << url;
+    EXPECT_THAT(error.message, HasSubstr(words)) << url;
+  };
+  says("redis:", "one server");
+  says("redis://a,b", "redlock://");
+  says("redis://a/x", "number of the database");
+  says("redis://a/-1", "number of the database");
+  says("redis://a:0", "port");
+  says("redis://a:70000", "port");
+  says("redis://a?colour=blue", "colour");
+  says("redis://a?connections=0", "connections");
+  says("redis://a?connections=many", "connections");
+  says("redis://a?prefix=leasehold:x", "prefix");
+  says("redis://user@a", "password");
+  says("redis://a?node_timeout=5", "node_timeout");
+  says("rediss://a?tls=off", "tls=off");
+  says("redlock://a", "odd number");
+  says("redlock://a,b", "odd number");
+  says("redlock://a,b,c,d", "odd number");
+  says("redlock://a,b,a", "twice");
+  says("redlock://a,b,a:6379", "twice");
+  says("redlock://a,b,c?node_timeout=0", "node_timeout");
+}
+
+}  // namespace
+}  // namespace leasehold::testing
