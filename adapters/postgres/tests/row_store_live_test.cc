@@ -138,10 +138,15 @@ TEST_F(RowStoreTest, AnotherVersionOfTheSchemaIsRefused) {
 
 TEST_F(RowStoreTest, AcquireThatComesAfterItsReleaseIsNotGranted) {
   RawStore raw(server.open());
-  const RequestId request = new_request();
-  EXPECT_EQ(raw.release(request), ReleaseReply::not_held);
-  EXPECT_TRUE(std::holds_alternative<Busy>(raw.acquire(request).value())) << "nobody waits for it";
-  EXPECT_TRUE(std::holds_alternative<Granted>(raw.acquire(new_request()).value()));
+  for (const char* lock : {"never taken", "taken before"}) {
+    const RequestId withdrawn = new_request();
+    EXPECT_EQ(raw.release(withdrawn), ReleaseReply::not_held) << lock;
+    EXPECT_TRUE(std::holds_alternative<Busy>(raw.acquire(withdrawn).value())) << lock;
+    const RequestId released = new_request();
+    EXPECT_TRUE(std::holds_alternative<Granted>(raw.acquire(released).value())) << lock;
+    EXPECT_EQ(raw.release(released), ReleaseReply::released) << lock;
+    EXPECT_TRUE(std::holds_alternative<Busy>(raw.acquire(released).value())) << lock;
+  }
 }
 
 }  // namespace
