@@ -9,6 +9,7 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/security/credentials.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -241,7 +242,7 @@ class UnaryCall final : public PendingCall,
     if (failure_->kind == Failure::Kind::not_sent) {
       return attempts_ < transport_.endpoints() || now < begun_ + patience();
     }
-    return limits_.repeat && failure_->ambiguous();
+    return limits_.repeat && failure_->ambiguous() && now + kPause < limits_.deadline;
   }
 
   // Whoever asks wants to hear it before the time is over.
@@ -307,8 +308,17 @@ class UnaryCall final : public PendingCall,
   std::optional<grpc::Alarm> pause_ LEASEHOLD_GUARDED_BY(mutex_);
 };
 
+// A little before the deadline: at the deadline itself the caller stops listening, and would not
+// hear what is known.
+inline BootTime earlier_than(BootTime deadline) {
+  const BootClock::duration left = deadline - BootClock::now();
+  return deadline -
+         std::min<BootClock::duration>(std::max(left, BootClock::duration(0)) / 10, Millis(100));
+}
+
 template <class Request, class Response>
 void Transport::call(const char* method, Request request, Limits limits, Done<Response> done) {
+  limits.deadline = earlier_than(limits.deadline);
   auto call = std::make_shared<UnaryCall<Request, Response>>(*this, method, std::move(request),
                                                              std::move(limits), done);
   if (!enter(*call)) {
