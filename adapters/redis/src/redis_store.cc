@@ -25,12 +25,12 @@ StoreTraits traits_of(const Options& options, const Introduction& introduction) 
           .keeps_after_release = true};
 }
 
-template <class Reply>
-void finish(const StoreTraits& traits, const Completion<Reply>& done, Result<Reply> reply) {
-  if (!reply && reply.error().message.find(traits.address) == std::string::npos) {
-    reply.error().message = traits.address + ": " + reply.error().message;
-  }
-  done(std::move(reply));
+// The URL stands for the address in it.
+Error with_url(const Options& options, const Server& server, Error error) {
+  const std::string address = server.address() + ": ";
+  if (error.message.starts_with(address)) error.message.erase(0, address.size());
+  error.message = options.address + ": " + error.message;
+  return error;
 }
 
 }  // namespace
@@ -42,9 +42,7 @@ Result<std::unique_ptr<Store>> RedisStore::open(Options options) {
   auto introduction = introduce(**server, StoreId::random(system_random()), context);
   if (!introduction) {
     (*server)->close();
-    Error error = std::move(introduction.error());
-    error.message = options.address + ": " + error.message;
-    return fail(std::move(error));
+    return fail(with_url(options, **server, std::move(introduction.error())));
   }
   StoreTraits traits = traits_of(options, *introduction);
   return std::unique_ptr<Store>(
@@ -58,6 +56,12 @@ RedisStore::RedisStore(Options options, std::unique_ptr<Server> server, StoreTra
       server_(std::move(server)),
       subscriber_(*server_, "leasehold:wake:" + RequestId::random(system_random()).hex(),
                   [this](const RequestId& request) { events_->nudged(request); }) {}
+
+template <class Reply>
+void RedisStore::finish(const Completion<Reply>& done, Result<Reply> reply) const {
+  if (!reply) reply = fail(with_url(options_, *server_, std::move(reply.error())));
+  done(std::move(reply));
+}
 
 void RedisStore::close() {
   server_->close();
@@ -98,12 +102,12 @@ Result<AcquireReply> RedisStore::ask_and_listen(const AcquireCall& call,
 void RedisStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
   auto reply = ask_and_listen(call, context);
   if (!reply && reply.error().code == ErrorCode::outcome_unknown) log_.doubt(call.request);
-  finish(traits_, done, std::move(reply));
+  finish(done, std::move(reply));
 }
 
 void RedisStore::renew(std::vector<RenewCall> calls, CallContext context,
                        Completion<std::vector<RenewReply>> done) {
-  finish<std::vector<RenewReply>>(traits_, done, [&]() -> Result<std::vector<RenewReply>> {
+  finish<std::vector<RenewReply>>(done, [&]() -> Result<std::vector<RenewReply>> {
     if (calls.empty()) return std::vector<RenewReply>();
     auto reply = server_->run(renew_call(options_.prefix, calls), context);
     if (!reply) return fail(std::move(reply.error()));
@@ -121,12 +125,12 @@ void RedisStore::release(ReleaseCall call, CallContext context, Completion<Relea
     return read_release(*answer);
   }();
   if (reply) log_.settle(call.request);
-  finish(traits_, done, std::move(reply));
+  finish(done, std::move(reply));
 }
 
 void RedisStore::force_release(LockName lock, RequestId seen, CallContext context,
                                Completion<ReleaseReply> done) {
-  finish<ReleaseReply>(traits_, done, [&]() -> Result<ReleaseReply> {
+  finish<ReleaseReply>(done, [&]() -> Result<ReleaseReply> {
     const auto keys = keys_of(lock);
     if (!keys) return fail(keys.error());
     auto answer = server_->run(force_release_call(*keys, seen), context);
@@ -146,12 +150,12 @@ Result<LockStatus> RedisStore::look(const LockName& lock, const CallContext& con
 }
 
 void RedisStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
-  finish(traits_, done, look(lock, context));
+  finish(done, look(lock, context));
 }
 
 void RedisStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
   using Locks = std::vector<LockStatus>;
-  finish<Locks>(traits_, done, [&]() -> Result<Locks> {
+  finish<Locks>(done, [&]() -> Result<Locks> {
     const auto names = find_used_locks(*server_, options_.prefix, context);
     if (!names) return fail(names.error());
     Locks locks;
@@ -167,7 +171,7 @@ void RedisStore::list(CallContext context, Completion<std::vector<LockStatus>> d
 // ---- lineage and once ----------------------------------------------------------------------
 
 void RedisStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
-  finish<StoreId>(traits_, done, [&]() -> Result<StoreId> {
+  finish<StoreId>(done, [&]() -> Result<StoreId> {
     const StoreId id = StoreId::random(system_random());
     auto reply = server_->run(rotate_command(id), context);
     if (!reply) return fail(std::move(reply.error()));
@@ -177,7 +181,7 @@ void RedisStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
 
 void RedisStore::recall(LockName lock, std::string key, CallContext context,
                         Completion<std::optional<OnceRecord>> done) {
-  finish<std::optional<OnceRecord>>(traits_, done, [&]() -> Result<std::optional<OnceRecord>> {
+  finish<std::optional<OnceRecord>>(done, [&]() -> Result<std::optional<OnceRecord>> {
     const auto keys = keys_of(lock);
     if (!keys) return fail(keys.error());
     auto reply = server_->run(recall_command(*keys, key), context);
@@ -188,7 +192,7 @@ void RedisStore::recall(LockName lock, std::string key, CallContext context,
 
 void RedisStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
                         CallContext context, Completion<std::monostate> done) {
-  finish<std::monostate>(traits_, done, [&]() -> Result<std::monostate> {
+  finish<std::monostate>(done, [&]() -> Result<std::monostate> {
     const auto keys = keys_of(lock);
     if (!keys) return fail(keys.error());
     auto reply = server_->run(record_call(*keys, request, key, what), context);

@@ -42,6 +42,8 @@ class RedisStore final : public Store {
  private:
   RedisStore(Options options, std::unique_ptr<Server> server, StoreTraits traits);
 
+  template <class Reply>
+  void finish(const Completion<Reply>& done, Result<Reply> reply) const;
   Result<AcquireReply> ask(const LockKeys& keys, const AcquireCall& call,
                            const CallContext& context);
   Result<AcquireReply> ask_and_listen(const AcquireCall& call, const CallContext& context);

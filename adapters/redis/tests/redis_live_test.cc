@@ -204,6 +204,24 @@ TEST_F(RedisLive, OneReleaseWakesOneOfAHundred) {
   EXPECT_EQ(waiters.events.nudges(), 2u) << "a herd";
 }
 
+TEST_F(RedisLive, DeadWaiterIsPassedOverAtOnce) {
+  RawStore holder(under.open());
+  RawStore second(under.open());
+  const RequestId held = new_request();
+  const RequestId behind = new_request();
+  ASSERT_TRUE(holder.acquire(held));
+  {
+    RawStore dead(under.open());  // leaves without a word
+    ASSERT_TRUE(dead.acquire(new_request(), 30s, true));
+    ASSERT_TRUE(second.acquire(behind, 30s, true));
+  }
+  while (lines(cli({"PUBSUB", "CHANNELS", "leasehold:wake:*"})).size() != 1) {
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(holder.release(held), ReleaseReply::released);
+  EXPECT_TRUE(second.events.wait_for_nudge(behind, 30s));
+}
+
 TEST_F(RedisLive, WaiterThatLeavesWhenItWasWokenWakesTheNext) {
   RawStore store(under.open());
   const RequestId held = new_request();
@@ -225,7 +243,10 @@ TEST_F(RedisLive, SubscriptionComesBackAfterACut) {
   const RequestId waiting = new_request();
   ASSERT_TRUE(holder.acquire(held));
   ASSERT_TRUE(waiter.acquire(waiting, 30s, true));
-  under.proxies().front()->cut();
+  TcpProxy& proxy = *under.proxies().front();
+  const std::size_t before = proxy.connections();
+  proxy.cut();
+  while (proxy.connections() == before) std::this_thread::sleep_for(1ms);  // it noticed
   // Asking again is how its entry learns the channel again.
   Millis recheck{0};
   while (recheck != 1000ms) {

@@ -157,6 +157,27 @@ TEST(Refusals, UserWithoutTheRights) {
   EXPECT_THAT(error.store_words, HasSubstr("NOPERM"));
 }
 
+// The one in docs/redis.md.
+TEST(Refusals, DocumentedUserIsEnough) {
+  RedisServer server(
+      {.more = {"--user", "locks", "on", ">word", "~lock:*", "~leasehold:*", "&leasehold:*",
+                "+@connection", "+@scripting", "+@read", "+@write", "+@pubsub", "+info", "+time"}});
+  Client client(open_url("redis://locks:word@" + server.address()));
+  auto lease = client.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  auto waiting = std::async(std::launch::async,
+                            [&] { return client.acquire("job", {.ttl = 24h, .wait = 30s}); });
+  while (client.inspect(lock_name("job"))->waiters.empty()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(client.list()->size(), 1u);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  auto next = waiting.get();
+  ASSERT_TRUE(next) << to_string(next.error());
+  EXPECT_TRUE(client.record(*next, "key", {"a", "b"}));
+  EXPECT_TRUE(client.recall(lock_name("job"), "key").value());
+  EXPECT_TRUE(client.force_release(lock_name("job"), next->request()));
+  EXPECT_TRUE(client.rotate_lineage());
+}
+
 TEST(Refusals, UserWhoMayNotPublishStillHandsOver) {
   RedisServer server({.more = {"--user", "quiet", "on", ">word", "~*", "resetchannels", "+@all"}});
   Client client(open_url("redis://quiet:word@" + server.address()));
