@@ -198,16 +198,7 @@ void SessionStore::acquire(AcquireCall call, CallContext context, Completion<Acq
 Result<AcquireReply> SessionStore::acquire(const AcquireCall& call, const CallContext& context) {
   auto session = take_session(call.request, context);
   if (!session) return fail(std::move(session.error()));
-  if (!*session) return acquire_anew(call, context);
-  auto reply = [&] {
-    const Use use(*this, *session);
-    return acquire_with(*session, call, context);
-  }();
-  const bool is_over = !reply || std::holds_alternative<Busy>(*reply);
-  if (!is_over) return reply;
-  if (!reply) (*session)->connection.discard();
-  forget(call.request, *session);
-  return reply;
+  return *session ? acquire_in(*session, call, context) : acquire_anew(call, context);
 }
 
 Result<AcquireReply> SessionStore::acquire_anew(const AcquireCall& call,
@@ -220,15 +211,17 @@ Result<AcquireReply> SessionStore::acquire_anew(const AcquireCall& call,
     if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
     by_request_[call.request] = session;
   }
-  auto reply = [&] {
-    const Use use(*this, session);
-    return acquire_with(session, call, context);
-  }();
-  const bool is_over = !reply || std::holds_alternative<Busy>(*reply);
-  if (!is_over) return reply;
+  return acquire_in(session, call, context);
+}
+
+Result<AcquireReply> SessionStore::acquire_in(const SessionPointer& session,
+                                              const AcquireCall& call, const CallContext& context) {
+  const Use use(*this, session);
+  auto reply = acquire_with(session, call, context);
+  if (reply && !std::holds_alternative<Busy>(*reply)) return reply;
+  forget(call.request, session);
   // What a failed call took is not given back by its rollback: the session must end.
   if (!reply) session->connection.discard();
-  forget(call.request, session);
   return reply;
 }
 
@@ -335,7 +328,9 @@ void SessionStore::watch() {
       {
         MutexLock lock(mutex_);
         if (closed_) return;
-        if (session->busy || session->phase != Phase::waiting) continue;
+        const auto found = by_request_.find(request);
+        const bool is_over = found == by_request_.end() || found->second != session;
+        if (is_over || session->busy || session->phase != Phase::waiting) continue;
         answered = session->connection->has_answer();
         session->told = answered;
       }
