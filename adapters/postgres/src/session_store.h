@@ -95,6 +95,7 @@ class SessionStore final : public Store {
   const Statement grant_;
   const Statement renew_;
   const Statement release_;
+  const Statement force_;
   detail::Alarm closing_;
   Server server_;
   StoreEvents* events_ = nullptr;
