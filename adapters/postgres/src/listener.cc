@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
 namespace leasehold::postgres {
 namespace {
@@ -105,7 +106,7 @@ bool Listener::listen_once() {
     if (!ok) return false;
   }
   set(State::listening);
-  nudge_all();
+  if (std::exchange(has_listened_, true)) nudge_all();
   const CallContext for_ever{BootTime::max(), {}};
   while (session.healthy()) {
     while (const auto payload = session.next_notification()) {

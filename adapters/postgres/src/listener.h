@@ -48,6 +48,7 @@ class Listener {
   const Nudge nudge_;
   const std::int64_t presence_;
   const detail::Alarm& closing_;
+  bool has_listened_ = false;  // the thread's own
   Mutex mutex_;
   ConditionVariable changed_;
   State state_ LEASEHOLD_GUARDED_BY(mutex_) = State::idle;

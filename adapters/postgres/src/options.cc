@@ -90,13 +90,13 @@ Result<Host> host_of(const HostPort& where, const Url& url, const TlsOptions& tl
 
 Status read_choices(const Url& url, Options& options) {
   const std::string mode = url.option("mode");
-  if (mode != "" && mode != "rows" && mode != "advisory") {
+  if (!mode.empty() && mode != "rows" && mode != "advisory") {
     return bad("the option mode is rows or advisory, not '" + mode + "'");
   }
   options.mode = mode == "advisory" ? Mode::advisory : Mode::rows;
 
   const std::string failover = url.option("failover");
-  if (failover != "" && failover != "none") {
+  if (!failover.empty() && failover != "none") {
     return bad("the option failover can only be none, not '" + failover + "'");
   }
   options.no_failover = failover == "none";

@@ -199,7 +199,9 @@ BEGIN
   SELECT *, expires_at > clock_timestamp() AS alive INTO l FROM @S.session_lock
     WHERE name = a_lock FOR UPDATE;
   IF FOUND AND l.request = a_request THEN
-    UPDATE @S.session_lock SET request = NULL, expires_at = '-infinity', last_released = a_request
+    UPDATE @S.session_lock
+      SET request = NULL, expires_at = '-infinity',
+          last_released = CASE WHEN l.alive THEN a_request ELSE last_released END
       WHERE name = a_lock;
     IF l.pid = pg_backend_pid() THEN
       done := pg_advisory_unlock(@S.key(a_lock)) AND l.alive;

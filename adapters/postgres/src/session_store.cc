@@ -63,6 +63,7 @@ SessionStore::SessionStore(Options options, Random& random)
       grant_(statement("", "SELECT * FROM @S.session_grant($1, $2, $3, $4, $5)", options_)),
       renew_(statement("renew", "SELECT @S.session_renew($1, $2, $3)", options_)),
       release_(statement("release", "SELECT @S.session_release($1, $2)", options_)),
+      force_(statement("", "SELECT @S.session_force($1, $2)", options_)),
       poke_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       pool_(kMostSessions, [this](const CallContext& context) { return connect(context); }) {}
 
@@ -198,16 +199,7 @@ void SessionStore::acquire(AcquireCall call, CallContext context, Completion<Acq
 Result<AcquireReply> SessionStore::acquire(const AcquireCall& call, const CallContext& context) {
   auto session = take_session(call.request, context);
   if (!session) return fail(std::move(session.error()));
-  if (!*session) return acquire_anew(call, context);
-  auto reply = [&] {
-    const Use use(*this, *session);
-    return acquire_with(*session, call, context);
-  }();
-  const bool is_over = !reply || std::holds_alternative<Busy>(*reply);
-  if (!is_over) return reply;
-  if (!reply) (*session)->connection.discard();
-  forget(call.request, *session);
-  return reply;
+  return *session ? acquire_in(*session, call, context) : acquire_anew(call, context);
 }
 
 Result<AcquireReply> SessionStore::acquire_anew(const AcquireCall& call,
@@ -220,15 +212,17 @@ Result<AcquireReply> SessionStore::acquire_anew(const AcquireCall& call,
     if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
     by_request_[call.request] = session;
   }
-  auto reply = [&] {
-    const Use use(*this, session);
-    return acquire_with(session, call, context);
-  }();
-  const bool is_over = !reply || std::holds_alternative<Busy>(*reply);
-  if (!is_over) return reply;
+  return acquire_in(session, call, context);
+}
+
+Result<AcquireReply> SessionStore::acquire_in(const SessionPointer& session,
+                                              const AcquireCall& call, const CallContext& context) {
+  const Use use(*this, session);
+  auto reply = acquire_with(session, call, context);
+  if (reply && !std::holds_alternative<Busy>(*reply)) return reply;
+  forget(call.request, session);
   // What a failed call took is not given back by its rollback: the session must end.
   if (!reply) session->connection.discard();
-  forget(call.request, session);
   return reply;
 }
 
@@ -335,7 +329,9 @@ void SessionStore::watch() {
       {
         MutexLock lock(mutex_);
         if (closed_) return;
-        if (session->busy || session->phase != Phase::waiting) continue;
+        const auto found = by_request_.find(request);
+        const bool is_over = found == by_request_.end() || found->second != session;
+        if (is_over || session->busy || session->phase != Phase::waiting) continue;
         answered = session->connection->has_answer();
         session->told = answered;
       }
@@ -406,16 +402,16 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
 // The holder is told that its grant is gone, so that the others need not wait until it would have
 // ended.
 void SessionStore::give_up_if_ended(const RenewCall& call, const CallContext& context) {
-  {
-    MutexLock lock(mutex_);
-    const auto found = by_request_.find(call.request);
-    if (found == by_request_.end() || found->second->busy) return;
-    Session& session = *found->second;
-    const bool has_ended = session.phase == Phase::held && session.connection->broken() &&
-                           !session.connection->owes_answer();
-    if (!has_ended) return;
-  }
-  (void)release({call.lock, call.request}, context);
+  const auto session = take_session(call.request, context);
+  if (!session || !*session) return;
+  const Use use(*this, *session);
+  Connection& connection = *(*session)->connection;
+  const bool has_ended =
+      (*session)->phase == Phase::held && connection.broken() && !connection.owes_answer();
+  if (!has_ended) return;
+  forget(call.request, *session);
+  (*session)->connection.discard();
+  (void)ask(force_, {call.lock.str().c_str(), call.request.hex().c_str()}, context);
 }
 
 void SessionStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
@@ -471,8 +467,7 @@ void SessionStore::list(CallContext context, Completion<std::vector<LockStatus>>
 
 void SessionStore::force_release(LockName lock, RequestId seen, CallContext context,
                                  Completion<ReleaseReply> done) {
-  const auto rows = ask(statement("", "SELECT @S.session_force($1, $2)", options_),
-                        {lock.str().c_str(), seen.hex().c_str()}, context);
+  const auto rows = ask(force_, {lock.str().c_str(), seen.hex().c_str()}, context);
   if (!rows) return answer<ReleaseReply>(done, fail(rows.error()));
   answer<ReleaseReply>(done, rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held);
 }

@@ -49,7 +49,7 @@ class SessionStore final : public Store {
     has_lock,  // the advisory lock, but no lease yet
     held,
   };
-  // Used by one call at a time; `busy` says so.
+  // Used by one call at a time; `busy` says so. It has its connection as long as it is in the map.
   struct Session {
     explicit Session(Pool::Loan loan) : connection(std::move(loan)) {}
     Pool::Loan connection;
@@ -73,6 +73,8 @@ class SessionStore final : public Store {
 
   Result<AcquireReply> acquire(const AcquireCall& call, const CallContext& context);
   Result<AcquireReply> acquire_anew(const AcquireCall& call, const CallContext& context);
+  Result<AcquireReply> acquire_in(const SessionPointer& session, const AcquireCall& call,
+                                  const CallContext& context);
   Result<AcquireReply> acquire_with(const SessionPointer& session, const AcquireCall& call,
                                     const CallContext& context);
   Result<AcquireReply> granted_already(const AcquireCall& call, const CallContext& context);
@@ -93,6 +95,7 @@ class SessionStore final : public Store {
   const Statement grant_;
   const Statement renew_;
   const Statement release_;
+  const Statement force_;
   detail::Alarm closing_;
   Server server_;
   StoreEvents* events_ = nullptr;

@@ -13,19 +13,18 @@ constexpr auto kLongestWait = std::chrono::seconds(1);
 
 Agenda::Agenda() : thread_([this] { run(); }) {}
 
-Agenda::Key Agenda::add(BootTime when, Task task) {
+void Agenda::add(BootTime when, Task task, Key& key) {
   {
     MutexLock lock(mutex_);
     if (!closed_) {
-      const Key key(when, next_++);
+      key = Key(when, next_++);
       const bool first = tasks_.empty() || key < tasks_.begin()->first;
       tasks_.emplace(key, std::move(task));
       if (first) changed_.notify_one();
-      return key;
+      return;
     }
   }
   task(Reason::closing);
-  return {when, 0};
 }
 
 void Agenda::cancel(const Key& key) {

@@ -24,7 +24,13 @@ class Agenda {
   Agenda(const Agenda&) = delete;
 
   // After close() the task runs here and now, with `closing`.
-  Key add(BootTime when, Task task) LEASEHOLD_EXCLUDES(mutex_);
+  Key add(BootTime when, Task task) LEASEHOLD_EXCLUDES(mutex_) {
+    Key key;
+    add(when, std::move(task), key);
+    return key;
+  }
+  // The same, for a task that reads `key`: it is there before the task runs.
+  void add(BootTime when, Task task, Key& key) LEASEHOLD_EXCLUDES(mutex_);
   // Does nothing if it has run, or runs now.
   void cancel(const Key& key) LEASEHOLD_EXCLUDES(mutex_);
 

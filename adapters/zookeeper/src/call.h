@@ -60,11 +60,14 @@ class Call final : public AnyCall, public std::enable_shared_from_this<Call<Repl
   }
 
   void watch_the_time(const CallContext& context) {
-    timer_ = agenda_.add(context.deadline, [self = this->shared_from_this()](Agenda::Reason why) {
-      self->cut_short(ErrorCode::unavailable, why == Agenda::Reason::closing
-                                                  ? "the client is being closed"
-                                                  : "no answer within the time allowed");
-    });
+    agenda_.add(
+        context.deadline,
+        [self = this->shared_from_this()](Agenda::Reason why) {
+          self->cut_short(ErrorCode::unavailable, why == Agenda::Reason::closing
+                                                      ? "the client is being closed"
+                                                      : "no answer within the time allowed");
+        },
+        timer_);
     if (!context.stop.stop_possible()) return;
     on_stop_.emplace(context.stop, [weak = this->weak_from_this()] {
       if (auto self = weak.lock()) self->cut_short(ErrorCode::cancelled, "stop was requested");
