@@ -208,7 +208,7 @@ TEST(Refusals, NoHelloMeansResp2) {
 
 TEST(Refusals, ServerThatRepeatsThePasswordIsNotQuoted) {
   RedisServer server({.more = {"--rename-command", "HELLO", "", "--rename-command", "AUTH", ""}});
-  for (const std::string password : {"s3cret-word", std::string(300, 'p').c_str()}) {
+  for (const std::string& password : {std::string("s3cret-word"), std::string(300, 'p')}) {
     const Error error = refusal("redis://:" + password + "@" + server.address());
     EXPECT_THAT(error.store_words, HasSubstr("unknown command"));
     EXPECT_THAT(to_string(error), Not(HasSubstr(password.substr(0, 11))));
