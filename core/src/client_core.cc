@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 namespace leasehold::detail {
 namespace {
@@ -39,7 +40,8 @@ ClientCore::ClientCore(std::unique_ptr<Store> store, ConnectOptions options)
       owner_(options.owner ? *options.owner : default_owner_label()),
       store_(std::move(store)),
       engine_(store_->traits().queues,
-              options.random != nullptr ? *options.random : system_random()),
+              options.random != nullptr ? *options.random : system_random(),
+              store_->traits().address),
       timer_([this] {
         make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
           armed_for_.reset();
@@ -55,6 +57,7 @@ ClientCore::~ClientCore() {
   }
   store_->close();  // first: it ends the calls that the threads below may be in
   timer_.stop();
+  renewals_.stop();
   calls_.stop();
 }
 
@@ -212,9 +215,22 @@ void ClientCore::make_calls(Calls calls, std::stop_token stop) {
 }
 
 void ClientCore::make_calls_elsewhere(Calls calls) {
-  if (calls.empty()) return;
-  calls_.post(
-      [this, moved = std::make_shared<Calls>(std::move(calls))] { make_calls(std::move(*moved)); });
+  for (engine::StoreCall& call : calls) {
+    TaskThread& thread = std::holds_alternative<engine::SendRenew>(call) ? renewals_ : calls_;
+    thread.post([this, moved = std::make_shared<engine::StoreCall>(std::move(call))] {
+      std::visit([&](auto& send) { make(send, {}); }, *moved);
+    });
+  }
+}
+
+void ClientCore::follow_up(Calls calls) {
+  const auto withdrawals = std::stable_partition(calls.begin(), calls.end(), [](const auto& call) {
+    return !std::holds_alternative<engine::SendRelease>(call);
+  });
+  make_calls_elsewhere(
+      {std::make_move_iterator(withdrawals), std::make_move_iterator(calls.end())});
+  calls.erase(withdrawals, calls.end());
+  make_calls(std::move(calls));
 }
 
 // A store must not throw; if it does, whether the call was done is not known.
@@ -229,7 +245,7 @@ void ClientCore::guarded(Replied replied, Call call) {
 
 void ClientCore::make(engine::SendAcquire& send, const std::stop_token& stop) {
   const auto replied = [this, request = send.call.request](Result<AcquireReply> reply) {
-    make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
       engine.acquire_replied(clock_.now(), request, std::move(reply));
     }));
   };
@@ -242,7 +258,7 @@ void ClientCore::make(engine::SendRenew& send, const std::stop_token& stop) {
   for (const RenewCall& call : send.calls) requests.push_back(call.request);
   const auto replied =
       [this, requests = std::move(requests)](const Result<std::vector<RenewReply>>& replies) {
-        make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+        follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
           engine.renew_replied(clock_.now(), requests, replies);
         }));
       };
@@ -251,7 +267,7 @@ void ClientCore::make(engine::SendRenew& send, const std::stop_token& stop) {
 
 void ClientCore::make(engine::SendRelease& send, const std::stop_token& stop) {
   const auto replied = [this, request = send.call.request](const Result<ReleaseReply>& reply) {
-    make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
       engine.release_replied(clock_.now(), request, reply);
     }));
   };

@@ -43,9 +43,10 @@ struct LeaseControl {
   std::stop_source lost;
 };
 
-// Threads: the timer thread only declares loss and finds out what is due; store calls that are due
-// run on `calls_`, the users' stop callbacks on `callbacks_`; an acquire or release that a caller
-// waits for is sent from the caller's own thread.
+// Threads: the timer thread only declares loss and finds out what is due; renewals that are due run
+// on `renewals_`, where nothing else can delay them, other store calls that are due on `calls_`,
+// the users' stop callbacks on `callbacks_`; an acquire or release that a caller waits for is sent
+// from the caller's own thread.
 class ClientCore final : public StoreEvents, public std::enable_shared_from_this<ClientCore> {
  public:
   static std::shared_ptr<ClientCore> make(std::unique_ptr<Store> store, ConnectOptions options);
@@ -95,6 +96,8 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   void make_calls(Calls calls, std::stop_token stop = {});
   void make_calls_elsewhere(Calls calls);
+  // What a reply causes: here, except for the withdrawal of what the caller has given up.
+  void follow_up(Calls calls);
   template <class Replied, class Call>
   void guarded(Replied replied, Call call);
   void make(engine::SendAcquire& send, const std::stop_token& stop);
@@ -116,6 +119,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   TaskThread callbacks_;
   TaskThread calls_;
+  TaskThread renewals_;
   WakeTimer timer_;
 };
 

@@ -35,19 +35,21 @@ Error timed_out(const LockName& lock, Millis wait, const std::string& holder) {
                                        (holder.empty() ? "" : "; it is held by " + holder));
 }
 
-Error unknown_grant(const LockName& lock) {
-  return Error(ErrorCode::outcome_unknown,
-               "the store did not say whether " + quoted(lock) +
-                   " was granted; if it was, it is being given back in the background");
-}
-
-Error unknown_release(const LockName& lock) {
-  return Error(ErrorCode::outcome_unknown, "the store did not say whether " + quoted(lock) +
-                                               " was released; it is free after its TTL at the "
-                                               "latest");
-}
-
 }  // namespace
+
+Error Engine::unknown(const Acquisition& it, const std::string& what) const {
+  return Error(ErrorCode::outcome_unknown,
+               store_ + " did not say whether " + quoted(it.spec.lock) + what,
+               it.last_error ? it.last_error->message : "");
+}
+
+Error Engine::unknown_grant(const Acquisition& it) const {
+  return unknown(it, " was granted; if it was, it is being given back in the background");
+}
+
+Error Engine::unknown_release(const Acquisition& it) const {
+  return unknown(it, " was released; it is free after its TTL at the latest");
+}
 
 Engine::Acquisition* Engine::find(const RequestId& request) {
   const auto found = acquisitions_.find(request);
@@ -125,7 +127,7 @@ void Engine::on_wake(BootTime now, Acquisition& it) {
     case Phase::leaving:
       if (it.caller_waits && now >= it.answer_by) {
         const bool unknown = it.release_in_flight || it.release_ambiguous || !it.last_error;
-        answer_release(it, fail(unknown ? unknown_release(it.spec.lock) : *it.last_error));
+        answer_release(it, fail(unknown ? unknown_release(it) : *it.last_error));
         return reschedule(it);
       }
       return send_release(now, it);
@@ -185,7 +187,7 @@ void Engine::acquire_replied(BootTime now, const RequestId& request, Result<Acqu
 
 void Engine::acquire_failed(BootTime now, Acquisition& it, Error error) {
   const bool told_at_once = error.code == ErrorCode::unavailable && it.spec.wait == Millis(0);
-  if (told_at_once && it.traces) return end_acquire(now, it, unknown_grant(it.spec.lock));
+  if (told_at_once && it.traces) return end_acquire(now, it, unknown_grant(it));
   if (told_at_once || !worth_retrying(error.code)) return end_acquire(now, it, std::move(error));
   it.last_error = std::move(error);
   it.try_at = now + store_retry(it.failures++, jitter_);
@@ -200,12 +202,12 @@ void Engine::wait_on(BootTime now, Acquisition& it, BootTime next_try) {
 }
 
 void Engine::give_up(BootTime now, Acquisition& it) {
-  if (it.phase == Phase::confirming) return end_acquire(now, it, unknown_grant(it.spec.lock));
+  if (it.phase == Phase::confirming) return end_acquire(now, it, unknown_grant(it));
   if (it.answered) {
     return end_acquire(now, it, timed_out(it.spec.lock, it.spec.wait, it.ahead));
   }
   if (it.call_in_flight || it.traces || !it.last_error) {
-    return end_acquire(now, it, unknown_grant(it.spec.lock));
+    return end_acquire(now, it, unknown_grant(it));
   }
   end_acquire(now, it, *it.last_error);
 }
@@ -405,7 +407,7 @@ void Engine::release_replied(BootTime now, const RequestId& request,
     if (*reply == ReleaseReply::released) {
       answer_release(it, ReleaseOutcome::released);
     } else if (it.release_ambiguous) {
-      answer_release(it, fail(unknown_release(it.spec.lock)));
+      answer_release(it, fail(unknown_release(it)));
     } else {
       answer_release(it, ReleaseOutcome::too_late);
     }

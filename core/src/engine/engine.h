@@ -74,8 +74,12 @@ struct Effects {
 
 class Engine {
  public:
-  Engine(bool store_queues, Random& random)
-      : store_queues_(store_queues), random_(random), jitter_(random.next()) {}
+  // `store`: how messages call it.
+  Engine(bool store_queues, Random& random, std::string store = "the store")
+      : store_queues_(store_queues),
+        random_(random),
+        jitter_(random.next()),
+        store_(std::move(store)) {}
 
   // What callers want.
   RequestId acquire(BootTime now, AcquireSpec spec);    // answered by one AcquireEnded
@@ -191,9 +195,14 @@ class Engine {
   void send_release(BootTime now, Acquisition& it);
   void answer_release(Acquisition& it, Result<ReleaseOutcome> result);
 
+  Error unknown(const Acquisition& it, const std::string& what) const;
+  Error unknown_grant(const Acquisition& it) const;
+  Error unknown_release(const Acquisition& it) const;
+
   const bool store_queues_;
   Random& random_;  // for identities
   Jitter jitter_;
+  const std::string store_;
   std::unordered_map<RequestId, Acquisition> acquisitions_;
   std::set<std::pair<BootTime, RequestId>> wakes_;
   std::size_t unsettled_ = 0;
