@@ -174,7 +174,7 @@ Result<Rows> Connection::run(const Statement& statement, Parameters parameters,
 }
 
 Result<Rows> Connection::prepare(const std::string& sql,
-                                 std::initializer_list<const Statement*> statements,
+                                 const std::vector<const Statement*>& statements,
                                  detail::CallWait& wait) {
   PGconn* connection = connection_.get();
   bool ok = PQenterPipelineMode(connection) == 1 &&

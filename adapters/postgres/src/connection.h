@@ -79,7 +79,7 @@ class Connection {
 
   // Runs `sql` and prepares the statements, all in one round trip; the rows of `sql`.
   [[nodiscard]] Result<Rows> prepare(const std::string& sql,
-                                     std::initializer_list<const Statement*> statements,
+                                     const std::vector<const Statement*>& statements,
                                      detail::CallWait& wait);
 
   // The two halves of run(): sends, and does not wait for the answer.

@@ -6,25 +6,13 @@
 
 #include <chrono>
 
-#include "schema.h"
-#include "status_rows.h"
-
 namespace leasehold::postgres {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kOpenWithin = 5s;
 constexpr std::size_t kMostSessions = 1000;
 constexpr Millis kRecheck = 2s;
-
-Statement statement(const char* name, const char* sql, const Options& options) {
-  return {name, in_schema(sql, options.schema)};
-}
-
-std::string number(Millis span) {
-  return std::to_string(span.count());
-}
 
 std::string readable(std::string_view label) {
   return label.empty() || OwnerLabel::parse(label) ? std::string(label) : "(an unreadable label)";
@@ -56,59 +44,30 @@ class SessionStore::Use {
 // ---- opening and closing -------------------------------------------------------------------
 
 SessionStore::SessionStore(Options options, Random& random)
-    : options_(std::move(options)),
-      random_(random),
-      acquire_(statement("acquire", "SELECT * FROM @S.session_acquire($1, $2, $3, $4, $5, $6)",
-                         options_)),
-      grant_(statement("", "SELECT * FROM @S.session_grant($1, $2, $3, $4, $5)", options_)),
-      renew_(statement("renew", "SELECT @S.session_renew($1, $2, $3)", options_)),
-      release_(statement("release", "SELECT @S.session_release($1, $2)", options_)),
-      force_(statement("", "SELECT @S.session_force($1, $2)", options_)),
-      poke_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      pool_(kMostSessions, [this](const CallContext& context) { return connect(context); }) {}
+    : CommonStore(std::move(options), random,
+                  {.status = "session_status",
+                   .force_release = "session_force",
+                   .record = "session_record"},
+                  kMostSessions),
+      acquire_(statement("acquire", "SELECT * FROM @S.session_acquire($1, $2, $3, $4, $5, $6)")),
+      grant_(statement("", "SELECT * FROM @S.session_grant($1, $2, $3, $4, $5)")),
+      renew_(statement("renew", "SELECT @S.session_renew($1, $2, $3)")),
+      release_(statement("release", "SELECT @S.session_release($1, $2)")),
+      force_(statement("", "SELECT @S.session_force($1, $2)")),
+      poke_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Result<std::unique_ptr<Store>> SessionStore::open(Options options, Random& random) {
-  const std::string address = options.address;
   std::unique_ptr<SessionStore> store(new SessionStore(std::move(options), random));
-  if (auto ok = store->look_and_prepare(); !ok) {
-    Error error = std::move(ok.error());
-    if (error.code == ErrorCode::outcome_unknown) error.code = ErrorCode::unavailable;
-    error.message = "cannot use " + address + ": " + error.message;
-    return fail(std::move(error));
-  }
+  if (auto ok = store->prepare(); !ok) return fail(std::move(ok.error()));
   return store;
 }
 
-Status SessionStore::look_and_prepare() {
-  const CallContext context{BootClock::now() + kOpenWithin, {}};
-  auto connection = Connection::open(options_.hosts, context, closing_);
-  if (!connection) return fail(std::move(connection.error()));
-  detail::CallWait wait(context, closing_);
-  auto server = Server::look(**connection, options_, wait);
-  if (!server) return fail(std::move(server.error()));
-  server_ = std::move(*server);
-  if (server_.pooled) {
-    return fail(ErrorCode::unsupported,
-                "a connection pooler such as pgbouncer is between this program and the server, and "
-                "a session lock would be lost or shared there; name the server itself, or use "
-                "mode=rows");
-  }
-  return ensure_schema(**connection, options_.schema, random_, wait);
-}
-
-Result<std::unique_ptr<Connection>> SessionStore::connect(const CallContext& context) {
-  auto connection = Connection::open(options_.hosts, context, closing_);
-  if (!connection) return connection;
-  detail::CallWait wait(context, closing_);
-  auto ready = (*connection)->prepare(session_setup(), {&acquire_, &renew_, &release_}, wait);
-  if (ready && ready->number(0) == (*connection)->announced_pid()) return connection;
-  if (ready) return fail(ErrorCode::unavailable, "there is a connection pooler now, and was none");
-  // The operation itself has not begun.
-  Error error = std::move(ready.error());
-  if (error.code == ErrorCode::outcome_unknown) {
-    error.code = context.stop.stop_requested() ? ErrorCode::cancelled : ErrorCode::unavailable;
-  }
-  return fail(std::move(error));
+Status SessionStore::suits(const Server& server) const {
+  if (!server.pooled) return {};
+  return fail(ErrorCode::unsupported,
+              "a connection pooler such as pgbouncer is between this program and the server, and a "
+              "session lock would be lost or shared there; name the server itself, or use "
+              "mode=rows");
 }
 
 void SessionStore::close() {
@@ -128,24 +87,6 @@ void SessionStore::close() {
 }
 
 // ---- sessions ------------------------------------------------------------------------------
-
-Result<SessionStore::Pool::Loan> SessionStore::healthy_connection(const CallContext& context) {
-  for (;;) {
-    auto loan = pool_.take(context);
-    if (!loan || (*loan)->healthy()) return loan;
-    loan->discard();
-  }
-}
-
-Result<Rows> SessionStore::ask(const Statement& statement, Parameters parameters,
-                               const CallContext& context) {
-  auto connection = healthy_connection(context);
-  if (!connection) return fail(std::move(connection.error()));
-  detail::CallWait wait(context, closing_);
-  auto rows = (*connection)->run(statement, parameters, wait);
-  if ((*connection)->broken()) connection->discard();
-  return rows;
-}
 
 Result<SessionStore::SessionPointer> SessionStore::take_session(const RequestId& request,
                                                                 const CallContext& context) {
@@ -182,12 +123,6 @@ void SessionStore::forget(const RequestId& request, const SessionPointer& sessio
   MutexLock lock(mutex_);
   const auto found = by_request_.find(request);
   if (found != by_request_.end() && found->second == session) by_request_.erase(found);
-}
-
-template <class Reply>
-void SessionStore::answer(const Completion<Reply>& done, Result<Reply> reply) const {
-  if (!reply) reply.error().message = options_.address + ": " + reply.error().message;
-  done(std::move(reply));
 }
 
 // ---- acquire -------------------------------------------------------------------------------
@@ -272,8 +207,7 @@ Result<AcquireReply> SessionStore::granted_already(const AcquireCall& call,
   const auto rows =
       ask(statement("",
                     "SELECT token, session_store FROM @S.session_lock, @S.meta"
-                    " WHERE name = $1 AND request = $2 AND expires_at > clock_timestamp()",
-                    options_),
+                    " WHERE name = $1 AND request = $2 AND expires_at > clock_timestamp()"),
           {call.lock.str().c_str(), call.request.hex().c_str()}, context);
   if (!rows) return fail(rows.error());
   if (rows->count() == 0) {
@@ -444,66 +378,6 @@ Result<ReleaseReply> SessionStore::release(const ReleaseCall& call, const CallCo
   const auto rows = ask(release_, parameters, context);
   if (!rows) return fail(rows.error());
   return rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
-}
-
-// ---- what is rarely asked ------------------------------------------------------------------
-
-void SessionStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
-  const auto rows = ask(statement("", "SELECT * FROM @S.session_status($1)", options_),
-                        {lock.str().c_str()}, context);
-  auto locks = rows ? read_status(*rows) : fail(rows.error());
-  if (!locks) return answer<LockStatus>(done, fail(std::move(locks.error())));
-  if (locks->empty()) {
-    return answer<LockStatus>(done, fail(ErrorCode::unavailable, "the table meta is empty"));
-  }
-  answer<LockStatus>(done, std::move(locks->front()));
-}
-
-void SessionStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
-  const auto rows =
-      ask(statement("", "SELECT * FROM @S.session_status($1)", options_), {nullptr}, context);
-  answer<std::vector<LockStatus>>(done, rows ? read_status(*rows) : fail(rows.error()));
-}
-
-void SessionStore::force_release(LockName lock, RequestId seen, CallContext context,
-                                 Completion<ReleaseReply> done) {
-  const auto rows = ask(force_, {lock.str().c_str(), seen.hex().c_str()}, context);
-  if (!rows) return answer<ReleaseReply>(done, fail(rows.error()));
-  answer<ReleaseReply>(done, rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held);
-}
-
-void SessionStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
-  const StoreId rows_id = StoreId::random(random_);
-  const StoreId sessions_id = StoreId::random(random_);
-  const auto rows = ask(statement("", "SELECT @S.rotate($1, $2)", options_),
-                        {rows_id.hex().c_str(), sessions_id.hex().c_str()}, context);
-  if (!rows) return answer<StoreId>(done, fail(rows.error()));
-  answer<StoreId>(done, sessions_id);
-}
-
-void SessionStore::recall(LockName lock, std::string key, CallContext context,
-                          Completion<std::optional<OnceRecord>> done) {
-  using Found = std::optional<OnceRecord>;
-  const auto rows =
-      ask(statement("", "SELECT parameters, result FROM @S.once WHERE lock = $1 AND key = $2",
-                    options_),
-          {lock.str().c_str(), key.c_str()}, context);
-  if (!rows) return answer<Found>(done, fail(rows.error()));
-  if (rows->count() == 0) return answer<Found>(done, Found());
-  answer<Found>(done, OnceRecord{std::string(rows->text(0)), std::string(rows->text(1))});
-}
-
-void SessionStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
-                          CallContext context, Completion<std::monostate> done) {
-  const auto rows = ask(statement("", "SELECT @S.session_record($1, $2, $3, $4, $5)", options_),
-                        {lock.str().c_str(), request.hex().c_str(), key.c_str(),
-                         what.parameters.c_str(), what.result.c_str()},
-                        context);
-  if (!rows) return answer<std::monostate>(done, fail(rows.error()));
-  if (rows->flag(0)) return answer<std::monostate>(done, std::monostate());
-  answer<std::monostate>(
-      done, fail(ErrorCode::lost,
-                 "the lease of lock '" + lock.str() + "' ended before the result could be stored"));
 }
 
 }  // namespace leasehold::postgres
