@@ -65,6 +65,31 @@ TEST_F(ClientTest, LossIsToldAlthoughAStoreCallHangs) {
   faults->let_go();
 }
 
+TEST_F(ClientTest, CallerDoesNotWaitForTheWithdrawalOfWhatItGaveUp) {
+  faults->always(Operation::acquire, Fault::lose_reply);
+  faults->always(Operation::release, Fault::hang);
+  Client client = connect();
+  const auto given_up = client.acquire("job", {.store_timeout = 50ms});  // and it returns
+  ASSERT_FALSE(given_up);
+  EXPECT_EQ(given_up.error().code, ErrorCode::outcome_unknown);
+  EXPECT_THAT(given_up.error().message, HasSubstr(client.store().address));
+  faults->wait_until_one_hangs();
+  faults->let_go();
+}
+
+TEST_F(ClientTest, HangingWithdrawalDelaysNoRenewal) {
+  faults->always(Operation::release, Fault::hang);
+  Client client = connect();
+  auto lease = client.acquire("job", {.ttl = 150ms});
+  ASSERT_TRUE(lease);
+  { auto dropped = client.acquire("another"); }
+  faults->wait_until_one_hangs();
+  const int renewed = faults->calls(Operation::renew);
+  faults->wait_for_calls(Operation::renew, renewed + 4);
+  EXPECT_EQ(lease->state(), LeaseState::held);
+  faults->let_go();
+}
+
 TEST_F(ClientTest, SlowLossCallbackDelaysNoRenewal) {
   Client client = connect();
   auto lost = client.acquire("a", {.ttl = 300ms});
