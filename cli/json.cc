@@ -13,11 +13,13 @@ std::string text_of(const Json& json) {
 }
 
 Json holder_of(const LockStatus::Holder& holder) {
+  const auto known = [&](auto value) { return holder.foreign ? Json(nullptr) : Json(value); };
   return {{"owner", holder.owner},
           {"request", holder.request.hex()},
-          {"token", holder.token.value()},
-          {"held_ms", holder.held_for.count()},
-          {"remaining_ms", holder.remaining.count()}};
+          {"token", known(holder.token.value())},
+          {"held_ms", known(holder.held_for.count())},
+          {"remaining_ms", known(holder.remaining.count())},
+          {"foreign", holder.foreign}};
 }
 
 Json lock_of(const LockStatus& lock) {

@@ -9,12 +9,12 @@
 namespace leasehold::cli {
 namespace {
 
-std::vector<Table::Cell> row_of(const LockStatus& lock) {
+std::vector<Table::Cell> row_of(const StoreTraits& store, const LockStatus& lock) {
   const std::string state = state_of(lock);
   const Colour colour = !lock.holder        ? Colour::dim
                         : lock.holder->kept ? Colour::yellow
                                             : Colour::green;
-  const std::string waiters = std::to_string(lock.waiters.size());
+  const std::string waiters = store.queues ? std::to_string(lock.waiters.size()) : "-";
   if (!lock.holder) {
     const std::string token = lock.last_token ? std::to_string(lock.last_token->value()) : "-";
     return {{lock.lock.str()}, {state, colour}, {"-"}, {token}, {"-"}, {waiters}};
@@ -23,8 +23,8 @@ std::vector<Table::Cell> row_of(const LockStatus& lock) {
   return {{lock.lock.str()},
           {state, colour},
           {holder.owner},
-          {std::to_string(holder.token.value())},
-          {format_duration(holder.remaining)},
+          {holder.foreign ? "-" : std::to_string(holder.token.value())},
+          {holder.foreign ? "-" : format_duration(holder.remaining)},
           {waiters}};
 }
 
@@ -51,7 +51,7 @@ class Ls final : public Subcommand {
                {"TOKEN", Colour::bold},
                {"REMAINING", Colour::bold},
                {"WAITERS", Colour::bold}});
-    for (const LockStatus& lock : *locks) table.add(row_of(lock));
+    for (const LockStatus& lock : *locks) table.add(row_of(client->store(), lock));
     return print(table.str());
   }
 

@@ -61,9 +61,15 @@ class Release final : public Subcommand {
     }
     const auto reply = client.force_release(name, holder.request);
     if (!reply) return report(reply.error());
-    if (*reply == ReleaseReply::not_held) return gone(name, "was given back meanwhile");
+    if (*reply == ReleaseReply::not_held) {
+      return gone(name, holder.foreign ? "is held by " + visible(holder.owner) +
+                                             ", which is not Leasehold's to take away"
+                                       : "was given back meanwhile");
+    }
+    const std::string token =
+        holder.foreign ? "" : ", token " + std::to_string(holder.token.value());
     return print("took '" + name.str() + "' away from " + visible(holder.owner) + " (request " +
-                 holder.request.hex() + ", token " + std::to_string(holder.token.value()) + ")\n");
+                 holder.request.hex() + token + ")\n");
   }
 
   std::string name_;

@@ -10,7 +10,6 @@ namespace leasehold::cli {
 namespace {
 
 std::string state_text(const LockStatus& lock) {
-  if (!lock.last_token && !lock.holder) return "free, never taken";
   if (!lock.holder) return "free";
   return lock.holder->kept ? "kept: the holder has finished, and nobody gets it yet" : "held";
 }
@@ -25,14 +24,16 @@ std::string page(const StoreTraits& store, const LockStatus& lock) {
   if (lock.holder) {
     line("holder", lock.holder->owner);
     line("request", lock.holder->request.hex());
-    line("token", std::to_string(lock.holder->token.value()));
-    line("held for", format_duration(lock.holder->held_for));
-    line("remaining", format_duration(lock.holder->remaining));
+    if (!lock.holder->foreign) {
+      line("token", std::to_string(lock.holder->token.value()));
+      line("held for", format_duration(lock.holder->held_for));
+      line("remaining", format_duration(lock.holder->remaining));
+    }
   } else if (lock.last_token) {
     line("last token", std::to_string(lock.last_token->value()));
   }
   if (lock.store) line("lineage", Lineage{*lock.store, lock.lock}.str());
-  line("waiters", std::to_string(lock.waiters.size()));
+  line("waiters", store.queues ? std::to_string(lock.waiters.size()) : "unknown: it has no queue");
   for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
     line("  " + std::to_string(i + 1) + ".", lock.waiters[i].owner);
   }

@@ -76,7 +76,9 @@ std::string sqlite_url(const std::string& path) {
 
 void declare_store(Arguments& arguments, std::optional<std::string>& into) {
   arguments.option("--store", "URL", into,
-                   "Where the locks live, as in sqlite:/var/lib/app/locks.db. Default: "
+                   "Where the locks live: sqlite:/var/lib/app/locks.db, postgres://user@host/db, "
+                   "redis://host, redlock://h1,h2,h3, etcd://h1,h2,h3, zookeeper://h1,h2,h3/path. "
+                   "Default: "
                    "$LEASEHOLD_STORE, else leasehold/locks.db in the user's state folder");
 }
 

@@ -209,6 +209,7 @@ Status Url::only_options(std::initializer_list<std::string_view> known) const {
     std::string list;
     for (const std::string_view name : known)
       list += (list.empty() ? "" : ", ") + std::string(name);
+    if (!list.empty()) list += std::string(", ") + kPasswordFile + ", " + kPasswordEnv;
     return bad("has the unknown option '" + key + "'; " + scheme +
                (list.empty() ? " takes none" : " takes: " + list));
   }

@@ -152,6 +152,25 @@ TEST_F(EngineTest, GrantAfterWaitingIsConfirmedByOneRenewalAndCountsFromThat) {
   EXPECT_EQ(ended.result->deadline, confirming + 30s - drift_allowance(30s));
 }
 
+TEST_F(EngineTest, WaiterWhoseStoreHasDiedIsNotToldThatTheLockIsBusy) {
+  const auto request = acquire(30s, 10s);
+  take<SendAcquire>();
+  reply(request, Queued{2s, "other"});
+  pass(3s);
+  take<SendAcquire>();
+  reply(request, fail(unavailable()));
+  while (notices.empty()) {
+    pass(100ms);
+    if (calls.empty()) continue;
+    calls.clear();
+    if (notices.empty()) reply(request, fail(unavailable()));
+  }
+  const Error told = take_notice<AcquireEnded>().result.error();
+  EXPECT_EQ(told.code, ErrorCode::unavailable);
+  EXPECT_THAT(told.message, ::testing::HasSubstr("last held by other"));
+  EXPECT_EQ(told.store_words, "store down");
+}
+
 TEST_F(EngineTest, GrantUnderARetriedIdIsConfirmed) {
   const auto request = acquire();
   take<SendAcquire>();

@@ -77,7 +77,8 @@ class Survey final : public std::enable_shared_from_this<Survey> {
                                          .owner = owner_of(*kv, value),
                                          .held_for = held_for,
                                          .remaining = Millis(0),
-                                         .kept = value && value->state == OwnValue::State::kept};
+                                         .kept = value && value->state == OwnValue::State::kept,
+                                         .foreign = !value};
       lease = kv->lease();
     }
   }

@@ -39,7 +39,9 @@ std::optional<LockStatus> status_of(const Rows& rows, int row) {
                                        .owner = readable_label(rows.text(kOwner, row)),
                                        .held_for = Millis(rows.number(kHeldMs, row)),
                                        .remaining = Millis(rows.number(kRemainingMs, row)),
-                                       .kept = rows.flag(kKept, row)};
+                                       .kept = rows.flag(kKept, row),
+                                       // A lease that is alive has a millisecond left at least.
+                                       .foreign = rows.number(kRemainingMs, row) == 0};
   }
   return status;
 }

@@ -192,7 +192,8 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
         .owner = holder.owner,
         .held_for = Millis(holder.request ? std::max<std::int64_t>(now - holder.since, 0) : 0),
         .remaining = remaining,
-        .kept = holder.kept};
+        .kept = holder.kept,
+        .foreign = !holder.request};
   }
   const Value& waiting = reply.at(7);
   for (std::size_t i = 0; i + 1 < waiting.items.size(); i += 2) {

@@ -101,11 +101,13 @@ Result<Options> redlock_options(const Url& url) {
     return fail(std::move(ok.error()));
   }
   if (url.hosts.size() < 3 || url.hosts.size() % 2 == 0) {
-    return fail(ErrorCode::invalid,
-                "a redlock URL names an odd number of independent servers, three or more, and "
-                "not " +
-                    std::to_string(url.hosts.size()) +
-                    ": an even number survives no more failures than one less");
+    return fail(
+        ErrorCode::invalid,
+        "a redlock URL names an odd number of independent servers, three or more, and "
+        "not " +
+            std::to_string(url.hosts.size()) +
+            (url.hosts.size() < 3 ? ": so few survive no failure"
+                                  : ": an even number survives no more failures than one less"));
   }
   auto options = common(url);
   if (!options) return options;

@@ -58,7 +58,8 @@ struct ZookeeperStore::Overview {
                                        .owner = std::move(owner),
                                        .held_for = age,
                                        .remaining = age < session ? session - age : session,
-                                       .kept = false};
+                                       .kept = false,
+                                       .foreign = !it.label};
   }
 };
 

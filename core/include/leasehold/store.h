@@ -84,6 +84,9 @@ struct LockStatus {
     Millis held_for;
     Millis remaining;   // by the store's clock
     bool kept = false;  // released with keep_for: nobody works under it any more
+    // Taken by another program with the store's own means: it has no token of ours, and how long it
+    // has been there and will be is not known. `request` is made up, for force_release().
+    bool foreign = false;
   };
   std::optional<Holder> holder;
   std::vector<WaiterStatus> waiters;  // in queue order

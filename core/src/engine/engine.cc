@@ -43,6 +43,14 @@ Error Engine::unknown(const Acquisition& it, const std::string& what) const {
                it.last_error ? it.last_error->message : "");
 }
 
+// The last that was heard is that somebody else holds it; that may be long ago.
+Error Engine::cut_off(const Acquisition& it) const {
+  return Error(ErrorCode::unavailable,
+               store_ + " could not be reached any more while waiting for " + quoted(it.spec.lock) +
+                   (it.ahead.empty() ? "" : "; it was last held by " + it.ahead),
+               it.last_error->message);
+}
+
 Error Engine::unknown_grant(const Acquisition& it) const {
   return unknown(it, " was granted; if it was, it is being given back in the background");
 }
@@ -203,9 +211,10 @@ void Engine::wait_on(BootTime now, Acquisition& it, BootTime next_try) {
 
 void Engine::give_up(BootTime now, Acquisition& it) {
   if (it.phase == Phase::confirming) return end_acquire(now, it, unknown_grant(it));
-  if (it.answered) {
+  if (it.answered && it.failures == 0) {
     return end_acquire(now, it, timed_out(it.spec.lock, it.spec.wait, it.ahead));
   }
+  if (it.answered) return end_acquire(now, it, cut_off(it));
   if (it.call_in_flight || it.traces || !it.last_error) {
     return end_acquire(now, it, unknown_grant(it));
   }

@@ -196,6 +196,7 @@ class Engine {
   void answer_release(Acquisition& it, Result<ReleaseOutcome> result);
 
   Error unknown(const Acquisition& it, const std::string& what) const;
+  Error cut_off(const Acquisition& it) const;
   Error unknown_grant(const Acquisition& it) const;
   Error unknown_release(const Acquisition& it) const;
 
