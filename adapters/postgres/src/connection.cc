@@ -14,7 +14,8 @@ constexpr int kTextFormat = 0;
 std::string one_line(std::string_view text) {
   std::string line(text);
   while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
-  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return line;
 }
 
@@ -232,7 +233,10 @@ Result<Rows> Connection::refused(PGresult* result) {
   }
   const std::string state = code == nullptr ? "" : code;
   if (state == "25006") broken_ = true;  // it is not the primary any more: another host may be
-  return fail(ErrorCode::unavailable, "the server refused (SQLSTATE " + state + ")",
+  // insufficient_privilege
+  const char* hint =
+      state == "42501" ? "; docs/postgres.md has the GRANT lines that a role needs" : "";
+  return fail(ErrorCode::unavailable, "the server refused (SQLSTATE " + state + ")" + hint,
               one_line(PQresultErrorMessage(result)));
 }
 
