@@ -140,6 +140,11 @@ Result<Url> Url::parse(std::string_view text) {
       return fail(std::move(ok.error()));
     }
     address.remove_prefix(slash);
+    // It is not told what stands there.
+    if (url.user.empty() && url.password.empty() && address.find('@') != std::string_view::npos) {
+      return bad(
+          "has an '@' behind a '/'; write a '/' of a password as %2F, an '@' of a path as %40");
+    }
   }
   const auto path = percent_decode(address);
   if (!path) return bad("has a wrong percent sign in the path");

@@ -39,7 +39,8 @@ TEST(UrlTest, ManyHostsUserPasswordAndOptions) {
 TEST(UrlTest, NoErrorRepeatsAPassword) {
   for (const auto* text :
        {"redis://u:hunter2@:1", "redis://u:hunter2@h:port", "redis://u:hunter2%zz@h",
-        "redis://u:hunter2@[::1", "redis://u:hunter2@h/%zz", "redis://u:hunter2@h?=x"}) {
+        "redis://u:hunter2@[::1", "redis://u:hunter2@h/%zz", "redis://u:hunter2@h?=x",
+        "redis://u:12/hunter2@h"}) {
     const auto url = Url::parse(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(url.error().code, ErrorCode::invalid);

@@ -10,12 +10,14 @@ namespace {
 // Where the code that asks is: the program, or a library that Leasehold was linked into.
 std::filesystem::path own_folder() {
   Dl_info here{};
-  if (dladdr(reinterpret_cast<const void*>(&own_folder), &here) == 0) return ".";
+  const bool found = dladdr(reinterpret_cast<const void*>(&own_folder), &here) != 0;
+  // A main program's name is what it was called by. Taken from the current folder, it could lead to
+  // a module that somebody else has put there.
+  const bool is_path = found && here.dli_fname != nullptr && here.dli_fname[0] == '/';
   std::error_code unknown;
-  const auto file = std::filesystem::canonical(here.dli_fname, unknown);
-  // The main program's name is what it was called by, which may be found in PATH only.
-  const auto real = unknown ? std::filesystem::canonical("/proc/self/exe", unknown) : file;
-  return real.parent_path();
+  const auto file =
+      std::filesystem::canonical(is_path ? here.dli_fname : "/proc/self/exe", unknown);
+  return unknown ? std::filesystem::path("/nowhere/at/all") : file.parent_path();
 }
 
 tl::unexpected<Error> cannot_load(const std::string& path, std::string why) {

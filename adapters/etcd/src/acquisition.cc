@@ -115,10 +115,12 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
       session_.leases.forget(waiters_lease_);
       return start_over();
     }
-    if (failure.ambiguous() && created_ == 0) {
+    if ((failure.ambiguous() || failure.out_of_space()) && created_ == 0) {
       session_.claims.update(call_.request, call_.lock, [&](Claim& claim) {
-        claim.at_risk.push_back(lease_.id);
-        if (waiters_lease_ != 0) claim.at_risk.push_back(waiters_lease_);
+        if (failure.ambiguous()) {
+          claim.at_risk.push_back(lease_.id);
+          if (waiters_lease_ != 0) claim.at_risk.push_back(waiters_lease_);
+        }
         if (claim.state != Claim::State::held) claim.expires = given_up_at();
       });
     }

@@ -39,6 +39,10 @@ bool Failure::lease_is_gone() const {
   return kind == Kind::refused && contains(words, "requested lease not found");
 }
 
+bool Failure::out_of_space() const {
+  return kind == Kind::refused && contains(words, "space exceeded");
+}
+
 bool Failure::token_is_refused() const {
   return kind == Kind::refused &&
          (contains(words, "invalid auth token") || contains(words, "user name is empty") ||

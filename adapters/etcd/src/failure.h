@@ -28,6 +28,8 @@ struct Failure {
   // It was taken, and what came back is not the server's word.
   bool connection_is_suspect() const { return ambiguous() && !words.starts_with("etcdserver: "); }
   bool lease_is_gone() const;
+  // Refused, except that the transaction which fills the server up is applied, and then refused.
+  bool out_of_space() const;
   bool token_is_refused() const;
 
   // `address` begins the sentence.

@@ -140,8 +140,11 @@ Result<Options> Options::of(const Url& url) {
   if (url.path.size() < 2 || url.path.find('/', 1) != std::string::npos) {
     return bad(std::string("a postgres URL needs one database name: ") + kExample);
   }
-  if (const char* elsewhere = std::getenv("PGHOSTADDR"); elsewhere != nullptr && *elsewhere != 0) {
-    return bad("the environment variable PGHOSTADDR would lead past the host in the URL; unset it");
+  for (const std::string variable : {"PGHOSTADDR", "PGSERVICE"}) {
+    const char* elsewhere = std::getenv(variable.c_str());
+    if (elsewhere == nullptr || *elsewhere == '\0') continue;
+    return bad("the environment variable " + variable +
+               " would lead past the host in the URL; unset it");
   }
   Options options;
   options.address = url.redacted();

@@ -103,20 +103,6 @@ DECLARE
   is_withdrawn boolean;
 BEGIN
   PERFORM @S.commit_durably();
-  UPDATE @S.lock k
-    SET token = k.token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
-        expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false
-    FROM @S.meta m
-    WHERE k.name = a_lock AND k.expires_at <= clock_timestamp()
-      AND k.last_released IS DISTINCT FROM a_request
-      AND NOT EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
-      AND NOT EXISTS (SELECT 1 FROM @S.withdrawn d WHERE d.request = a_request)
-    RETURNING k.token, m.row_store INTO o_token, o_store;
-  IF FOUND THEN
-    o_outcome := 'granted';
-    RETURN;
-  END IF;
-
   IF NOT a_queue THEN
     SELECT owner, kept INTO l FROM @S.lock
       WHERE name = a_lock AND expires_at > clock_timestamp() AND request <> a_request;
@@ -127,6 +113,7 @@ BEGIN
     END IF;
   END IF;
 
+  -- The row first, in a statement of its own: what the next ones see is not older than the lock on it.
   LOOP
     SELECT k.*, m.row_store INTO l FROM @S.lock k, @S.meta m WHERE k.name = a_lock FOR UPDATE OF k;
     EXIT WHEN FOUND;
@@ -190,13 +177,22 @@ CREATE FUNCTION @S.withdraw(a_request uuid) RETURNS void LANGUAGE sql AS $$
   DELETE FROM @S.withdrawn WHERE at < clock_timestamp() - interval '1 hour';
 $$;
 
-CREATE FUNCTION @S.release(a_lock text, a_request uuid, a_keep_ms bigint) RETURNS boolean
-LANGUAGE plpgsql AS $$
+-- `a_doubtful`: an acquire of this request may still be on its way.
+CREATE FUNCTION @S.release(a_lock text, a_request uuid, a_keep_ms bigint, a_doubtful boolean)
+RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   was_released boolean;
   is_free boolean;
 BEGIN
   PERFORM @S.commit_durably();
+  -- As in acquire; and one that is not committed yet is waited for.
+  LOOP
+    PERFORM 1 FROM @S.lock WHERE name = a_lock FOR UPDATE;
+    EXIT WHEN FOUND;
+    INSERT INTO @S.lock VALUES (a_lock, 0, NULL, '', '-infinity', '-infinity', false, NULL)
+      ON CONFLICT DO NOTHING;
+  END LOOP;
+  IF a_doubtful THEN PERFORM @S.withdraw(a_request); END IF;
   IF a_keep_ms > 0 THEN
     UPDATE @S.lock
       SET kept = true, expires_at = clock_timestamp() + a_keep_ms * interval '1 ms',
@@ -215,7 +211,7 @@ BEGIN
   END IF;
 
   SELECT last_released IS NOT DISTINCT FROM a_request, expires_at <= clock_timestamp()
-    INTO was_released, is_free FROM @S.lock WHERE name = a_lock FOR UPDATE;
+    INTO was_released, is_free FROM @S.lock WHERE name = a_lock;
   IF was_released THEN RETURN true; END IF;
   PERFORM @S.withdraw(a_request);
   DELETE FROM @S.waiter WHERE request = a_request;

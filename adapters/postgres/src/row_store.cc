@@ -29,7 +29,7 @@ RowStore::RowStore(Options options, Random& random)
                   options.connections),
       acquire_(statement("acquire", "SELECT * FROM @S.acquire($1, $2, $3, $4, $5, $6)")),
       renew_(statement("renew", "SELECT @S.renew($1, $2, $3)")),
-      release_(statement("release", "SELECT @S.release($1, $2, $3)")),
+      release_(statement("release", "SELECT @S.release($1, $2, $3, $4)")),
       listener_([this](const CallContext& context) { return connect(context); },
                 [this](const RequestId& request) { events_->nudged(request); }, random, closing_) {}
 
@@ -59,6 +59,7 @@ Result<AcquireReply> RowStore::acquire(const AcquireCall& call, const CallContex
                          presence ? presence_text.c_str() : nullptr},
                         context);
   auto reply = rows ? read_acquire(*rows, call) : fail(rows.error());
+  if (!reply && reply.error().code == ErrorCode::outcome_unknown) doubts_.doubt(call.request);
   const bool waits = reply && std::holds_alternative<Queued>(*reply);
   if (call.queue && reply && !waits) listener_.waits_no_more(call.request);
   return reply;
@@ -89,11 +90,12 @@ void RowStore::renew(std::vector<RenewCall> calls, CallContext context,
 
 void RowStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
   listener_.waits_no_more(call.request);
-  const auto rows =
-      ask(release_,
-          {call.lock.str().c_str(), call.request.hex().c_str(), number(call.keep_for).c_str()},
-          context);
+  const auto rows = ask(release_,
+                        {call.lock.str().c_str(), call.request.hex().c_str(),
+                         number(call.keep_for).c_str(), doubts_.doubts(call.request) ? "t" : "f"},
+                        context);
   if (!rows) return answer<ReleaseReply>(done, fail(rows.error()));
+  doubts_.settle(call.request);
   answer<ReleaseReply>(done, rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held);
 }
 

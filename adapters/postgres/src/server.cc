@@ -14,7 +14,7 @@ SELECT pg_backend_pid(), current_setting('server_encoding'),
   (SELECT count(*) FROM pg_stat_replication r WHERE r.state IS DISTINCT FROM 'backup'
      AND NOT EXISTS (SELECT 1 FROM pg_replication_slots s
                      WHERE s.active_pid = r.pid AND s.slot_type = 'logical')),
-  (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),
+  (SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'),
   (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
   (SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT active)
 )sql";
@@ -53,8 +53,8 @@ std::string doubt(const Rows& look, const Options& options) {
            "it pg_monitor)";
   }
   if (!waits || standbys > look.number(kSynchronous)) {
-    return "the server has an asynchronous standby: after a failover to it tokens could be given "
-           "out again";
+    return "the server has a standby that it does not wait for each time: after a failover to it "
+           "tokens could be given out again";
   }
   return "";
 }

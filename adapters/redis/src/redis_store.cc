@@ -96,6 +96,7 @@ Result<AcquireReply> RedisStore::ask_and_listen(const AcquireCall& call,
   if (listens || !reply || !std::holds_alternative<Queued>(*reply)) return reply;
   subscriber_.begin(context);
   auto again = ask(*keys, call, context);
+  if (!again && again.error().code == ErrorCode::outcome_unknown) log_.doubt(call.request);
   return again ? std::move(again) : std::move(reply);
 }
 

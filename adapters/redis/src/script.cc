@@ -34,8 +34,9 @@ end
 -- The first in the queue who lives is told to ask again; its owner is returned. Nil if there is
 -- none, or if it is `asking` (then the second result is true). The dead before it lose their places.
 local function wake_first(queue, waiters, asking)
+  local place = 0
   while true do
-    local first = redis.call('ZRANGE', queue, 0, 0)[1]
+    local first = redis.call('ZRANGE', queue, place, place)[1]
     if not first then return nil, false end
     if first == asking then return nil, true end
     local entry = redis.call('HGET', waiters, first) or ''
@@ -45,9 +46,11 @@ local function wake_first(queue, waiters, asking)
     if asked and silent < limit and silent > -limit then
       -- An error is no proof of death: this user may not be allowed to publish.
       if channel == '-' or redis.pcall('PUBLISH', channel, first) ~= 0 then return owner end
+      place = place + 1  -- it cannot be told now, but may only have lost its subscription
+    else
+      redis.call('ZREM', queue, first)
+      redis.call('HDEL', waiters, first)
     end
-    redis.call('ZREM', queue, first)
-    redis.call('HDEL', waiters, first)
   end
 end
 )lua";

@@ -12,6 +12,10 @@ constexpr std::size_t kMaxRenewalBatch = 1000;
 constexpr Duration kLongestSlack = std::chrono::seconds(1);
 constexpr Millis kBackgroundReleaseTimeout = std::chrono::seconds(5);
 
+// Whatever a store says.
+constexpr Millis kSoonestRecheck{1};
+constexpr Millis kLatestRecheck = std::chrono::seconds(10);
+
 bool worth_retrying(ErrorCode code) {
   return code == ErrorCode::unavailable || code == ErrorCode::outcome_unknown;
 }
@@ -40,7 +44,7 @@ Error timed_out(const LockName& lock, Millis wait, const std::string& holder) {
 Error Engine::unknown(const Acquisition& it, const std::string& what) const {
   return Error(ErrorCode::outcome_unknown,
                store_ + " did not say whether " + quoted(it.spec.lock) + what,
-               it.last_error ? it.last_error->message : "");
+               it.last_error ? to_string(*it.last_error) : "");
 }
 
 // The last that was heard is that somebody else holds it; that may be long ago.
@@ -65,13 +69,25 @@ Engine::Acquisition* Engine::find(const RequestId& request) {
 }
 
 void Engine::set_phase(Acquisition& it, Phase phase) {
-  if (it.phase == Phase::holding) ++unsettled_;
-  if (phase == Phase::holding) --unsettled_;
+  if (it.phase == Phase::holding) {
+    ++unsettled_;
+    forget_ttl(it);
+  }
+  if (phase == Phase::holding) {
+    --unsettled_;
+    ++held_ttls_[it.grant->ttl];
+  }
   it.phase = phase;
+}
+
+void Engine::forget_ttl(const Acquisition& it) {
+  const auto found = held_ttls_.find(it.grant->ttl);
+  if (--found->second == 0) held_ttls_.erase(found);
 }
 
 void Engine::forget(Acquisition& it) {
   if (it.phase != Phase::holding) --unsettled_;
+  if (it.phase == Phase::holding) forget_ttl(it);
   if (it.wake) wakes_.erase({*it.wake, it.request});
   acquisitions_.erase(RequestId(it.request));
 }
@@ -190,7 +206,7 @@ void Engine::acquire_replied(BootTime now, const RequestId& request, Result<Acqu
   auto& queued = std::get<Queued>(*reply);
   it.ahead = std::move(queued.ahead);
   if (it.nudged_meanwhile && now < it.started + it.spec.wait) return send_acquire(now, it);
-  wait_on(now, it, now + queued.recheck_after);
+  wait_on(now, it, now + std::clamp(queued.recheck_after, kSoonestRecheck, kLatestRecheck));
 }
 
 void Engine::acquire_failed(BootTime now, Acquisition& it, Error error) {
@@ -331,7 +347,8 @@ void Engine::send_due_renewals(BootTime now) {
 
 void Engine::send_renewals(BootTime now, std::span<Acquisition* const> due) {
   SendRenew send;
-  send.deadline = now + renewal_interval(due.front()->grant->ttl);
+  // The driver makes one renewal after the other: one that hangs must not cost a shorter lease.
+  send.deadline = now + renewal_interval(held_ttls_.begin()->first);
   for (Acquisition* it : due) {
     it->renew_in_flight = true;
     it->renew_sent = now;

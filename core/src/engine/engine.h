@@ -5,6 +5,7 @@
 // test or a simulation can drive it through any interleaving in virtual time.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -172,6 +173,7 @@ class Engine {
   Acquisition* find(const RequestId& request);
   void set_phase(Acquisition& it, Phase phase);
   void forget(Acquisition& it);
+  void forget_ttl(const Acquisition& it);
   void reschedule(Acquisition& it);
   std::optional<BootTime> wake_of(const Acquisition& it) const;
   void on_wake(BootTime now, Acquisition& it);
@@ -207,6 +209,7 @@ class Engine {
   std::unordered_map<RequestId, Acquisition> acquisitions_;
   std::set<std::pair<BootTime, RequestId>> wakes_;
   std::size_t unsettled_ = 0;
+  std::map<Millis, std::size_t> held_ttls_;  // how many leases are held for so long
   Effects effects_;
 };
 

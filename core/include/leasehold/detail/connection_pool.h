@@ -54,6 +54,7 @@ class ConnectionPool {
           });
       if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
       if (context.stop.stop_requested()) {
+        changed_.notify_one();  // the wake-up may have been this one's, and is another's now
         return fail(ErrorCode::cancelled, "stop was requested while waiting for a connection");
       }
       if (!mine) {
