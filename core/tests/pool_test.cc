@@ -32,7 +32,7 @@ TEST_F(PoolTest, ReusesWhatWasGivenBackAndReplacesWhatWasDiscarded) {
 
 TEST_F(PoolTest, WaitsForAConnectionButNotForEver) {
   auto one = pool.take(within(1s));
-  std::optional<Pool::Loan> two(std::move(*pool.take(within(1s))));
+  auto two = std::make_unique<Pool::Loan>(std::move(*pool.take(within(1s))));
   EXPECT_EQ(pool.take(within(1ms)).error().code, ErrorCode::unavailable);
   std::stop_source stop;
   stop.request_stop();
@@ -50,7 +50,7 @@ TEST_F(PoolTest, FailedMakerTakesNoPlace) {
 }
 
 TEST_F(PoolTest, CloseWaitsForLoansAndRefusesAfterwards) {
-  std::optional<Pool::Loan> loan(std::move(*pool.take(within(1s))));
+  auto loan = std::make_unique<Pool::Loan>(std::move(*pool.take(within(1s))));
   auto closing = std::async(std::launch::async, [&] { pool.close(); });
   while (pool.take(within(0ms))) {
   }

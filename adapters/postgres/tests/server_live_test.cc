@@ -70,7 +70,7 @@ TEST_F(StandbyTest, AsynchronousStandbyMeansNoTokensUnlessFailoverIsNone) {
     const auto refused = careful.acquire_fenced("job");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::unsafe_for_correctness);
-    EXPECT_THAT(refused.error().message, HasSubstr("asynchronous standby"));
+    EXPECT_THAT(refused.error().message, HasSubstr("a standby that it does not wait for"));
     EXPECT_THAT(refused.error().message, HasSubstr("failover=none"));
     EXPECT_TRUE(careful.acquire("job"));
     Client sure(open_postgres(url(mode + "&failover=none")).value());
