@@ -27,8 +27,7 @@ class Team {
           start_.arrive_and_wait();
           if (over_) return;
           while (!turn_over_) {
-            work();
-            ++done_;
+            if (work()) ++done_;
           }
           end_.arrive_and_wait();
         }
@@ -87,17 +86,21 @@ Side one_client(const std::string& url) {
             return [client, lock] {
               auto lease = must(client->acquire(lock));
               if (must(lease.release()) != ReleaseOutcome::released) stop("a lease was lost");
+              return true;
             };
           }};
 }
 
 Side waiting_clients(const std::string& url) {
-  return {"Leasehold", [url](int) {
+  auto baton = std::make_shared<Baton>();
+  return {"Leasehold", [url, baton](int worker) {
             auto client = std::make_shared<Client>(must(connect(url)));
             const LockName lock = must(LockName::parse("ours-shared"));
-            return [client, lock] {
+            return [client, lock, baton, worker] {
               auto lease = must(client->acquire(lock, {.wait = std::chrono::minutes(5)}));
+              const bool handed_over = baton->taken_by(worker);
               if (must(lease.release()) != ReleaseOutcome::released) stop("a lease was lost");
+              return handed_over;
             };
           }};
 }

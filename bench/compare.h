@@ -1,6 +1,7 @@
 // Two ways to do the same, measured in turns in one run: what the machine does besides hits both.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -8,10 +9,21 @@
 namespace leasehold::bench {
 
 // One way. `worker(i)` is called on the i-th of several threads, and returns what that thread does
-// again and again: an acquire and a release, say. Every worker may have a connection of its own.
+// again and again: an acquire and a release, say; it says whether that counts. Every worker may
+// have a connection of its own.
 struct Side {
   std::string name;
-  std::function<std::function<void()>(int worker)> worker;
+  std::function<std::function<bool()>(int worker)> worker;
+};
+
+// Which of several workers had the lock last. Thread safe.
+class Baton {
+ public:
+  // True if it came from another: a hand-off. Who takes its own lock again hands nothing over.
+  bool taken_by(int worker) { return last_.exchange(worker) != worker; }
+
+ private:
+  std::atomic<int> last_ = -1;
 };
 
 struct Effort {

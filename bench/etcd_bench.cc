@@ -2,6 +2,8 @@
 // among 32 waiters, beside the recipe: watch the predecessor.
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <memory>
 #include <random>
@@ -82,8 +84,8 @@ class ByHand {
         grpc::internal::ClientReaderWriterFactory<wire::WatchRequest, wire::WatchResponse>::Create(
             channel_.get(), method, &context));
     wire::WatchRequest watch;
-    watch.mutable_create_request()->set_key(last.kvs(0).key());
-    watch.mutable_create_request()->set_start_revision(last.header().revision() + 1);
+    watch.mutable_create()->set_key(last.kvs(0).key());
+    watch.mutable_create()->set_start_revision(last.header().revision() + 1);
     stream->Write(watch);
     wire::WatchResponse event;
     while (stream->Read(&event)) {
@@ -129,16 +131,20 @@ Side transactions(const std::string& address) {
             return [mine] {
               mine->acquire();
               mine->release();
+              return true;
             };
           }};
 }
 
 Side recipe(const std::string& address) {
-  return {"watch the predecessor", [address](int worker) {
+  auto baton = std::make_shared<Baton>();
+  return {"watch the predecessor", [address, baton](int worker) {
             auto mine = std::make_shared<ByHand>(channel_to(address, 1 + worker), "shared");
-            return [mine] {
+            return [mine, baton, worker] {
               mine->acquire();
+              const bool handed_over = baton->taken_by(worker);
               mine->release();
+              return handed_over;
             };
           }};
 }

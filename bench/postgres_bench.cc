@@ -67,18 +67,22 @@ Side lease_row(const std::string& url) {
               const std::string request = std::to_string(random());
               if (mine->execute("acquire", {name.c_str(), request.c_str()}) != 1) stop("not free");
               if (mine->execute("release", {name.c_str(), request.c_str()}) != 1) stop("lost");
+              return true;
             };
       }};
 }
 
 Side advisory_lock(const std::string& url) {
-  return {"pg_advisory_lock", [url](int) {
+  auto baton = std::make_shared<Baton>();
+  return {"pg_advisory_lock", [url, baton](int worker) {
             auto mine = std::make_shared<ByHand>(url);
             mine->prepare("acquire", "SELECT pg_advisory_lock(42)");
             mine->prepare("release", "SELECT pg_advisory_unlock(42)");
-            return [mine] {
+            return [mine, baton, worker] {
               mine->execute("acquire", {});
+              const bool handed_over = baton->taken_by(worker);
               mine->execute("release", {});
+              return handed_over;
             };
           }};
 }

@@ -64,16 +64,20 @@ Side recipe(const testing::RedisServer& server) {
             return [mine] {
               if (!mine->try_acquire()) stop("the lock is not free");
               mine->release();
+              return true;
             };
           }};
 }
 
 Side polling(const testing::RedisServer& server) {
-  return {"the recipe, polling with 1 to 10 ms jitter", [&server](int) {
+  auto baton = std::make_shared<Baton>();
+  return {"the recipe, polling with 1 to 10 ms jitter", [&server, baton](int worker) {
             auto mine = std::make_shared<Recipe>(server.port(), "shared");
-            return [mine] {
+            return [mine, baton, worker] {
               while (!mine->try_acquire()) mine->pause();
+              const bool handed_over = baton->taken_by(worker);
               mine->release();
+              return handed_over;
             };
           }};
 }

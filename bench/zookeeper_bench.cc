@@ -89,13 +89,16 @@ class Recipe {
 };
 
 Side recipe(const std::string& address, bool shared) {
+  auto baton = std::make_shared<Baton>();
   return {shared ? "watch the predecessor" : "the same with the C client",
-          [address, shared](int worker) {
+          [address, shared, baton](int worker) {
             auto mine = std::make_shared<Recipe>(
                 address, shared ? "/shared" : "/by-hand-" + std::to_string(worker));
-            return [mine] {
+            return [mine, baton, worker, shared] {
               mine->acquire();
+              const bool handed_over = baton->taken_by(worker);
               mine->release();
+              return handed_over || !shared;
             };
           }};
 }
