@@ -276,7 +276,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   // The same grant as before; whoever asks twice does not know when it began, and renews it.
   void granted_again(const wire::KeyValue* lineage) {
     hold(held_already_ != 0);
-    answer(lease_.ttl, lineage_in(lineage));
+    answer(lease_.ttl, /*fresh=*/false, lineage_in(lineage));
   }
 
   void granted(std::int64_t created, const wire::KeyValue* lineage) {
@@ -284,7 +284,9 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     hold(/*keeps_expiry=*/false);
     const EtcdLease lease = session_.leases.find(lease_.id).value_or(lease_);
     const Millis age = std::max(Millis(0), lease.age(began_));
-    if (age <= lease.ttl / 6) return answer(lease.ttl - age, lineage_in(lineage));
+    if (age <= lease.ttl / 6) {
+      return answer(lease.ttl - age, /*fresh=*/true, lineage_in(lineage));
+    }
     done_(fail(ErrorCode::outcome_unknown,
                session_.address + ": the lock was granted on an old lease, and whether that was "
                                   "kept alive is not known",
@@ -303,15 +305,16 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     session_.watcher.cancel(watch);
   }
 
-  void answer(Millis ttl, std::optional<StoreId> lineage) {
+  void answer(Millis ttl, bool fresh, std::optional<StoreId> lineage) {
     const TokenNumber token = TokenNumber::of(created_).value();
-    if (lineage) return done_(Granted{token, *lineage, ttl});
+    if (lineage) return done_(Granted{token, *lineage, ttl, fresh});
     // Somebody has deleted the lineage: everything begins anew.
-    ensure_lineage(session_, once_within(context_),
-                   [self = shared_from_this(), token, ttl](tl::expected<StoreId, Failure> made) {
-                     if (!made) return self->failed(made.error());
-                     self->done_(Granted{token, *made, ttl});
-                   });
+    ensure_lineage(
+        session_, once_within(context_),
+        [self = shared_from_this(), token, ttl, fresh](tl::expected<StoreId, Failure> made) {
+          if (!made) return self->failed(made.error());
+          self->done_(Granted{token, *made, ttl, fresh});
+        });
   }
 
   Session& session_;

@@ -251,12 +251,13 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
     Place& place = *it->place;
     const auto token = TokenNumber::of(place.token);
     if (place.session == session && token) {
-      if (!place.granted) {
+      const bool fresh = !place.granted;
+      if (fresh) {
         place.granted = true;
         place.lineage = lineage;
         place.expires = it->began + session->lasts();
       }
-      granted = Granted{*token, *place.lineage, session->lasts()};
+      granted = Granted{*token, *place.lineage, session->lasts(), fresh};
     }
   }
   if (!granted) return ask(it);
