@@ -22,26 +22,29 @@ struct ZookeeperStore::Ask {
   AcquireCall what;
   BootTime began;
   PlacePtr place = {};
+  Turn turn = {};
   int rounds = 0;
+  bool confirmed = false;
 };
 
 void ZookeeperStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
   auto begun = begin<AcquireReply>(context, std::move(done));
   if (begun->over()) return;
   auto it = std::make_shared<Ask>(Ask{std::move(begun), std::move(call), BootClock::now()});
-  take_turn_for(it->what, [this, it](const PlacePtr& place) {
-    it->place = place;
+  take_turn_for(it->what, [this, it](Turn turn) {
+    it->place = turn.place();
+    it->turn = std::move(turn);
     ask(it);
   });
 }
 
 // Only in the place's turn, as everything below.
 void ZookeeperStore::ask(const AskPtr& it) {
-  if (it->call->over()) return end_turn(it->place);
+  if (it->call->over()) return it->turn.end();
   if (++it->rounds > kMostRounds) {
     it->call->refuse(
         Error(ErrorCode::unavailable, "the place in the queue is lost again and again"));
-    return end_turn(it->place);
+    return it->turn.end();
   }
   SessionPtr session;
   {
@@ -57,15 +60,15 @@ void ZookeeperStore::ask(const AskPtr& it) {
     auto opened = session_of(session_for(it->what.ttl));
     if (!opened) {
       it->call->refuse(std::move(opened.error()));
-      return end_turn(it->place);
+      return it->turn.end();
     }
     session = std::move(*opened);
   }
   session->when_ready([this, it, session](const Status& status) {
-    if (it->call->over()) return end_turn(it->place);
+    if (it->call->over()) return it->turn.end();
     if (status) return ask_in(it, session);
     it->call->refuse(status.error());
-    end_turn(it->place);
+    it->turn.end();
   });
 }
 
@@ -118,13 +121,15 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
   }
   const Label label{session->timeout().count(), it->what.owner.str()};
   auto stands = std::make_shared<bool>(false);
-  session->server().create(
-      it->place->folder + "/" + node_prefix(it->what.request), label.str(),
-      NodeMode::ephemeral_sequential,
-      [this, it, session, folder, stands](int rc, const std::string& path, const NodeStat& stat) {
-        *stands = outcome_of(rc) == Outcome::done;
-        stood(it, session, rc, *folder, path, stat);
-      });
+  const BootTime asked = BootClock::now();
+  session->server().create(it->place->folder + "/" + node_prefix(it->what.request), label.str(),
+                           NodeMode::ephemeral_sequential,
+                           [this, it, session, folder, stands, asked](
+                               int rc, const std::string& path, const NodeStat& stat) {
+                             *stands = outcome_of(rc) == Outcome::done;
+                             if (*stands) session->confirmed(asked);
+                             stood(it, session, rc, *folder, path, stat);
+                           });
   session->server().children(it->place->folder, [this, it, session, stands](
                                                     int rc, const std::vector<std::string>& names) {
     if (*stands) judge(it, session, rc, names);
@@ -166,9 +171,9 @@ void ZookeeperStore::remember_folder(const std::string& folder) {
   folders_.insert(folder);
 }
 
-// The server that answers may be behind, so it catches up with the leader first.
+// A server that is behind shows those before who have left, and they are watched there: who is
+// first at any server is first for good.
 void ZookeeperStore::look(const AskPtr& it, const SessionPtr& session) {
-  session->server().sync(it->place->folder, [](int) {});
   session->server().children(it->place->folder,
                              [this, it, session](int rc, const std::vector<std::string>& names) {
                                judge(it, session, rc, names);
@@ -242,8 +247,17 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
     return session->when_ready([this, it, session](const Status& status) {
       if (status) return grant(it, session);
       it->call->refuse(status.error());
-      end_turn(it->place);
+      it->turn.end();
     });
+  }
+  const Millis whole = session->lasts();
+  const Millis certain = std::min(whole, session->certain_from(it->began));
+  if (certain < whole && !std::exchange(it->confirmed, true)) return confirm(it, session);
+  if (certain < whole / 2) {
+    it->turn.end();
+    return it->call->refuse(Error(ErrorCode::outcome_unknown,
+                                  "it was granted, but the server has not answered for so long "
+                                  "that the session may be about to end"));
   }
   std::optional<Granted> granted;
   {
@@ -255,14 +269,39 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
       if (fresh) {
         place.granted = true;
         place.lineage = lineage;
-        place.expires = it->began + session->lasts();
+        place.ttl = certain;
+        place.expires = it->began + certain;
       }
-      granted = Granted{*token, *place.lineage, session->lasts(), fresh};
+      const auto left = std::chrono::duration_cast<Millis>(place.expires - it->began);
+      granted = Granted{*token, *place.lineage, std::clamp(left, Millis(0), certain),
+                        fresh};
     }
   }
   if (!granted) return ask(it);
-  end_turn(it->place);
+  it->turn.end();
   it->call->answer(std::move(*granted));
+}
+
+// A read shows who is first, but not that the leader still counts on this session.
+void ZookeeperStore::confirm(const AskPtr& it, const SessionPtr& session) {
+  std::string path;
+  {
+    MutexLock lock(mutex_);
+    if (it->place->session == session) path = it->place->path;
+  }
+  if (path.empty()) return ask(it);
+  const BootTime asked = BootClock::now();
+  session->server().transact({{Step::Kind::check, path}},
+                             [this, it, session, asked](int rc, const std::vector<int>&) {
+                               const Outcome outcome = outcome_of(rc);
+                               if (outcome == Outcome::over) return ask(it);
+                               if (outcome == Outcome::no_node) return ask_anew(it);
+                               if (outcome != Outcome::done) {
+                                 return fail_ask(it, rc, "confirming the grant");
+                               }
+                               session->confirmed(asked);
+                               grant(it, session);
+                             });
 }
 
 // Watches only the one before, so that one release wakes one.
@@ -282,7 +321,7 @@ void ZookeeperStore::queue(const AskPtr& it, const SessionPtr& session, const st
     if (outcome == Outcome::no_node) return look(it, session);  // just gone
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");
-    end_turn(it->place);
+    it->turn.end();
     it->call->answer(Queued{session->lasts() / 3, *ahead});
   };
   session->tell_of(folder + before, it->what.request);
@@ -314,7 +353,7 @@ void ZookeeperStore::step_back(const AskPtr& it, const SessionPtr& session,
                           if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
                         });
   remove_node(it->place, session, [this, it, ahead](int) {
-    end_turn(it->place);  // if it was not removed, it will be
+    it->turn.end();  // if it was not removed, it will be
     it->call->answer(Busy{*ahead});
   });
 }
@@ -333,7 +372,7 @@ void ZookeeperStore::fail_ask(const AskPtr& it, int rc, const std::string& doing
     MutexLock lock(mutex_);
     traces = it->place->node != Place::Node::none;
   }
-  end_turn(it->place);
+  it->turn.end();
   if (outcome_of(rc) == Outcome::lost) {
     return it->call->refuse(Error(traces ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
                                   "the connection broke while " + doing, words_of(rc)));
