@@ -21,6 +21,7 @@ struct Replacement::State {
   Draft draft;
   std::filesystem::path path;
   bool in_place = false;
+  bool spoiled = false;
 };
 
 Replacement::Replacement(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -45,6 +46,10 @@ Result<Replacement> Fence::stage() const {
 Status Replacement::publish(const Token& token, const WriteOptions& options) {
   if (auto ok = check_write(options); !ok) return ok;
   if (state_->in_place) return fail(ErrorCode::invalid, "this replacement was published before");
+  if (state_->spoiled) {
+    return fail(ErrorCode::invalid,
+                "the disk failed when this replacement was published before; stage another one");
+  }
   auto inside = go_inside(state_->vault.place().path, state_->options);
   if (!inside) return fail(std::move(inside.error()));
   auto verdict = judge_write(*inside, token, options);
@@ -53,6 +58,8 @@ Status Replacement::publish(const Token& token, const WriteOptions& options) {
   }
   auto done = inside->vault.publish(state_->draft, std::move(std::get<Admitted>(verdict).record),
                                     inside->version);
+  // A sync that failed once may succeed the next time although the data never reached the disk.
+  state_->spoiled = !done && done.error().code == ErrorCode::unavailable;
   state_->in_place = done || done.error().code == ErrorCode::outcome_unknown;
   return done;
 }

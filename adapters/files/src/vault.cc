@@ -386,21 +386,23 @@ Result<Kind> Vault::kind() const {
   return S_ISREG((*thing)->st_mode) ? Kind::file : Kind::folder;
 }
 
-Status Vault::write_mark(int folder, const std::string& name, const Record& record) const {
-  const auto like = status_of(inside_.get(), cannot("look at"));
+// Whole under its name, or not there: what is found as a mark is one.
+Status Vault::write_mark(int folder, const Record& record) const {
+  const std::string what = cannot("write the mark of");
+  const auto like = status_of(inside_.get(), what);
   if (!like) return fail(like.error());
-  return write_file(folder, name, like->st_mode & 0666, to_text(record),
-                    cannot("write the mark of"));
+  if (auto ok = write_file(folder, kNewMark, like->st_mode & 0666, to_text(record), what); !ok) {
+    return ok;
+  }
+  if (renameat(folder, kNewMark, folder, kMark) != 0) return fail(disk_error(what, errno));
+  return {};
 }
 
 Status Vault::save(Version& version, const Record& record) const {
-  const std::string what = cannot("write the mark of");
-  if (record == version.record) return sync(version.folder.get(), what);
-  if (auto ok = write_mark(version.folder.get(), kNewMark, record); !ok) return ok;
-  if (renameat(version.folder.get(), kNewMark, version.folder.get(), kMark) != 0) {
-    return fail(disk_error(what, errno));
+  if (record != version.record) {
+    if (auto ok = write_mark(version.folder.get(), record); !ok) return ok;
   }
-  if (auto ok = sync(version.folder.get(), what); !ok) return ok;
+  if (auto ok = sync(version.folder.get(), cannot("write the mark of")); !ok) return ok;
   version.record = record;
   return {};
 }
@@ -433,7 +435,12 @@ Status Vault::prepare(const Draft& draft, const Record& record, const Version& o
   const bool is_file = old.kind == Kind::file;
   const auto open_data = is_file ? open_file : open_folder;
   const auto data = open_data(draft.folder.get(), kData, what);
-  if (!data) return fail(data.error());
+  if (!data) {
+    return fail(ErrorCode::invalid,
+                "the replacement of " + place_.path.native() + " is not a " +
+                    (is_file ? "file" : "folder") + " of its own",
+                to_string(data.error()));
+  }
   const auto status = status_of(data->get(), what);
   if (!status) return fail(status.error());
   if (is_file && status->st_nlink > 1) {
@@ -444,7 +451,7 @@ Status Vault::prepare(const Draft& draft, const Record& record, const Version& o
   if (!old_data) return fail(old_data.error());
   if (auto ok = copy_attributes(old_data->get(), data->get(), what); !ok) return ok;
   if (auto ok = is_file ? sync(data->get(), what) : sync_tree(data->get(), what); !ok) return ok;
-  if (auto ok = write_mark(draft.folder.get(), kMark, record); !ok) return ok;
+  if (auto ok = write_mark(draft.folder.get(), record); !ok) return ok;
   if (unlinkat(draft.folder.get(), kLink, 0) != 0 && errno != ENOENT) {
     return fail(disk_error(what, errno));
   }
@@ -565,7 +572,7 @@ Status Vault::found() const {
   if (!record) return fail(record.error());
   const auto draft = new_draft();
   if (!draft) return fail(draft.error());
-  if (auto ok = write_mark(draft->folder.get(), kMark, *record); !ok) return ok;
+  if (auto ok = write_mark(draft->folder.get(), *record); !ok) return ok;
   if (auto ok = sync(draft->folder.get(), cannot("fence")); !ok) return ok;
   if (auto ok = sync(inside_.get(), cannot("fence")); !ok) return ok;
   return S_ISREG((*thing)->st_mode) ? found_file(*draft) : found_folder(*draft);

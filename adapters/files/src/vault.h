@@ -102,7 +102,7 @@ class Vault {
   Status relink(const Version& version) const;
   void sweep(const Version& current) const;
   Result<Draft> new_draft() const;
-  Status write_mark(int folder, const std::string& name, const Record& record) const;
+  Status write_mark(int folder, const Record& record) const;
   Status prepare(const Draft& draft, const Record& record, const Version& old) const;
   Result<Record> highest_record() const;
   Status found_file(const Draft& draft) const;

@@ -153,8 +153,9 @@ class Replacement {
   const std::filesystem::path& path() const;
 
   // Enters the fence and puts it in place, in one step. Fails like Fence::write, but a repeated
-  // sequence number is always refused. `invalid` if it is no longer a file or folder of its own, or
-  // was published before. After another failure than `outcome_unknown` it can be tried again.
+  // sequence number is always refused. `invalid` if it is not, or no longer, a file or folder of
+  // its own, was published before, or met a failing disk: then stage another one. It can be tried
+  // again after `fenced_out`, and after `unavailable` unless that came from the disk.
   [[nodiscard]] Status publish(const Token& token, const WriteOptions& options = {});
 
  private:
