@@ -37,8 +37,7 @@ TEST_F(FenceDataTest, ZombieScriptIsRefusedWithItsOwnStatus) {
   const Finished late =
       shell(". " + path("first") + "; echo zombie | leasehold fence write " + url());
   EXPECT_EQ(late.status, 76);
-  EXPECT_THAT(late.err,
-              AllOf(HasSubstr("fenced_out"), HasSubstr("token 1"), HasSubstr("mark is 2")));
+  EXPECT_THAT(late.err, AllOf(HasSubstr("refused token 1"), HasSubstr("mark is 2")));
   EXPECT_EQ(shell(". " + path("first") + "; leasehold fence read " + url()).status, 76);
   EXPECT_EQ(read("total"), "100");
   EXPECT_THAT(refused(), HasSubstr("\"refused\":2"));

@@ -114,21 +114,6 @@ Status copy_extended_attributes(int from, int to, const std::string& what) {
   return {};
 }
 
-Status sync_entry(int folder, const std::string& name, const std::string& what) {
-  const auto status = status_at(folder, name, what);
-  if (!status) return fail(status.error());
-  if (!*status) return {};
-  if (S_ISDIR((*status)->st_mode)) {
-    const auto inner = open_folder(folder, name, what);
-    if (!inner) return fail(inner.error());
-    return sync_tree(inner->get(), what);
-  }
-  if (!S_ISREG((*status)->st_mode)) return {};
-  const auto file = open_file(folder, name, what);
-  if (!file) return fail(file.error());
-  return sync(file->get(), what);
-}
-
 }  // namespace
 
 Error disk_error(const std::string& what, int error) {
@@ -236,6 +221,21 @@ Status sync_tree(int folder, const std::string& what) {
     if (auto ok = sync_entry(folder, name, what); !ok) return ok;
   }
   return sync(folder, what);
+}
+
+Status sync_entry(int folder, const std::string& name, const std::string& what) {
+  const auto status = status_at(folder, name, what);
+  if (!status) return fail(status.error());
+  if (!*status) return {};
+  if (S_ISDIR((*status)->st_mode)) {
+    const auto inner = open_folder(folder, name, what);
+    if (!inner) return fail(inner.error());
+    return sync_tree(inner->get(), what);
+  }
+  if (!S_ISREG((*status)->st_mode)) return {};
+  const auto file = open_file(folder, name, what);
+  if (!file) return fail(file.error());
+  return sync(file->get(), what);
 }
 
 Result<std::vector<std::string>> names_in(int folder, const std::string& what) {

@@ -42,6 +42,8 @@ bool same_file(const struct stat& one, const struct stat& other);
 [[nodiscard]] Status write_whole(int fd, std::string_view content, const std::string& what);
 
 [[nodiscard]] Status sync(int fd, const std::string& what);
+// A file, or a folder with everything below it; of another kind: nothing to do.
+[[nodiscard]] Status sync_entry(int at, const std::string& name, const std::string& what);
 // Every file and folder below `folder`, and itself.
 [[nodiscard]] Status sync_tree(int folder, const std::string& what);
 

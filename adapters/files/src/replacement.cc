@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <utility>
 
 #include "inside.h"
@@ -13,13 +15,14 @@ struct Replacement::State {
         path(vault.place().vault() / draft.id / "data") {}
   State(const State&) = delete;
   ~State() {
-    if (!in_place) vault.discard(draft);
+    if (!in_place && owner == getpid()) vault.discard(draft);  // not by a forked child
   }
 
   FenceOptions options;
   Vault vault;  // not locked: others go on while this one is filled
   Draft draft;
   std::filesystem::path path;
+  pid_t owner = getpid();
   bool in_place = false;
   bool spoiled = false;
 };
@@ -50,6 +53,11 @@ Status Replacement::publish(const Token& token, const WriteOptions& options) {
     return fail(ErrorCode::invalid,
                 "the disk failed when this replacement was published before; stage another one");
   }
+  // A sync that failed once may succeed the next time although the data never reached the disk.
+  if (auto ok = state_->vault.sync_data(state_->draft); !ok) {
+    state_->spoiled = true;
+    return ok;
+  }
   auto inside = go_inside(state_->vault.place().path, state_->options);
   if (!inside) return fail(std::move(inside.error()));
   auto verdict = judge_write(*inside, token, options);
@@ -58,7 +66,6 @@ Status Replacement::publish(const Token& token, const WriteOptions& options) {
   }
   auto done = inside->vault.publish(state_->draft, std::move(std::get<Admitted>(verdict).record),
                                     inside->version);
-  // A sync that failed once may succeed the next time although the data never reached the disk.
   state_->spoiled = !done && done.error().code == ErrorCode::unavailable;
   state_->in_place = done || done.error().code == ErrorCode::outcome_unknown;
   return done;

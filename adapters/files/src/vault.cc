@@ -151,15 +151,23 @@ Vault::Vault(Vault&& other) noexcept
     : place_(std::move(other.place_)),
       outside_(std::move(other.outside_)),
       inside_(std::move(other.inside_)),
-      locked_(std::exchange(other.locked_, false)) {}
+      locked_(std::exchange(other.locked_, false)),
+      owner_(other.owner_) {}
 
 Vault::~Vault() {
   unlock();
 }
 
-// Not left to close(): a child that was forked meanwhile may have the descriptor too.
+// Not left to close(): a child that was forked meanwhile has the descriptor too. And not done by
+// that child: it would unlock for its parent.
 void Vault::unlock() {
-  if (std::exchange(locked_, false)) flock(inside_.get(), LOCK_UN);
+  if (std::exchange(locked_, false) && owner_ == getpid()) flock(inside_.get(), LOCK_UN);
+}
+
+Status Vault::check_owner() const {
+  if (owner_ == getpid()) return {};
+  return fail(ErrorCode::invalid,
+              "a forked child does not hold the lock of its parent on " + place_.path.native());
 }
 
 std::string Vault::cannot(const std::string& what) const {
@@ -185,6 +193,7 @@ Status Vault::lock(const FenceOptions& options) {
     pause = std::min<std::chrono::microseconds>(pause * 2, 10ms);
   }
   locked_ = true;
+  owner_ = getpid();
   const auto still = is_still_there();
   if (!still) return fail(still.error());
   if (!*still) {
@@ -399,6 +408,7 @@ Status Vault::write_mark(int folder, const Record& record) const {
 }
 
 Status Vault::save(Version& version, const Record& record) const {
+  if (auto ok = check_owner(); !ok) return ok;
   if (record != version.record) {
     if (auto ok = write_mark(version.folder.get(), record); !ok) return ok;
   }
@@ -462,11 +472,16 @@ Status Vault::prepare(const Draft& draft, const Record& record, const Version& o
   return sync(inside_.get(), what);
 }
 
+Status Vault::sync_data(const Draft& draft) const {
+  return sync_entry(draft.folder.get(), kData, cannot("replace"));
+}
+
 void Vault::discard(const Draft& draft) const {
   remove_tree(inside_.get(), draft.id);
 }
 
 Status Vault::publish(const Draft& draft, Record record, const Version& old) const {
+  if (auto ok = check_owner(); !ok) return ok;
   // Whoever has opened a folder may be reading it still. A file stays readable for them anyway.
   record.previous = old.kind == Kind::folder ? old.id : "";
   if (auto ok = prepare(draft, record, old); !ok) return ok;

@@ -52,6 +52,8 @@ class Vault {
   // Keeps every other process and thread out. `unavailable` after options.wait, `cancelled`.
   [[nodiscard]] Status lock(const FenceOptions& options);
   void unlock();
+  // `invalid` in a forked child: the lock is its parent's.
+  [[nodiscard]] Status check_owner() const;
 
   // ---- without the lock -----------------------------------------------------------------------
 
@@ -61,6 +63,8 @@ class Vault {
   // What is remembered at some moment of this call.
   [[nodiscard]] Result<Record> peek() const;
   [[nodiscard]] Result<Kind> kind() const;
+  // Makes the data of a draft durable ahead of publish(), while others go on.
+  [[nodiscard]] Status sync_data(const Draft& draft) const;
   // Of a draft that was not published.
   void discard(const Draft& draft) const;
 
@@ -113,6 +117,7 @@ class Vault {
   Fd outside_;  // the folder of the ordinary path
   Fd inside_;   // the hidden one
   bool locked_ = false;
+  pid_t owner_ = 0;  // the process that has locked it
 };
 
 }  // namespace leasehold::files

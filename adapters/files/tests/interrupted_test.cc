@@ -1,6 +1,8 @@
 // Killed or frozen after any system call of an operation.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 
@@ -213,6 +215,27 @@ TEST_F(InterruptedTest, FrozenWriterBlocksOrIsOvertakenAndNeverOverwrites) {
   }
   EXPECT_GT(blocked, 20);
   EXPECT_GT(overtaken, 2);
+}
+
+// A child that is forked in the middle has its parent's descriptor, and so its lock.
+TEST_F(InterruptedTest, ForkedChildNeitherWritesNorUnlocksForItsParent) {
+  const auto path = fresh_file();
+  pid_t child = -1;
+  int child_status = -1;
+  ErrorCode others = ErrorCode::internal;
+  const auto done = Fence::open(path)->update(token_of(34, '2'), [&](std::string list) {
+    child = fork();
+    if (child == 0) return list + "child";
+    waitpid(child, &child_status, 0);
+    const auto came = append(path, 35, '3', {.wait = 0ms});
+    if (!came) others = came.error().code;
+    return list + "34,";
+  });
+  if (child == 0) _exit(!done && done.error().code == ErrorCode::invalid ? 0 : 1);
+  EXPECT_TRUE(WIFEXITED(child_status) && WEXITSTATUS(child_status) == 0);
+  EXPECT_EQ(others, ErrorCode::unavailable) << "the child has unlocked it";
+  EXPECT_TRUE(good(done));
+  EXPECT_EQ(content(path), "33,34,");
 }
 
 TEST_F(InterruptedTest, FrozenFillerOfAReplacementBlocksNobodyAndIsRefused) {

@@ -226,7 +226,7 @@ TEST_F(PowerLossTest, StageWhoseSyncFailedIsNotPublishedLater) {
   ASSERT_TRUE(good(next));
   write_text(next->path(), "staged");
   RecordedDisk disk(folder_);
-  disk.fail_sync = 2;  // that of the data, after that of the folder
+  disk.fail_sync = 1;
   EXPECT_TRUE(bad(next->publish(token_of(34, '2')), ErrorCode::unavailable));
   EXPECT_TRUE(bad(next->publish(token_of(34, '2')), ErrorCode::invalid));
   EXPECT_EQ(read_text(file_).value(), "33,");
