@@ -1,4 +1,7 @@
 #include "arguments.h"
+#ifdef LEASEHOLD_HAS_FILES
+#include "fence_data.h"
+#endif
 #include "json.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
@@ -32,9 +35,15 @@ class Fence final : public Subcommand {
     declare_show(arguments.subcommand("show", "Show the marks and what was refused"));
     declare_install(arguments.subcommand("install", "Create what the fence needs"));
     declare_adopt(arguments.subcommand("adopt", "Let the tokens of a new lock store in"));
+#ifdef LEASEHOLD_HAS_FILES
+    data_.declare(arguments);
+#endif
   }
 
   int execute() override {
+#ifdef LEASEHOLD_HAS_FILES
+    if (data_.chosen()) return data_.execute();
+#endif
     if (adopt_->chosen()) return adopt();
     auto fence = open_fence(url_);
     if (!fence) return report(fence.error());
@@ -107,6 +116,9 @@ class Fence final : public Subcommand {
                  std::to_string(at_least->value()) + " on\n");
   }
 
+#ifdef LEASEHOLD_HAS_FILES
+  FenceData data_;
+#endif
   Arguments* show_ = nullptr;
   Arguments* adopt_ = nullptr;
   std::string url_;
