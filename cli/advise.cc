@@ -102,10 +102,8 @@ class Advise final : public Subcommand {
     }
     arguments.flag("--json", json_, "For programs: one JSON object");
     arguments.example("leasehold advise", "be asked");
-    arguments.example(
-        "leasehold advise --harmless no --idempotent no --fence yes --throughput yes "
-        "--machines many --store etcd",
-        "all answers at once");
+    arguments.example("leasehold advise --harmless no --idempotent yes --throughput no",
+                      "all answers at once");
     arguments.example("leasehold advise --harmless yes --throughput no",
                       "often the answer is: no lock");
     arguments.lists_exit_statuses();

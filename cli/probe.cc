@@ -47,6 +47,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void draw(const probe::Progress& progress) {
+    if (progress.measured == 0) return;
     write("measuring: " + format_span(Nanos(progress.measured)) + " of " + format_span(whole_) +
               ", longest delay so far " + format_span(Nanos(progress.worst)) +
               "; Ctrl-C ends it with what there is",
