@@ -53,7 +53,7 @@ std::optional<std::string> complete(const std::string& typed,
                                     const std::vector<std::string>& words) {
   std::optional<std::string> found;
   for (const std::string& word : words) {
-    if (typed.empty() || !word.starts_with(typed)) continue;
+    if (!word.starts_with(typed)) continue;
     if (found) return std::nullopt;
     found = word;
   }
