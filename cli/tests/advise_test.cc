@@ -219,10 +219,12 @@ TEST_F(AdviseTest, AsksAgainAndExplains) {
   program.expect("worked in vain");
   program.type("\n");
   program.expect("for help] ");
-  program.type("  no \n");
+  program.type("  yes \n");
+  program.expect("on one machine");
+  program.type("o\n");
   const Finished done = program.finish();
   EXPECT_EQ(done.status, 0);
-  EXPECT_EQ(Json::parse(done.out)["recommendation"]["id"], "no-lock");
+  EXPECT_EQ(Json::parse(done.out)["recommendation"]["id"], "run-local");
 }
 
 TEST_F(AdviseTest, AnEndOfInputIsNoAnswer) {
