@@ -8,7 +8,8 @@ namespace {
 
 using TextsTest = CliTest;
 
-const Words kCommands = {"run", "ls", "show", "release", "fence", "completion", "version"};
+const Words kCommands = {"run",   "ls",     "show",       "release", "fence",
+                         "probe", "advise", "completion", "version"};
 
 TEST_F(TextsTest, HelpHasAnExampleEach) {
   const Finished root = leasehold({"--help"});
@@ -46,8 +47,10 @@ TEST_F(TextsTest, HelpOfRunListsEveryExitStatus) {
 }
 
 TEST_F(TextsTest, HelpFitsATerminal) {
-  std::istringstream lines(leasehold({"run", "--help"}).out);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (const char* name : {"run", "probe", "advise"}) {
+    std::istringstream lines(leasehold({name, "--help"}).out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 TEST_F(TextsTest, ManualPageRendersWithoutWarnings) {
