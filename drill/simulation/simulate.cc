@@ -80,6 +80,8 @@ class Progress {
     ++seeds_;
     steps_ += outcome.steps;
     faults_ += outcome.faults;
+    grants_ += outcome.report.grants;
+    accepted_ += outcome.report.accepted;
     refused_ += outcome.report.refused;
     overlaps_ += outcome.report.overlaps.count;
     longest_idle_ = std::max(longest_idle_, outcome.report.liveness.longest_idle);
@@ -102,9 +104,9 @@ class Progress {
       const auto fault = static_cast<Fault>(i);
       std::printf("  %-22s %" PRIu64 "\n", to_string(fault).data(), faults_[fault]);
     }
-    std::printf("refused by a fence: %" PRIu64 "; overlapping beliefs: %" PRIu64
-                "; longest idle: %.3f s\n",
-                refused_, overlaps_, static_cast<double>(longest_idle_) / 1e9);
+    std::printf("%" PRIu64 " grants; at the fence %" PRIu64 " accepted, %" PRIu64
+                " refused; %" PRIu64 " overlapping beliefs; longest idle %.3f s\n",
+                grants_, accepted_, refused_, overlaps_, static_cast<double>(longest_idle_) / 1e9);
   }
 
  private:
@@ -112,6 +114,8 @@ class Progress {
   double next_line_ = 10;
   std::uint64_t seeds_ = 0;
   std::uint64_t steps_ = 0;
+  std::uint64_t grants_ = 0;
+  std::uint64_t accepted_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t overlaps_ = 0;
   std::int64_t longest_idle_ = 0;

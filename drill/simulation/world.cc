@@ -3,11 +3,12 @@
 namespace leasehold::simulation {
 namespace {
 
-constexpr std::uint64_t kStepsToLeave = 300'000;
+constexpr std::uint64_t kStepsInARound = 5'000;
+constexpr std::uint64_t kStepsToLeave = 100'000;
 constexpr std::size_t kProblemsKept = 10;
 
 // After a fault: a lost call, its retry, a waiter that is passed over.
-constexpr Time kLongestIdle = 10 * kSecond;
+constexpr Time kLongestIdle = 8 * kSecond;
 
 }  // namespace
 
@@ -36,16 +37,15 @@ World::World(const Options& options)
     client.workers.resize(static_cast<std::size_t>(settings_.workers));
     restart(client);
   }
-  plan(now_ + kSecond, EventKind::weather, 0);
 }
 
 // ---- steps ---------------------------------------------------------------------------------
 
+// Work in rounds, after each of which everybody leaves and nothing may be left.
 Outcome World::run() {
-  while (recorder_.steps() < options_.steps && outcome_.problems.size() < kProblemsKept) {
-    if (!step()) break;
+  while (recorder_.steps() < options_.steps) {
+    if (!work(recorder_.steps() + kStepsInARound) || !let_everybody_leave()) break;
   }
-  finish();
   outcome_.steps = recorder_.steps();
   outcome_.virtual_ns = static_cast<std::uint64_t>(now_);
   outcome_.trace = recorder_.hash();
@@ -138,11 +138,11 @@ bool World::dispatch(const Event& event) {
       tell_what_the_store_tells();
       return true;
     case EventKind::nemesis:
-      if (!storm_) return false;
+      if (!storm_ || event.detail != weather_) return false;
       nemesis();
       return true;
     case EventKind::weather:
-      if (closing_) return false;
+      if (closing_ || event.detail != weather_) return false;
       change_weather();
       return true;
     default:
@@ -208,22 +208,41 @@ bool World::dispatch_to_client(const Event& event) {
 
 // ---- the end -------------------------------------------------------------------------------
 
-void World::finish() {
+// False: it makes no sense to go on.
+bool World::work(std::uint64_t until) {
+  closing_ = false;
+  plan(now_ + 1, EventKind::weather, 0, 0, ++weather_);
+  for (Client& client : clients_) {
+    for (std::uint32_t i = 0; i < client.workers.size(); ++i) {
+      rest(client, i, chance_.between(0, 20 * kMillisecond));
+    }
+  }
+  while (recorder_.steps() < until) {
+    if (!step() || outcome_.problems.size() >= kProblemsKept) return false;
+  }
+  return true;
+}
+
+bool World::let_everybody_leave() {
   closing_ = true;
+  ++weather_;
   if (storm_) change_weather();
+  for (Client& client : clients_) {
+    if (!client.up() || client.paused) continue;
+    for (std::uint32_t i = 0; i < client.workers.size(); ++i) {
+      const bool one_more = client.workers[i].state == Worker::State::idle && chance_.one_in(2);
+      if (one_more) start_acquire(client, i, chance_.between(0, 5 * kMillisecond));
+    }
+  }
   const std::uint64_t limit = recorder_.steps() + kStepsToLeave;
   while (!everybody_left()) {
-    const bool stuck = recorder_.steps() >= limit || !step();
-    if (stuck) {
-      problem("E5", "the clients do not come to rest");
-      return;
-    }
-    if (outcome_.problems.size() >= kProblemsKept) return;
+    if (outcome_.problems.size() >= kProblemsKept) return false;
+    if (recorder_.steps() < limit && step()) continue;
+    problem("E5", "the clients do not come to rest");
+    return false;
   }
   judge_the_end();
-  // What is still under way comes too late for everybody, and must do no harm.
-  while (step() && recorder_.steps() < limit) {
-  }
+  return true;
 }
 
 bool World::everybody_left() const {
@@ -271,7 +290,7 @@ void World::note(const Client& client, drill::Kind kind, drill::Operation operat
   record.kind = kind;
   record.operation = operation;
   record.lock = lock_refs_[worker.lock];
-  record.request = worker.request;
+  record.request = on_wire(acquisitions_[worker.request], worker.request);
   record.deadline = deadline;
   if (operation == drill::Operation::acquire && kind == drill::Kind::ok) {
     record.token = worker.token;

@@ -101,7 +101,8 @@ class World {
   bool dispatch_to_client(const Event& event);
   void plan(Time time, EventKind kind, std::uint16_t client, std::uint32_t what = 0,
             std::uint32_t detail = 0);
-  void finish();
+  bool work(std::uint64_t until);
+  bool let_everybody_leave();
   bool everybody_left() const;
   void judge_the_end();
 
@@ -133,7 +134,7 @@ class World {
 
   // ---- workers
   void worker_wakes(Client& client, std::uint32_t index);
-  void start_acquire(Client& client, std::uint32_t index);
+  void start_acquire(Client& client, std::uint32_t index, Time cancel_after = -1);
   void cancel(Client& client, Worker& worker);
   void visit_ended(Client& client, std::uint32_t index, bool answered, const AccessAnswer& answer);
   void leave(Client& client, std::uint32_t index);
@@ -179,6 +180,7 @@ class World {
   drill::ProcessRef store_process_ = 0;
   drill::ProcessRef network_process_ = 0;
   bool storm_ = false;
+  std::uint32_t weather_ = 0;  // of which plans for it are good
   bool closing_ = false;
   bool store_down_ = false;
   bool store_paused_ = false;

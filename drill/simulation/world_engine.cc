@@ -72,8 +72,11 @@ void World::take_call(Client& client, engine::StoreCall& wanted) {
     it.acquire_in_flight = true;
     if (options_.mutation == Mutation::new_id_after_lost_reply && it.reply_was_lost) {
       it.reply_was_lost = false;
+      const Worker& worker = client.workers[it.worker];
+      note(client, drill::Kind::unknown, drill::Operation::acquire, worker);
       it.alias = track(RequestId::random(chance_), client, it.worker);
       acquisitions_[it.alias].answers = 1;
+      note(client, drill::Kind::invoke, drill::Operation::acquire, worker);
     }
     call.on_wire = on_wire(it, call.request);
     call.lock = static_cast<std::uint32_t>(acquire->call.lock.str()[0] - 'a');

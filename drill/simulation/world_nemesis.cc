@@ -5,19 +5,20 @@ namespace leasehold::simulation {
 
 void World::change_weather() {
   storm_ = !storm_;
+  ++weather_;
   note_fault(storm_ ? drill::Kind::fault : drill::Kind::heal, drill::Operation::storm,
              network_process_);
   if (closing_) return;
   if (storm_) {
-    plan(now_ + chance_.between(20 * kSecond, 60 * kSecond), EventKind::weather, 0);
-    plan(now_ + 1, EventKind::nemesis, 0);
+    plan(now_ + chance_.between(20 * kSecond, 60 * kSecond), EventKind::weather, 0, 0, weather_);
+    plan(now_ + 1, EventKind::nemesis, 0, 0, weather_);
   } else {
-    plan(now_ + 12 * kSecond, EventKind::weather, 0);
+    plan(now_ + 20 * kSecond, EventKind::weather, 0, 0, weather_);
   }
 }
 
 void World::nemesis() {
-  plan(now_ + chance_.between(20 * kMillisecond, kSecond), EventKind::nemesis, 0);
+  plan(now_ + chance_.between(20 * kMillisecond, kSecond), EventKind::nemesis, 0, 0, weather_);
   const int weights[] = {settings_.pauses,       settings_.crashes,     settings_.store_crashes,
                          settings_.store_pauses, settings_.clock_steps, settings_.drifts,
                          settings_.cuts,         settings_.forgeries,   settings_.forced};

@@ -31,10 +31,11 @@ void World::worker_wakes(Client& client, std::uint32_t index) {
   start_visit(client, index);
 }
 
-void World::start_acquire(Client& client, std::uint32_t index) {
+void World::start_acquire(Client& client, std::uint32_t index, Time cancel_after) {
   Worker& worker = client.workers[index];
   worker.lock = static_cast<std::uint32_t>(chance_.below(lock_names_.size()));
-  const Millis ttl(chance_.between(settings_.shortest_ttl.count(), settings_.longest_ttl.count()));
+  Millis ttl(chance_.between(settings_.shortest_ttl.count(), settings_.longest_ttl.count()));
+  if (settings_.grid > 1) ttl -= ttl % Millis(settings_.grid / kMillisecond);
   const Millis wait(chance_.one_in(3) ? 0 : chance_.between(1, 4000));
   const Millis store_timeout(chance_.between(200, 2000));
   const BootTime now = local(client);
@@ -45,7 +46,9 @@ void World::start_acquire(Client& client, std::uint32_t index) {
   worker.state = Worker::State::waiting;
   acquisitions_[worker.request].answer_by = now + wait + store_timeout;
   note(client, drill::Kind::invoke, drill::Operation::acquire, worker);
-  if (chance_.one_in(20)) rest(client, index, chance_.between(0, kSecond));  // then cancels
+  const bool hasty = chance_.one_in(2);
+  if (chance_.one_in(20)) cancel_after = chance_.between(0, hasty ? 3 * kMillisecond : kSecond);
+  if (cancel_after >= 0) rest(client, index, cancel_after);
   settle(client);
 }
 

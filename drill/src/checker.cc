@@ -1,14 +1,13 @@
 #include "leasehold/drill/checker.h"
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
+#include <utility>
 
 namespace leasehold::drill {
 namespace {
 
 using Position = std::uint32_t;
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 struct Granted {
   std::int64_t token;
@@ -60,8 +59,9 @@ struct Lock {
 
   std::vector<Waiter> waiters;
   std::int64_t wanted_since = 0;
-  std::int64_t free_since = 0;
   std::int64_t last_grant = -1;
+  std::int64_t idle = 0;  // since it was free last, or the last fault ended
+  std::int64_t idle_counted_to = 0;
 };
 
 // One resource.
@@ -226,6 +226,7 @@ class Checker {
     if (!wrong.empty()) {
       violate(Check::I5, "a grant was prolonged although " + std::string(wrong), grant_of(it));
     }
+    count_idle(locks_[record.lock], record.time);
     it.deadline = record.deadline;
     Request& request = requests_[record.request];
     request.deadline = std::max(request.deadline, record.deadline);
@@ -237,7 +238,8 @@ class Checker {
     if (record.time < it.deadline) {
       violate(Check::I6, "the store ended a grant before its time", {it.granted_by});
     }
-    end_grant(record.lock, it, std::min(record.time, it.deadline));
+    count_idle(locks_[record.lock], record.time);
+    it.held = false;
   }
 
   void released(const Record& record) {
@@ -246,17 +248,13 @@ class Checker {
     if (!wrong.empty()) {
       violate(Check::I5, "a grant was ended although " + std::string(wrong), grant_of(it));
     }
-    if (record.deadline > record.time) {
-      it.kept = true;
+    count_idle(locks_[record.lock], record.time);
+    it.kept = record.deadline > record.time;
+    if (it.kept) {
       it.deadline = record.deadline;
-      return;
+    } else {
+      it.held = false;
     }
-    end_grant(record.lock, it, record.time);
-  }
-
-  void end_grant(LockRef lock, Counter& it, std::int64_t when) {
-    it.held = false;
-    locks_[lock].free_since = when;
   }
 
   // ---- the resource ------------------------------------------------------------------------
@@ -354,6 +352,7 @@ class Checker {
     if (record.operation != Operation::acquire) return;
     requests_[record.request].floor = lock.acknowledged;
     requests_[record.request].floor_record = lock.acknowledged_in;
+    count_idle(lock, record.time);
     if (lock.waiters.empty()) lock.wanted_since = record.time;
     lock.waiters.push_back({record.request, record.process});
   }
@@ -362,6 +361,7 @@ class Checker {
     Lock& lock = locks_[record.lock];
     switch (record.operation) {
       case Operation::acquire:
+        count_idle(lock, record.time);
         stop_waiting(lock, record.request);
         told_grant(record, lock);
         return believe(record, lock);
@@ -380,8 +380,10 @@ class Checker {
 
   void not_done(const Record& record) {
     Lock& lock = locks_[record.lock];
-    if (record.operation == Operation::acquire) stop_waiting(lock, record.request);
     if (record.operation == Operation::renew) end_belief(lock, record.request);
+    if (record.operation != Operation::acquire) return;
+    count_idle(lock, record.time);
+    stop_waiting(lock, record.request);
   }
 
   void told_grant(const Record& record, Lock& lock) {
@@ -434,7 +436,12 @@ class Checker {
   // ---- faults and liveness -----------------------------------------------------------------
 
   void fault_began(const Record& record) {
-    ++faults_;
+    if (faults_++ == 0) {
+      for (Lock& lock : locks_) {
+        count_idle(lock, record.time);
+        lock.idle = 0;
+      }
+    }
     if (record.operation != Operation::crash) return;
     for (Lock& lock : locks_) {
       std::erase_if(lock.beliefs,
@@ -451,7 +458,8 @@ class Checker {
 
   void measure_grant(const Record& record) {
     Lock& lock = locks_[record.lock];
-    measure_idle(lock, record.time);
+    count_idle(lock, record.time);
+    lock.idle = 0;
     const bool first_since_fault = lock.last_grant < calm_since_;
     const bool wanted_at_its_end = !lock.waiters.empty() && lock.wanted_since <= calm_since_;
     if (faults_ == 0 && calm_since_ > 0 && first_since_fault && wanted_at_its_end) {
@@ -459,25 +467,27 @@ class Checker {
           std::max(report_.liveness.longest_after_fault, record.time - calm_since_);
     }
     lock.last_grant = record.time;
-    lock.free_since = lock.has_store_log ? record.deadline : kNever;
   }
 
-  void measure_idle(Lock& lock, std::int64_t now) {
-    if (faults_ > 0 || lock.waiters.empty()) return;
-    std::int64_t free_since = lock.free_since;
+  // To be called before anything that matters changes: adds the time in which the lock was wanted,
+  // free, and no fault lasted.
+  void count_idle(Lock& lock, std::int64_t now) {
+    const std::int64_t since = std::exchange(lock.idle_counted_to, now);
+    if (faults_ > 0 || lock.waiters.empty() || !lock.has_store_log) return;
+    std::int64_t free_since = 0;
     for (const Counter& each : lock.counters) {
-      if (each.held) free_since = each.deadline;
+      if (each.held) free_since = std::max(free_since, each.deadline);
     }
-    const std::int64_t since = std::max({free_since, lock.wanted_since, calm_since_});
-    if (since >= now || now - since <= report_.liveness.longest_idle) return;
-    report_.liveness.longest_idle = now - since;
+    lock.idle += std::max<std::int64_t>(0, now - std::max({since, free_since, calm_since_}));
+    if (lock.idle <= report_.liveness.longest_idle) return;
+    report_.liveness.longest_idle = lock.idle;
     report_.liveness.idle_until = at_;
   }
 
   void judge_open_waits() {
     if (history_.records().empty()) return;
     at_ = history_.records().size() - 1;
-    for (Lock& lock : locks_) measure_idle(lock, history_.records().back().time);
+    for (Lock& lock : locks_) count_idle(lock, history_.records().back().time);
   }
 
   void judge_acknowledged_writes() {

@@ -38,8 +38,8 @@ struct Overlaps {
 
 // L1, in nanoseconds. Only while no fault lasts.
 struct Liveness {
-  std::int64_t longest_idle = 0;         // a lock was free and wanted, and nobody got it
-  std::int64_t longest_after_fault = 0;  // a lock was wanted when the last fault ended
+  std::int64_t longest_idle = 0;         // from free to granted, as far as somebody waited for it
+  std::int64_t longest_after_fault = 0;  // from the end of the last fault, if wanted all the time
   std::size_t idle_until = 0;            // the record that ended longest_idle
 };
 
