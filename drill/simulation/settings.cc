@@ -16,7 +16,7 @@ Settings settings_of(std::uint64_t seed) {
   it.queues = chance.one_in(2);
   it.clients = static_cast<int>(chance.between(2, 6));
   it.workers = static_cast<int>(chance.between(1, 4));
-  it.locks = static_cast<int>(chance.between(1, 3));
+  it.locks = static_cast<int>(chance.between(1, 4));
   switch (chance.below(3)) {
     case 0:
       it.shortest_ttl = Millis(100);

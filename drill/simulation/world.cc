@@ -158,11 +158,8 @@ bool World::dispatch_to_client(const Event& event) {
   }
   switch (event.kind) {
     case EventKind::reply_arrives:
-      answer_call(event);
-      return true;
     case EventKind::call_times_out:
-      time_out_call(event);
-      return true;
+      return answer_call(event);
     case EventKind::nudge_arrives:
     case EventKind::ended_arrives: {
       const Acquisition& it = acquisitions_[event.what];

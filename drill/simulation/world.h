@@ -113,9 +113,8 @@ class World {
   void send(Client& client, Call&& call, BootTime deadline);
   void call_arrives(const Event& event);
   void execute(Call& call, CallReply& reply);
-  void answer_call(const Event& event);
-  void time_out_call(const Event& event);
-  void deliver(Client& client, Call& call, const CallReply* reply, ErrorCode error);
+  bool answer_call(const Event& event);
+  void deliver(Client& client, const Call& call, const CallReply* reply, ErrorCode error);
   void tell_what_the_store_tells();
   void start_visit(Client& client, std::uint32_t worker);
   void visit_arrives(const Event& event);

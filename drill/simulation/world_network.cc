@@ -124,26 +124,24 @@ void World::execute(Call& call, CallReply& reply) {
   }
 }
 
-void World::answer_call(const Event& event) {
+// The first answer to a call, of whatever kind, is the only one. False: this is not it.
+bool World::answer_call(const Event& event) {
+  Client& client = clients_[event.client];
   Call& call = calls_.items[event.what];
-  if (event.detail == kRefused) {
-    deliver(clients_[event.client], call, nullptr, ErrorCode::unavailable);
-  } else {
-    deliver(clients_[event.client], call, &call.replies[event.detail], ErrorCode::internal);
+  const bool first = !std::exchange(call.answered, true);
+  const bool matters = first && !call.abandoned && client.up() && client.life == call.life;
+  if (matters && event.kind == EventKind::call_times_out) {
+    deliver(client, call, nullptr, ErrorCode::outcome_unknown);
+  } else if (matters && event.detail == kRefused) {
+    deliver(client, call, nullptr, ErrorCode::unavailable);
+  } else if (matters) {
+    deliver(client, call, &call.replies[event.detail], ErrorCode::internal);
   }
   calls_.drop_event(event.what);
+  return matters;
 }
 
-void World::time_out_call(const Event& event) {
-  deliver(clients_[event.client], calls_.items[event.what], nullptr, ErrorCode::outcome_unknown);
-  calls_.drop_event(event.what);
-}
-
-// The first answer to a call, of whatever kind, is the only one.
-void World::deliver(Client& client, Call& call, const CallReply* reply, ErrorCode error) {
-  if (call.answered) return;
-  call.answered = true;
-  if (call.abandoned || !client.up() || client.life != call.life) return;
+void World::deliver(Client& client, const Call& call, const CallReply* reply, ErrorCode error) {
   const BootTime now = local(client);
   if (call.kind == Call::Kind::renew) {
     std::vector<RequestId> ids;

@@ -98,7 +98,7 @@ void World::visit_ended(Client& client, std::uint32_t index, bool answered,
   worker.seen = worker.writes ? worker.next : answer.value;
   worker.writes = true;
   Time thinks = chance_.between(0, 10 * kMillisecond);
-  if (chance_.one_in(4)) thinks = chance_.between(0, in_time(settings_.longest_ttl));
+  if (chance_.one_in(6)) thinks = chance_.between(0, in_time(settings_.longest_ttl));
   if (closing_) thinks = kMillisecond;
   rest(client, index, thinks);
 }
