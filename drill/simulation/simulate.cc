@@ -84,6 +84,7 @@ class Progress {
     accepted_ += outcome.report.accepted;
     refused_ += outcome.report.refused;
     overlaps_ += outcome.report.overlaps.count;
+    older_tokens_ += outcome.older_tokens_told;
     longest_idle_ = std::max(longest_idle_, outcome.report.liveness.longest_idle);
     if (seconds() < next_line_) return;
     next_line_ = seconds() + 10;
@@ -105,8 +106,10 @@ class Progress {
       std::printf("  %-22s %" PRIu64 "\n", to_string(fault).data(), faults_[fault]);
     }
     std::printf("%" PRIu64 " grants; at the fence %" PRIu64 " accepted, %" PRIu64
-                " refused; %" PRIu64 " overlapping beliefs; longest idle %.3f s\n",
-                grants_, accepted_, refused_, overlaps_, static_cast<double>(longest_idle_) / 1e9);
+                " refused; %" PRIu64 " overlapping beliefs; %" PRIu64
+                " leases with an older token; longest idle %.3f s\n",
+                grants_, accepted_, refused_, overlaps_, older_tokens_,
+                static_cast<double>(longest_idle_) / 1e9);
   }
 
  private:
@@ -118,6 +121,7 @@ class Progress {
   std::uint64_t accepted_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t overlaps_ = 0;
+  std::uint64_t older_tokens_ = 0;
   std::int64_t longest_idle_ = 0;
   FaultCounts faults_;
 };

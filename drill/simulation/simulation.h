@@ -37,6 +37,9 @@ struct Outcome {
   std::uint64_t trace = 0;  // the same for the same seed and build
   std::uint64_t virtual_ns = 0;
   FaultCounts faults;
+  // Leases with a token older than that of the grant the store keeps for the same request. Safe:
+  // the fence refuses it if anybody entered between the two.
+  std::uint64_t older_tokens_told = 0;
   drill::Report report;
   std::vector<Problem> problems;  // the checker's violations and the engine's, first ones first
   std::string tail;               // of the trace, if there are problems

@@ -42,9 +42,9 @@ void StoreModel::log(Time now, Kind kind, Operation cause, std::uint32_t lock, R
   recorder_.record(record);
 }
 
-bool StoreModel::held_by(Time now, std::uint32_t lock, RequestRef request) const {
+std::int64_t StoreModel::token_of(Time now, std::uint32_t lock, RequestRef request) const {
   const Row& row = rows_[lock];
-  return alive(row, now) && !row.kept && row.holder == request;
+  return alive(row, now) && !row.kept && row.holder == request ? row.token : 0;
 }
 
 // ---- acquire -------------------------------------------------------------------------------
@@ -142,7 +142,10 @@ bool StoreModel::release(Time now, std::uint32_t lock, RequestRef request, Time 
   Row& row = rows_[lock];
   notice_expiry(now, lock);
   const bool own = row.holder == request || mutation_ == Mutation::bare_delete;
-  if (!row.held || row.kept || !own) return leave_queue(row, request);
+  if (!row.held || row.kept || !own) {
+    leave_queue(row, request);
+    return false;
+  }
   if (mutation_ == Mutation::compare_then_delete) {
     row.asker = request;
     deferred_.push_back(lock);
@@ -154,13 +157,13 @@ bool StoreModel::release(Time now, std::uint32_t lock, RequestRef request, Time 
     log(now, Kind::release, Operation::release, lock, request, row.token, now + keep_for);
     return true;
   }
-  end_grant(now, lock, request);
+  end_grant(now, lock, request, Operation::release);
   return true;
 }
 
-void StoreModel::end_grant(Time now, std::uint32_t lock, RequestRef asker) {
+void StoreModel::end_grant(Time now, std::uint32_t lock, RequestRef asker, Operation cause) {
   Row& row = rows_[lock];
-  log(now, Kind::release, Operation::release, lock, asker, row.token, 0);
+  log(now, Kind::release, cause, lock, asker, row.token, 0);
   row.held = false;
   if (mutation_ == Mutation::counter_lost_on_release) row.counter = settings_.first_token;
   pass_over_the_dead(now, row);
@@ -168,21 +171,21 @@ void StoreModel::end_grant(Time now, std::uint32_t lock, RequestRef asker) {
 }
 
 void StoreModel::delete_whatever(Time now, std::uint32_t lock) {
-  if (rows_[lock].held) end_grant(now, lock, rows_[lock].asker);
+  if (rows_[lock].held) end_grant(now, lock, rows_[lock].asker, Operation::release);
 }
 
 bool StoreModel::force_release(Time now, std::uint32_t lock) {
   notice_expiry(now, lock);
   if (!rows_[lock].held) return false;
-  end_grant(now, lock, rows_[lock].holder);
+  if (settings_.tells_ended) told_.push_back({false, rows_[lock].holder, rows_[lock].client});
+  end_grant(now, lock, rows_[lock].holder, Operation::none);
   return true;
 }
 
-bool StoreModel::leave_queue(Row& row, RequestRef request) {
+void StoreModel::leave_queue(Row& row, RequestRef request) {
   const auto left =
       std::erase_if(row.queue, [&](const Waiter& each) { return each.request == request; });
   if (left > 0 && !row.held) nudge_first(row);
-  return left > 0;
 }
 
 void StoreModel::notice_expiry(Time now, std::uint32_t lock) {

@@ -61,7 +61,8 @@ class StoreModel {
   void crash();
   void set_wall_clock(Time step) { wall_offset_ += step; }
 
-  bool held_by(Time now, std::uint32_t lock, RequestRef request) const;
+  // The token of this request's living grant; 0: it has none.
+  std::int64_t token_of(Time now, std::uint32_t lock, RequestRef request) const;
 
   // Of a release that compares first: locks to be deleted a little later.
   std::vector<std::uint32_t> take_deferred() { return std::exchange(deferred_, {}); }
@@ -107,8 +108,8 @@ class StoreModel {
   void pass_over_the_dead(Time now, Row& row) const;
   AcquireAnswer grant(Time now, Row& row, const AcquireOrder& order, drill::Operation cause);
   AcquireAnswer wait(Time now, Row& row, const AcquireOrder& order);
-  bool leave_queue(Row& row, RequestRef request);
-  void end_grant(Time now, std::uint32_t lock, RequestRef asker);
+  void leave_queue(Row& row, RequestRef request);
+  void end_grant(Time now, std::uint32_t lock, RequestRef asker, drill::Operation cause);
   void nudge_first(Row& row);
   std::int64_t next_token(Row& row);
   void log(Time now, drill::Kind kind, drill::Operation cause, std::uint32_t lock,

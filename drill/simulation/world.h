@@ -61,6 +61,7 @@ class World {
     bool answered = false;
     bool abandoned = false;  // by a shell around the engine that answered it itself
     bool repeated = false;
+    bool released = false;
     int events = 0;  // that still refer to it
     std::uint64_t order = 0;
     std::vector<Renewal> renewals;

@@ -149,6 +149,8 @@ void World::acquire_ended(Client& client, engine::AcquireEnded& ended) {
     grant.deadline += engine::drift_allowance(grant.ttl);
   }
   if (grant.deadline <= now) problem("E2", "a lease was handed out that was over");
+  const std::int64_t at_store = store_.token_of(now_, worker.lock, on_wire(it, ref));
+  if (at_store != 0 && at_store != grant.token.value()) ++outcome_.older_tokens_told;
   worker.state = Worker::State::working;
   worker.token = grant.token.value();
   worker.deadline = grant.deadline;
@@ -194,6 +196,9 @@ void World::lease_changed(Client& client, engine::LeaseChanged changed) {
     it.told_lost = true;
     if (own) worker.lost = true;
     return;
+  }
+  if (own && worker.deadline <= local(client)) {
+    problem("E6", "a lease came back whose deadline its holder had seen pass");
   }
   if (!own || changed.state != LeaseState::held) return;
   worker.deadline = changed.deadline;

@@ -116,7 +116,9 @@ void World::execute(Call& call, CallReply& reply) {
       }
       break;
     case Call::Kind::release:
-      reply.released = store_.release(now_, call.lock, call.on_wire, call.keep_for);
+      // Both copies are one call: what the first of them did is what the call did.
+      call.released |= store_.release(now_, call.lock, call.on_wire, call.keep_for);
+      reply.released = call.released;
       for (const std::uint32_t lock : store_.take_deferred()) {
         plan(now_ + delay(), EventKind::store_deletes, 0, lock);
       }

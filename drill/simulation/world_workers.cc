@@ -36,7 +36,7 @@ void World::start_acquire(Client& client, std::uint32_t index, Time cancel_after
   worker.lock = static_cast<std::uint32_t>(chance_.below(lock_names_.size()));
   Millis ttl(chance_.between(settings_.shortest_ttl.count(), settings_.longest_ttl.count()));
   if (settings_.grid > 1) ttl -= ttl % Millis(settings_.grid / kMillisecond);
-  const Millis wait(chance_.one_in(3) ? 0 : chance_.between(1, 4000));
+  const Millis wait(chance_.one_in(3) ? 0 : chance_.between(1, chance_.one_in(6) ? 20'000 : 4'000));
   const Millis store_timeout(chance_.between(200, 2000));
   const BootTime now = local(client);
   // Answered by settle(), so the request must be known before.

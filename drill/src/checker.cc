@@ -78,6 +78,7 @@ struct Place {
 
 struct Request {
   std::int64_t deadline = 0;  // the latest that the store gave
+  bool released = false;      // its own release ended its grant
   std::int64_t floor = 0;     // highest token told to anybody before this one was asked for
   Position floor_record = 0;
 };
@@ -248,6 +249,7 @@ class Checker {
     if (!wrong.empty()) {
       violate(Check::I5, "a grant was ended although " + std::string(wrong), grant_of(it));
     }
+    if (record.operation == Operation::release) requests_[record.request].released = true;
     count_idle(locks_[record.lock], record.time);
     it.kept = record.deadline > record.time;
     if (it.kept) {
@@ -370,6 +372,8 @@ class Checker {
           if (each.request == record.request) each.deadline = record.deadline;
         }
         return judge_deadline(record, lock);
+      case Operation::release:
+        return judge_release(record, lock, true);
       case Operation::write:
         acknowledged_writes_.push_back({record.value, at()});
         return;
@@ -381,6 +385,9 @@ class Checker {
   void not_done(const Record& record) {
     Lock& lock = locks_[record.lock];
     if (record.operation == Operation::renew) end_belief(lock, record.request);
+    if (record.operation == Operation::release && record.kind == Kind::fail) {
+      judge_release(record, lock, false);
+    }
     if (record.operation != Operation::acquire) return;
     count_idle(lock, record.time);
     stop_waiting(lock, record.request);
@@ -414,6 +421,15 @@ class Checker {
   void judge_deadline(const Record& record, const Lock& lock) {
     if (!lock.has_store_log || record.deadline <= requests_[record.request].deadline) return;
     violate(Check::H1, "the holder's deadline is later than the store's", {});
+  }
+
+  void judge_release(const Record& record, const Lock& lock, bool told) {
+    const bool was = requests_[record.request].released;
+    if (!lock.has_store_log || told == was) return;
+    violate(Check::R1,
+            told ? "a client was told that it released what the store had ended otherwise"
+                 : "a client was told that its release came too late, but it ended the grant",
+            {});
   }
 
   void believe(const Record& record, Lock& lock) {
@@ -524,7 +540,8 @@ class Checker {
 }  // namespace
 
 std::string_view to_string(Check check) {
-  constexpr std::string_view names[kChecks] = {"I1", "I2", "I3", "I4", "I5", "I6", "H1", "F1"};
+  constexpr std::string_view names[kChecks] = {"I1", "I2", "I3", "I4", "I5",
+                                               "I6", "H1", "F1", "R1"};
   return names[static_cast<std::size_t>(check)];
 }
 

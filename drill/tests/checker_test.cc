@@ -269,6 +269,24 @@ TEST(CheckerTest, RefusalWithoutAReasonIsF1) {
   EXPECT_THAT(violations(reasons), ElementsAre());
 }
 
+TEST(CheckerTest, FalseWordAboutAReleaseIsR1) {
+  Story not_released;
+  not_released.asks(1).grant(1, 1).gets(1, 1, 900);
+  not_released.client(1, Kind::invoke, Operation::release).at(2000).expire(1, 1);
+  not_released.client(1, Kind::ok, Operation::release);
+  EXPECT_THAT(violations(not_released), ElementsAre(Found{"R1", {5}}));
+  Story released;
+  released.asks(1).grant(1, 1).gets(1, 1, 900);
+  released.client(1, Kind::invoke, Operation::release).release(1, 1);
+  released.client(1, Kind::fail, Operation::release);
+  EXPECT_THAT(violations(released), ElementsAre(Found{"R1", {5}}));
+  Story by_an_operator;
+  by_an_operator.asks(1).grant(1, 1).gets(1, 1, 900).force(1, 1);
+  by_an_operator.client(1, Kind::invoke, Operation::release);
+  by_an_operator.client(1, Kind::fail, Operation::release);
+  EXPECT_THAT(violations(by_an_operator), ElementsAre());
+}
+
 // ---- D1, L1 --------------------------------------------------------------------------------
 
 TEST(CheckerTest, OverlappingBeliefsAreCountedNotJudged) {

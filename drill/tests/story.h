@@ -51,6 +51,9 @@ class Story {
   Story& release(std::int64_t token, int request, std::int64_t keep_until = 0) {
     return add("store", Kind::release, Operation::release, token, request, keep_until);
   }
+  Story& force(std::int64_t token, int request) {
+    return add("store", Kind::release, Operation::none, token, request, 0);
+  }
   Story& expire(std::int64_t token, int request) {
     return add("store", Kind::expire, Operation::none, token, request, 0);
   }

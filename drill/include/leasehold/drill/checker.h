@@ -19,8 +19,9 @@ enum class Check : std::uint8_t {
   I6,  // a store never has two unexpired grants of a lock, by its own clock
   H1,  // the holder's deadline is not later than the store's
   F1,  // a resource refuses only what is stale, foreign or out of order
+  R1,  // what a client was told of its release is true
 };
-inline constexpr std::size_t kChecks = 8;
+inline constexpr std::size_t kChecks = 9;
 std::string_view to_string(Check check);
 
 struct Violation {
@@ -62,7 +63,7 @@ struct CheckOptions {
 };
 
 // One pass over the history, which is sorted first. Where a lock has no record of its store, what
-// clients were told stands in for the grants; then I5, I6 and H1 cannot be judged.
+// clients were told stands in for the grants; then I5, I6, H1 and R1 cannot be judged.
 Report check(History& history, const CheckOptions& options = {});
 
 // The violations with the records they name, then the counts; several lines.

@@ -17,7 +17,8 @@ enum class Kind : std::uint8_t {
   grant,
   renew,
   expire,   // a grant ended by time
-  release,  // a grant ended by request; with a deadline: it ends then
+  release,  // a grant ended by request, or by an operator (operation `none`); with a deadline:
+            // it ends then
   // a resource, at the moment of its decision
   accept,
   refuse,
