@@ -11,6 +11,7 @@ namespace leasehold::simulation {
 enum class Fault : std::uint8_t {
   request_lost,
   reply_lost,
+  connection_broken,  // with one of these: the caller sees it at once
   duplicate,
   reordered,
   delayed,        // by more than a second
@@ -35,11 +36,12 @@ inline constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::forced_re
 
 inline std::string_view to_string(Fault fault) {
   constexpr std::string_view names[kFaults] = {
-      "request lost",  "reply lost",     "duplicate",      "reordered",     "delayed",
-      "executed late", "unavailable",    "disconnected",   "nudge lost",    "timer late",
-      "client paused", "paused holder",  "client crashed", "store crashed", "crashed after commit",
-      "store paused",  "wall clock set", "drift changed",  "cancelled",     "forged",
-      "forced release"};
+      "request lost",  "reply lost",     "connection broken", "duplicate",
+      "reordered",     "delayed",        "executed late",     "unavailable",
+      "disconnected",  "nudge lost",     "timer late",        "client paused",
+      "paused holder", "client crashed", "store crashed",     "crashed after commit",
+      "store paused",  "wall clock set", "drift changed",     "cancelled",
+      "forged",        "forced release"};
   return names[static_cast<std::size_t>(fault)];
 }
 

@@ -112,6 +112,7 @@ class World {
   Time on_grid(Time time) const;
   bool message_lost();
   void send(Client& client, Call&& call, BootTime deadline);
+  bool connection_breaks(const Call& call, std::uint32_t at);
   void call_arrives(const Event& event);
   void execute(Call& call, CallReply& reply);
   bool answer_call(const Event& event);

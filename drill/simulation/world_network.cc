@@ -4,7 +4,9 @@
 namespace leasehold::simulation {
 namespace {
 
-constexpr std::uint32_t kRefused = 2;  // in place of the number of a copy
+// In place of the number of a copy, in an event that answers a call:
+constexpr std::uint32_t kRefused = 2;
+constexpr std::uint32_t kBroken = 3;
 constexpr Time kVisitTimeout = 300 * kMillisecond;
 
 }  // namespace
@@ -51,6 +53,7 @@ void World::send(Client& client, Call&& sent, BootTime deadline) {
   }
   if (client.cannot_send || message_lost()) {
     outcome_.faults.add(Fault::request_lost);
+    if (connection_breaks(call, at)) ++call.events;
     return;
   }
   call.repeated = storm_ && chance_.per_mille(settings_.repeated);
@@ -61,6 +64,15 @@ void World::send(Client& client, Call&& sent, BootTime deadline) {
     plan(on_grid(now_ + span), EventKind::call_arrives, call.client, at, copy);
     ++call.events;
   }
+}
+
+// With the connection the reply is lost, and the caller sees that at once: it knows as little as
+// after a timeout, but earlier.
+bool World::connection_breaks(const Call& call, std::uint32_t at) {
+  if (!chance_.one_in(2)) return false;
+  outcome_.faults.add(Fault::connection_broken);
+  plan(now_ + delay(), EventKind::reply_arrives, call.client, at, kBroken);
+  return true;
 }
 
 void World::call_arrives(const Event& event) {
@@ -93,7 +105,7 @@ void World::call_arrives(const Event& event) {
   }
   if (crashes || client.cannot_receive || message_lost()) {
     outcome_.faults.add(Fault::reply_lost);
-    calls_.drop_event(event.what);
+    if (!connection_breaks(call, event.what)) calls_.drop_event(event.what);
     return;
   }
   plan(now_ + delay(), EventKind::reply_arrives, call.client, event.what, event.detail);
@@ -132,7 +144,8 @@ bool World::answer_call(const Event& event) {
   Call& call = calls_.items[event.what];
   const bool first = !std::exchange(call.answered, true);
   const bool matters = first && !call.abandoned && client.up() && client.life == call.life;
-  if (matters && event.kind == EventKind::call_times_out) {
+  const bool no_word = event.kind == EventKind::call_times_out || event.detail == kBroken;
+  if (matters && no_word) {
     deliver(client, call, nullptr, ErrorCode::outcome_unknown);
   } else if (matters && event.detail == kRefused) {
     deliver(client, call, nullptr, ErrorCode::unavailable);
