@@ -64,8 +64,11 @@ TEST_F(BadInputTest, Flags) {
       {{"release", "x", "--force", "--request", "123"}, 64, "32 hexadecimal digits"},
       {{"fence"},
        64,
-       "a command is missing; there are: show, install, adopt; see 'leasehold fence"},
-      {{"fence", "burn"}, 64, "'burn' is not a command; there are: show, install, adopt"},
+       "a command is missing; there are: show, install, adopt, reset, remove; see 'leasehold "
+       "fence"},
+      {{"fence", "burn"},
+       64,
+       "'burn' is not a command; there are: show, install, adopt, reset, remove"},
       {{"help", "nonsense"}, 64, "'nonsense' is not a command; there are: run, "},
       {{"fence", "show"}, 64, "URL"},
       {{"completion", "tcsh"}, 64, "bash, zsh, fish"},

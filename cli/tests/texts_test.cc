@@ -22,7 +22,7 @@ TEST_F(TextsTest, HelpHasAnExampleEach) {
     EXPECT_THAT(help.out, HasSubstr("Examples:")) << name;
     EXPECT_EQ(leasehold({name, "-h"}).out, help.out);
   }
-  for (const char* name : {"show", "install", "adopt"}) {
+  for (const char* name : {"show", "install", "adopt", "reset", "remove"}) {
     EXPECT_THAT(
         leasehold({"fence", name, "--help"}).out,
         AllOf(HasSubstr(std::string("Usage: leasehold fence ") + name), HasSubstr("Examples:")));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "guard.h"
 #include "schema.h"
 
 namespace leasehold::sqlite {
@@ -42,6 +43,14 @@ CREATE VIEW main.leasehold_enter AS
   SELECT resource, token, lineage, request, 0 AS once FROM leasehold_fence;
 CREATE VIEW main.leasehold_claim AS SELECT resource, claim AS request FROM leasehold_fence;
 CREATE VIEW main.leasehold_confirm AS SELECT resource, claim AS request FROM leasehold_fence;
+)sql";
+
+// The triggers go with their table or view.
+constexpr const char* kDropTable = R"sql(
+DROP VIEW main.leasehold_enter;
+DROP VIEW main.leasehold_claim;
+DROP VIEW main.leasehold_confirm;
+DROP TABLE main.leasehold_fence;
 )sql";
 
 std::string refuse(std::string_view words, std::string_view where) {
@@ -203,6 +212,13 @@ Status check_fence_table(Connection connection) {
   return check_part(connection, kFence);
 }
 
+Status remove_fence_table(Connection connection) {
+  return remove_parts(connection, {guard_part(), kFence}, [&]() -> Status {
+    if (auto ok = drop_guards(connection); !ok) return ok;
+    return connection.exec(kDropTable);
+  });
+}
+
 Result<std::vector<FenceMark>> read_marks(Connection connection) {
   if (auto ok = check_fence_table(connection); !ok) return fail(std::move(ok.error()));
   auto select = connection.prepare(std::string(kColumns) + "ORDER BY resource");
@@ -281,6 +297,18 @@ Status adopt_lineage(Connection connection, const ResourceName& resource, const 
   }
   if (auto ok = write_adoption(connection, resource, lineage, at_least); !ok) return ok;
   return transaction->commit();
+}
+
+Status reset_mark(Connection connection, const ResourceName& resource) {
+  if (auto ok = check_fence_table(connection); !ok) return ok;
+  auto update = connection.prepare(
+      "UPDATE main.leasehold_fence SET lineage = NULL, least = NULL, token = NULL, request = NULL,"
+      " claim = NULL WHERE resource = ?1");
+  if (!update) return fail(std::move(update.error()));
+  if (auto ok = update->bind(1, resource.str()).run(); !ok) return ok;
+  if (connection.changes() == 1) return {};
+  return fail(ErrorCode::invalid,
+              "the fence knows no resource '" + resource.str() + "'; nothing was reset");
 }
 
 bool has_snapshot(Connection connection) {
