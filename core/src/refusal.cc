@@ -31,4 +31,11 @@ Error refusal(const ResourceName& resource, const Token& token, const Threshold&
   return error;
 }
 
+Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber at_least) {
+  return Error(ErrorCode::invalid,
+               "resource '" + resource.str() + "' follows this lineage already and its mark is " +
+                   std::to_string(mark) + "; going back to " + std::to_string(at_least.value()) +
+                   " would let stale holders in");
+}
+
 }  // namespace leasehold::detail

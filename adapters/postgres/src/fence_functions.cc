@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fence_schema.h"
+#include "leasehold/detail/stored_mark.h"
 #include "server.h"
 
 namespace leasehold::postgres {
@@ -54,32 +55,6 @@ Status without_rows(Result<Rows> rows) {
   return {};
 }
 
-Error damaged(std::string_view resource) {
-  return Error(ErrorCode::unavailable, "the mark of resource '" + std::string(resource) +
-                                           "' is damaged: it was not written by the fence");
-}
-
-// One row in the order of kMarks.
-Result<FenceMark> mark_of(const Rows& rows, int row) {
-  auto resource = ResourceName::parse(rows.text(0, row));
-  if (!resource) return fail(damaged(rows.text(0, row)));
-  FenceMark found{*resource, std::nullopt, std::nullopt, rows.number(4, row), std::nullopt};
-  if (!rows.is_null(5, row)) {
-    found.claim = RequestId::from_hex(rows.text(5, row));
-    if (!found.claim) return fail(damaged(resource->str()));
-  }
-  if (rows.is_null(1, row)) return found;
-  auto lineage = Lineage::parse(rows.text(1, row));
-  if (!lineage) return fail(damaged(resource->str()));
-  found.lineage = *lineage;
-  if (rows.is_null(2, row)) return found;
-  auto number = TokenNumber::of(rows.number(2, row));
-  auto request = RequestId::from_hex(rows.text(3, row));
-  if (!number || !request) return fail(damaged(resource->str()));
-  found.mark = Token{*number, std::move(*lineage), *request};
-  return found;
-}
-
 }  // namespace
 
 Status install_fence_schema(Session session) {
@@ -120,6 +95,21 @@ Status remove_fence_schema(Session session) {
       "DO $$ BEGIN PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);"
       " DROP SCHEMA leasehold_fence CASCADE; END $$",
       {}));
+}
+
+Result<FenceMark> mark_of(const Rows& rows, int row) {
+  const auto text = [&](int column) -> std::optional<std::string_view> {
+    if (rows.is_null(column, row)) return std::nullopt;
+    return rows.text(column, row);
+  };
+  leasehold::detail::StoredMark stored{.resource = rows.text(0, row),
+                                       .lineage = text(1),
+                                       .token = {},
+                                       .request = text(3),
+                                       .refused = rows.number(4, row),
+                                       .claim = text(5)};
+  if (!rows.is_null(2, row)) stored.token = rows.number(2, row);
+  return leasehold::detail::read(stored);
 }
 
 Result<std::vector<FenceMark>> read_marks(Session session) {

@@ -15,6 +15,8 @@ namespace leasehold::postgres {
 // `unavailable` if it is missing or has another version.
 [[nodiscard]] Status check_fence_schema(Session session);
 
+// One row with resource, lineage, token, request, refusals and claim.
+[[nodiscard]] Result<FenceMark> mark_of(const Rows& rows, int row);
 [[nodiscard]] Result<std::vector<FenceMark>> read_marks(Session session);
 [[nodiscard]] Result<std::optional<FenceMark>> read_mark(Session session,
                                                          const ResourceName& resource);

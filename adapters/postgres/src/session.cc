@@ -45,6 +45,12 @@ bool is_one_of(std::string_view state, std::initializer_list<std::string_view> s
   return false;
 }
 
+// Wrong values and broken constraints, a column that is not there or is of another type.
+bool is_callers_fault(std::string_view state) {
+  return state.starts_with("22") || state.starts_with("23") ||
+         is_one_of(state, {"LH002", "LH003", "42703", "42804"});
+}
+
 std::string sentence_for(std::string_view state) {
   // invalid_schema_name, undefined_function, undefined_table
   if (is_one_of(state, {"3F000", "42883", "42P01"})) {
@@ -115,7 +121,7 @@ Error Session::failure(const PGresult* result, bool inside) const {
   }
   Error error(ErrorCode::unavailable, sentence_for(state));
   if (state == "LH001") error = refused(result);
-  if (state == "LH003" || state == "LH002" || state.starts_with("22") || state.starts_with("23")) {
+  if (is_callers_fault(state)) {
     error = Error(ErrorCode::invalid, without(kInvalid, field(result, PG_DIAG_MESSAGE_PRIMARY)));
   }
   error.store_words = words;

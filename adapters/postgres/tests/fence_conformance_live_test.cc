@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <set>
+#include <type_traits>
 
 #include "fence_functions.h"
 #include "leasehold/postgres/fence.h"
+#include "leasehold/postgres/row_fence.h"
 #include "postgres_under_test.h"
 #include "user_connection.h"
 
@@ -16,6 +18,7 @@ namespace {
 using postgres::Entry;
 using postgres::Fence;
 using postgres::OpenTransaction;
+using postgres::RowFence;
 using postgres::Session;
 using postgres::UserConnection;
 
@@ -120,12 +123,52 @@ class TableConnection final : public FunctionConnection {
   std::set<std::string> made_;
 };
 
+// The form in one statement: each resource is a row, which keeps its own mark.
+class RowConnection final : public FenceConnection {
+ public:
+  explicit RowConnection(const std::string& url) : user_(url) {}
+
+  Result<std::string> enter_and_read(std::string_view resource, const Token& token,
+                                     EntryMode mode) override {
+    make_row(resource);
+    auto values = fence_.enter(resource, token, {"value"}, entry_of(mode));
+    if (!values) return fail(std::move(values.error()));
+    return values->at(0).value_or("");
+  }
+  Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
+                         EntryMode mode) override {
+    make_row(resource);
+    return fence_.write(resource, token, {{"value", std::string(value)}}, entry_of(mode));
+  }
+  Result<std::string> peek(std::string_view resource) override {
+    return read_value(user_.get(), "data", resource);
+  }
+  Result<std::vector<FenceMark>> marks() override { return fence_.marks(); }
+  Status adopt(const ResourceName& resource, const Lineage& lineage,
+               TokenNumber at_least) override {
+    make_row(resource.str());
+    return fence_.adopt(resource.str(), lineage, at_least);
+  }
+
+ private:
+  void make_row(std::string_view resource) const {
+    if (!ResourceName::parse(resource)) return;
+    EXPECT_EQ(user_.exec("INSERT INTO data(name) VALUES($1) ON CONFLICT DO NOTHING",
+                         {std::string(resource)}),
+              "");
+  }
+
+  UserConnection user_;
+  RowFence fence_ = RowFence::open(user_.get(), "data", "name").value();
+};
+
 class PostgresFence : public FenceUnderTest {
  public:
   PostgresFence() {
     const UserConnection user(url());
     EXPECT_EQ(user.exec(std::string("CREATE TABLE data") + kColumns), "");
     EXPECT_TRUE(postgres::good(postgres::install_fence(user.get())));
+    EXPECT_TRUE(postgres::good(postgres::add_fence_columns(user.get(), "data")));
   }
   ~PostgresFence() override { shared_server().drop_database(database_); }
 
@@ -133,7 +176,6 @@ class PostgresFence : public FenceUnderTest {
     shared_server().kill();
     shared_server().start();
   }
-  bool update_is_one_transaction() const override { return true; }
 
  protected:
   std::string url() const { return shared_server().url(database_); }
@@ -148,6 +190,9 @@ class WithForm final : public PostgresFence {
   std::unique_ptr<FenceConnection> connect() override {
     return std::make_unique<Connection>(url());
   }
+  bool update_is_one_transaction() const override {
+    return !std::is_same_v<Connection, RowConnection>;
+  }
 };
 
 template <class Connection>
@@ -157,7 +202,8 @@ FenceCase form(const std::string& name) {
 
 INSTANTIATE_TEST_SUITE_P(Postgres, FenceConformance,
                          ::testing::Values(form<FunctionConnection>("function"),
-                                           form<TableConnection>("table")),
+                                           form<TableConnection>("table"),
+                                           form<RowConnection>("row")),
                          name_of_fence_case);
 
 }  // namespace

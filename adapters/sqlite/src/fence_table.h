@@ -16,6 +16,8 @@ namespace leasehold::sqlite {
 // With all marks and guards. Does nothing if it is not there.
 [[nodiscard]] Status remove_fence_table(Connection connection);
 
+// The row that `statement` stands on: resource, lineage, token, request, refusals and claim.
+[[nodiscard]] Result<FenceMark> mark_of(const Statement& statement);
 [[nodiscard]] Result<std::vector<FenceMark>> read_marks(Connection connection);
 [[nodiscard]] Result<std::optional<FenceMark>> read_mark(Connection connection,
                                                          const ResourceName& resource);

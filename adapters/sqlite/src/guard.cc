@@ -72,28 +72,6 @@ bool is_own(std::string_view table) {
          sqlite3_strnicmp(table.data(), "sqlite_", 7) == 0;
 }
 
-// The table's name as its CREATE TABLE has it.
-Result<std::string> find_table(Connection connection, std::string_view table) {
-  auto select = connection.prepare(
-      "SELECT name, type, sql LIKE 'CREATE VIRTUAL%' FROM main.sqlite_master"
-      " WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')");
-  if (!select) return fail(std::move(select.error()));
-  auto row = select->bind(1, table).step();
-  if (!row) return fail(std::move(row.error()));
-  const std::string shown = "'" + std::string(table) + "'";
-  if (!*row) return fail(ErrorCode::invalid, "there is no table " + shown + " in this database");
-  const std::string name(select->text(0));
-  if (select->text(1) == "view" || select->integer(2) != 0) {
-    return fail(ErrorCode::invalid, shown + " is a " +
-                                        (select->text(1) == "view" ? "view" : "virtual table") +
-                                        ", which cannot be guarded; guard the tables below it");
-  }
-  if (is_own(name)) {
-    return fail(ErrorCode::invalid, shown + " is not a table of yours, and cannot be guarded");
-  }
-  return name;
-}
-
 struct Guard {
   std::int64_t id = 0;
   GuardedTable what;
@@ -173,6 +151,27 @@ Status check_outside(Connection connection) {
 
 const Part& guard_part() {
   return kGuard;
+}
+
+Result<std::string> find_table(Connection connection, std::string_view table) {
+  auto select = connection.prepare(
+      "SELECT name, type, sql LIKE 'CREATE VIRTUAL%' FROM main.sqlite_master"
+      " WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')");
+  if (!select) return fail(std::move(select.error()));
+  auto row = select->bind(1, table).step();
+  if (!row) return fail(std::move(row.error()));
+  const std::string shown = "'" + std::string(table) + "'";
+  if (!*row) return fail(ErrorCode::invalid, "there is no table " + shown + " in this database");
+  const std::string name(select->text(0));
+  if (select->text(1) == "view" || select->integer(2) != 0) {
+    return fail(ErrorCode::invalid, shown + " is a " +
+                                        (select->text(1) == "view" ? "view" : "virtual table") +
+                                        ", which cannot be guarded; guard the tables below it");
+  }
+  if (is_own(name)) {
+    return fail(ErrorCode::invalid, shown + " is not a table of yours, and cannot be guarded");
+  }
+  return name;
 }
 
 Status add_guard(Connection connection, std::string_view table, const ResourceName& resource) {

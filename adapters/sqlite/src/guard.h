@@ -1,6 +1,7 @@
 // Tables whose writers must have entered: the triggers that refuse the others.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,9 @@
 namespace leasehold::sqlite {
 
 const Part& guard_part();
+
+// The name of a table of the user's, as its CREATE TABLE has it; `invalid` if there is none.
+[[nodiscard]] Result<std::string> find_table(Connection connection, std::string_view table);
 
 [[nodiscard]] Status add_guard(Connection connection, std::string_view table,
                                const ResourceName& resource);

@@ -20,4 +20,7 @@ struct Threshold {
 // in which a token may enter only once.
 Error refusal(const ResourceName& resource, const Token& token, const Threshold& mark, bool once);
 
+// `invalid`, for an adoption that would lower the mark of the same lineage.
+Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber at_least);
+
 }  // namespace leasehold::detail
