@@ -1,4 +1,5 @@
 #include "arguments.h"
+#include "exit_status.h"
 #ifdef LEASEHOLD_HAS_FILES
 #include "fence_data.h"
 #endif
@@ -26,6 +27,23 @@ std::vector<Table::Cell> row_of(const FenceMark& mark) {
           {mark.lineage ? mark.lineage->str() : "the first to come"}};
 }
 
+std::string tables_text(const std::vector<GuardedTable>& tables) {
+  if (tables.empty()) return "";
+  Table text;
+  text.add({{"TABLE", Colour::bold}, {"GUARDED BY", Colour::bold}, {"", Colour::bold}});
+  for (const GuardedTable& table : tables) {
+    text.add({{table.table},
+              {table.resource.str()},
+              {table.armed ? "" : "its trigger is gone: install it again", Colour::red}});
+  }
+  return "\n" + text.str();
+}
+
+int not_without_force(std::string_view what) {
+  note(std::string(what) + "; if that is what you want, say --force");
+  return kExitUsage;
+}
+
 class Fence final : public Subcommand {
  public:
   void declare(Arguments& arguments) override {
@@ -35,6 +53,8 @@ class Fence final : public Subcommand {
     declare_show(arguments.subcommand("show", "Show the marks and what was refused"));
     declare_install(arguments.subcommand("install", "Create what the fence needs"));
     declare_adopt(arguments.subcommand("adopt", "Let the tokens of a new lock store in"));
+    declare_reset(arguments.subcommand("reset", "Forget the mark of one resource"));
+    declare_remove(arguments.subcommand("remove", "Take the fence or the guard of a table away"));
 #ifdef LEASEHOLD_HAS_FILES
     data_.declare(arguments);
 #endif
@@ -44,12 +64,11 @@ class Fence final : public Subcommand {
 #ifdef LEASEHOLD_HAS_FILES
     if (data_.chosen()) return data_.execute();
 #endif
+    if (show_->chosen()) return show();
     if (adopt_->chosen()) return adopt();
-    auto fence = open_fence(url_);
-    if (!fence) return report(fence.error());
-    if (show_->chosen()) return show(**fence);
-    if (const auto done = (*fence)->install(); !done) return report(done.error());
-    return print("the fence is installed\n");
+    if (reset_->chosen()) return reset();
+    if (remove_->chosen()) return remove();
+    return install();
   }
 
  private:
@@ -65,8 +84,16 @@ class Fence final : public Subcommand {
 
   void declare_install(Arguments& arguments) {
     arguments.positional("URL", url_, kUrlHelp);
+    arguments.option("--table", "TABLE", table_,
+                     "Besides, refuse every write to this table in a transaction that has not "
+                     "entered");
+    arguments.option("--resource", "RESOURCE", guard_,
+                     "The resource that a writer of --table must have entered; default: named as "
+                     "the table");
     arguments.example("leasehold fence install sqlite:/var/lib/app/app.db",
                       "create the fence's table; doing it again changes nothing");
+    arguments.example("leasehold fence install postgres://app@db/shop --table orders",
+                      "and let nobody write to a table who has not entered");
   }
 
   void declare_adopt(Arguments& arguments) {
@@ -85,10 +112,90 @@ class Fence final : public Subcommand {
         "let a new lock store in");
   }
 
-  int show(FenceAdmin& fence) const {
-    const auto marks = fence.marks();
+  void declare_reset(Arguments& arguments) {
+    reset_ = &arguments;
+    arguments.description(
+        "For a resource that was made anew. Its mark, lineage and claim are forgotten, and the "
+        "first to come is let in: stop all its holders before. After the lock store was replaced "
+        "use 'leasehold fence adopt', which shuts the old holders out.");
+    arguments.positional("URL", url_, kUrlHelp);
+    arguments.positional("RESOURCE", resource_, "The resource's name at the fence");
+    arguments.flag("--force", force_, "Really forget it");
+    arguments.example("leasehold fence reset sqlite:/var/lib/app/app.db invoices --force",
+                      "let the first to come in again");
+  }
+
+  void declare_remove(Arguments& arguments) {
+    remove_ = &arguments;
+    arguments.description(
+        "Takes away what 'leasehold fence install' created, with all marks; or with --table only "
+        "the guard of that table. From then on nobody is refused.");
+    arguments.positional("URL", url_, kUrlHelp);
+    arguments.option("--table", "TABLE", table_, "Only the guard of this table");
+    arguments.flag("--force", force_, "Really take it away");
+    arguments.example("leasehold fence remove sqlite:/var/lib/app/app.db --force",
+                      "a database without a fence");
+  }
+
+  // The resource that guards table_.
+  Result<ResourceName> guarding() const {
+    return ResourceName::parse(guard_.value_or(table_.value_or("")));
+  }
+
+  int install() const {
+    if (guard_ && !table_) {
+      return report(Error(ErrorCode::invalid,
+                          "--resource needs --table: it names the resource "
+                          "that a writer of the table must have entered"));
+    }
+    const auto resource = guarding();
+    if (table_ && !resource) return report(resource.error());
+    const auto fence = open_fence(url_);
+    if (!fence) return report(fence.error());
+    if (const auto done = (*fence)->install(); !done) return report(done.error());
+    if (!table_) return print("the fence is installed\n");
+    if (const auto done = (*fence)->guard(*table_, *resource); !done) return report(done.error());
+    return print("the fence is installed; table '" + visible(*table_) +
+                 "' is written only by those who have entered '" + resource->str() + "'\n");
+  }
+
+  int reset() const {
+    const auto resource = ResourceName::parse(resource_);
+    if (!resource) return report(resource.error());
+    if (!force_) {
+      return not_without_force(
+          "reset lets the first to come in, which may be a holder that was overtaken");
+    }
+    const auto fence = open_fence(url_);
+    if (!fence) return report(fence.error());
+    if (const auto done = (*fence)->reset(*resource); !done) return report(done.error());
+    return print("'" + resource->str() + "' now lets in the first to come\n");
+  }
+
+  int remove() const {
+    if (!force_) {
+      return not_without_force(table_
+                                   ? "without its guard the table can be written by holders "
+                                     "that were overtaken and by those that never entered"
+                                   : "without the fence no holder that was overtaken is refused, "
+                                     "and its marks cannot be had back");
+    }
+    const auto fence = open_fence(url_);
+    if (!fence) return report(fence.error());
+    const auto done = table_ ? (*fence)->unguard(*table_) : (*fence)->remove();
+    if (!done) return report(done.error());
+    return print(table_ ? "table '" + visible(*table_) + "' is not guarded any more\n"
+                        : "the fence is removed\n");
+  }
+
+  int show() const {
+    const auto fence = open_fence(url_);
+    if (!fence) return report(fence.error());
+    const auto marks = (*fence)->marks();
     if (!marks) return report(marks.error());
-    if (json_) return print(marks_json(*marks));
+    const auto tables = (*fence)->guards();
+    if (!tables) return report(tables.error());
+    if (json_) return print(fence_json(*marks, *tables));
     Table table;
     table.add({{"RESOURCE", Colour::bold},
                {"TOKEN", Colour::bold},
@@ -97,7 +204,7 @@ class Fence final : public Subcommand {
                {"CLAIM", Colour::bold},
                {"LINEAGE", Colour::bold}});
     for (const FenceMark& mark : *marks) table.add(row_of(mark));
-    return print(table.str());
+    return print(table.str() + tables_text(*tables));
   }
 
   int adopt() const {
@@ -121,11 +228,16 @@ class Fence final : public Subcommand {
 #endif
   Arguments* show_ = nullptr;
   Arguments* adopt_ = nullptr;
+  Arguments* reset_ = nullptr;
+  Arguments* remove_ = nullptr;
   std::string url_;
   std::string resource_;
   std::string lineage_;
   std::string at_least_;
+  std::optional<std::string> table_;
+  std::optional<std::string> guard_;
   bool json_ = false;
+  bool force_ = false;
 };
 
 }  // namespace

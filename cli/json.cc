@@ -69,10 +69,16 @@ std::string lock_json(const StoreTraits& store, const LockStatus& lock) {
   return text_of({{"store", store_of(store)}, {"lock", lock_of(lock)}});
 }
 
-std::string marks_json(const std::vector<FenceMark>& marks) {
+std::string fence_json(const std::vector<FenceMark>& marks,
+                       const std::vector<GuardedTable>& tables) {
   Json list = Json::array();
   for (const FenceMark& mark : marks) list.push_back(mark_of(mark));
-  return text_of({{"fences", list}});
+  Json guarded = Json::array();
+  for (const GuardedTable& table : tables) {
+    guarded.push_back(
+        {{"table", table.table}, {"resource", table.resource.str()}, {"armed", table.armed}});
+  }
+  return text_of({{"fences", list}, {"tables", guarded}});
 }
 
 }  // namespace leasehold::cli

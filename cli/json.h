@@ -14,6 +14,7 @@ std::string state_of(const LockStatus& lock);
 
 std::string locks_json(const StoreTraits& store, const std::vector<LockStatus>& locks);
 std::string lock_json(const StoreTraits& store, const LockStatus& lock);
-std::string marks_json(const std::vector<FenceMark>& marks);
+std::string fence_json(const std::vector<FenceMark>& marks,
+                       const std::vector<GuardedTable>& tables);
 
 }  // namespace leasehold::cli

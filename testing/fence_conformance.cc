@@ -159,6 +159,13 @@ class Child {
     return ::read(out_, data, size) == ssize_t(size);
   }
 
+  // Returns when it has stopped itself.
+  void wait_until_stopped() const {
+    while (waitpid(pid_, nullptr, WUNTRACED) < 0 && errno == EINTR) {
+    }
+  }
+  void go_on() const { ::kill(pid_, SIGCONT); }
+
   // The signal that ended it, or 0.
   int wait() {
     int status = 0;
@@ -561,6 +568,31 @@ TEST_P(FenceConformance, ProcessesLoseNoUpdateAndNeverLowerTheMark) {
   }
   here_ = fence_->connect();
   expect_every_update_once_in_order(*here_, all);
+}
+
+TEST_P(FenceConformance, StoppedHolderIsRefusedBeforeTheNextOneHasWritten) {
+  here_.reset();
+  Child zombie([&](int out) {
+    const auto connection = fence_->connect();
+    const auto seen = connection->enter_and_read(kBook, test_token(33, 1), repeatable);
+    if (!seen) _exit(2);
+    raise(SIGSTOP);
+    const auto late =
+        connection->enter_and_write(kBook, test_token(33, 1), with(*seen, 33), repeatable);
+    const bool is_refused = !late && late.error().code == ErrorCode::fenced_out;
+    send(out, is_refused ? "r" : "w", 1);
+  });
+  zombie.wait_until_stopped();
+  here_ = fence_->connect();
+  const auto read = here_->enter_and_read(kBook, test_token(34, 2), repeatable);
+  ASSERT_TRUE(accepted(read));
+  zombie.go_on();
+  char verdict = 0;
+  ASSERT_TRUE(zombie.read(&verdict, 1));
+  EXPECT_EQ(verdict, 'r');
+  EXPECT_TRUE(
+      accepted(here_->enter_and_write(kBook, test_token(34, 2), with(*read, 34), repeatable)));
+  EXPECT_EQ(peek(*here_), "34,");
 }
 
 TEST_P(FenceConformance, KilledBetweenEntryAndCommitLeavesMarkAndValueTogether) {

@@ -175,6 +175,61 @@ TEST_F(AdminTest, FenceIsInstalledShownAndAdopted) {
   EXPECT_THAT(leasehold({"fence", "show", url}).out, HasSubstr(lineage));
 }
 
+TEST_F(AdminTest, FenceGuardsATable) {
+  const std::string url = database();
+  const Finished guarded =
+      leasehold({"fence", "install", url, "--table", "invoice", "--resource", "book"});
+  EXPECT_EQ(guarded.status, 0) << guarded.err;
+  EXPECT_THAT(guarded.out, AllOf(HasSubstr("'invoice'"), HasSubstr("'book'")));
+  EXPECT_THAT(shell("sqlite3 " + path("app.db") + " 'INSERT INTO invoice VALUES(1)'").err,
+              HasSubstr("leasehold: not_entered"));
+  const json tables = json::parse(leasehold({"fence", "show", url, "--json"}).out).at("tables");
+  EXPECT_EQ(tables, json::parse(R"([{"table": "invoice", "resource": "book", "armed": true}])"));
+  EXPECT_EQ(leasehold({"fence", "install", url, "--table", "invoice"}).status, 64)
+      << "another resource guards it";
+  EXPECT_EQ(leasehold({"fence", "remove", url, "--table", "invoice"}).status, 64) << "no --force";
+  EXPECT_EQ(leasehold({"fence", "remove", url, "--table", "invoice", "--force"}).status, 0);
+  EXPECT_EQ(shell("sqlite3 " + path("app.db") + " 'INSERT INTO invoice VALUES(1)'").status, 0);
+  EXPECT_EQ(leasehold({"fence", "install", url, "--table", "invoice"}).status, 0);
+  execute(path("app.db"), "DROP TABLE invoice; CREATE TABLE invoice(id)");
+  EXPECT_THAT(leasehold({"fence", "show", url}).out, HasSubstr("its trigger is gone"));
+}
+
+TEST_F(AdminTest, FenceIsResetAndRemovedOnlyWithForce) {
+  const std::string url = database();
+  const std::string lineage = "00112233445566778899aabbccddeeff/invoices";
+  ASSERT_EQ(leasehold({"fence", "install", url}).status, 0);
+  ASSERT_EQ(leasehold({"fence", "adopt", url, "r", "--lineage", lineage, "--at-least", "7"}).status,
+            0);
+  const Finished asked = leasehold({"fence", "reset", url, "r"});
+  EXPECT_EQ(asked.status, 64);
+  EXPECT_THAT(asked.err, HasSubstr("--force"));
+  EXPECT_THAT(leasehold({"fence", "show", url}).out, HasSubstr(lineage));
+  EXPECT_EQ(leasehold({"fence", "reset", url, "r", "--force"}).status, 0);
+  EXPECT_THAT(leasehold({"fence", "show", url}).out, HasSubstr("the first to come"));
+  EXPECT_EQ(leasehold({"fence", "reset", url, "unknown", "--force"}).status, 64);
+  EXPECT_EQ(leasehold({"fence", "reset", url, "", "--force"}).status, 64);
+
+  EXPECT_EQ(leasehold({"fence", "remove", url}).status, 64);
+  EXPECT_EQ(leasehold({"fence", "show", url}).status, 0);
+  EXPECT_EQ(leasehold({"fence", "remove", url, "--force"}).status, 0);
+  EXPECT_EQ(leasehold({"fence", "show", url}).status, 69);
+}
+
+TEST_F(AdminTest, FenceInstallChecksItsInput) {
+  const std::string url = database();
+  EXPECT_EQ(leasehold({"fence", "install", url, "--resource", "r"}).status, 64);
+  EXPECT_EQ(leasehold({"fence", "install", url, "--table", ""}).status, 64);
+  EXPECT_EQ(leasehold({"fence", "install", url, "--table", "missing"}).status, 64);
+  EXPECT_EQ(leasehold({"fence", "install", url, "--table", "invoice", "--resource", "a\nb"}).status,
+            64);
+  const Finished hostile =
+      leasehold({"fence", "install", url, "--table", "invoice; DROP TABLE invoice"});
+  EXPECT_EQ(hostile.status, 64);
+  EXPECT_THAT(hostile.err, HasSubstr("there is no table 'invoice; DROP TABLE invoice'"));
+  execute(path("app.db"), "INSERT INTO invoice VALUES(1)");
+}
+
 TEST_F(AdminTest, FenceThatIsNotThere) {
   const Finished bare = leasehold({"fence", "show", database()});
   EXPECT_EQ(bare.status, 69);

@@ -23,7 +23,8 @@ TEST_F(TextsTest, HelpHasAnExampleEach) {
     EXPECT_THAT(help.out, HasSubstr("Examples:")) << name;
     EXPECT_EQ(leasehold({name, "-h"}).out, help.out);
   }
-  for (const char* name : {"show", "install", "adopt", "enter", "read", "write"}) {
+  for (const char* name :
+       {"show", "install", "adopt", "reset", "remove", "enter", "read", "write"}) {
     EXPECT_THAT(
         leasehold({"fence", name, "--help"}).out,
         AllOf(HasSubstr(std::string("Usage: leasehold fence ") + name), HasSubstr("Examples:")));

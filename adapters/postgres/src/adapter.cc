@@ -1,5 +1,6 @@
 #include "leasehold/postgres/adapter.h"
 
+#include "fence_admin.h"
 #include "options.h"
 #include "row_store.h"
 #include "session_store.h"
@@ -19,8 +20,8 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
 }  // namespace
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "postgres", .open_store = open_store, .open_fence = {}},
-          {.scheme = "postgresql", .open_store = open_store, .open_fence = {}}};
+  return {{.scheme = "postgres", .open_store = open_store, .open_fence = open_fence_admin},
+          {.scheme = "postgresql", .open_store = open_store, .open_fence = open_fence_admin}};
 }
 
 }  // namespace leasehold::postgres

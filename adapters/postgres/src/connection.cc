@@ -11,6 +11,13 @@ namespace {
 
 constexpr int kTextFormat = 0;
 
+bool is_read_only(std::string_view words) {
+  return words.find("read-only") != std::string_view::npos ||
+         words.find("hot standby") != std::string_view::npos;
+}
+
+}  // namespace
+
 std::string one_line(std::string_view text) {
   std::string line(text);
   while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
@@ -18,13 +25,6 @@ std::string one_line(std::string_view text) {
       line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return line;
 }
-
-bool is_read_only(std::string_view words) {
-  return words.find("read-only") != std::string_view::npos ||
-         words.find("hot standby") != std::string_view::npos;
-}
-
-}  // namespace
 
 std::int64_t Rows::number(int column, int row) const {
   std::int64_t value = 0;

@@ -17,6 +17,9 @@
 
 namespace leasehold::postgres {
 
+// libpq's words without its line breaks and tabs.
+std::string one_line(std::string_view text);
+
 // The rows of one answer.
 class Rows {
  public:
@@ -99,6 +102,8 @@ class Connection {
   bool owes_answer() const { return owes_answer_ && !broken_; }
   void give_up() { broken_ = true; }
   int fd() const { return PQsocket(connection_.get()); }
+  // For synchronous use, in which no deadline but the server's own timeouts holds.
+  PGconn* handle() const { return connection_.get(); }
   int server_version() const { return PQserverVersion(connection_.get()); }
   // What the server said its process is; a pooler in between says something else.
   int announced_pid() const { return PQbackendPID(connection_.get()); }

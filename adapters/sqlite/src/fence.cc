@@ -2,33 +2,10 @@
 
 #include "database.h"
 #include "fence_table.h"
+#include "guard.h"
 
 namespace leasehold::sqlite {
 namespace {
-
-std::string foreign_sentence(const ResourceName& resource, const Token& token,
-                             const Threshold& mark) {
-  return "resource '" + resource.str() + "' refused token " + std::to_string(token.number.value()) +
-         " of lineage " + token.lineage.str() + ": it follows lineage " + mark.lineage + " (mark " +
-         std::to_string(mark.token) +
-         "). A lineage names the store and lock that count the tokens, and numbers of two lineages "
-         "cannot be compared. If the store was replaced on purpose, run `leasehold fence adopt`";
-}
-
-std::string order_sentence(const ResourceName& resource, const Token& token, const Threshold& mark,
-                           Entry entry) {
-  const std::string number = std::to_string(token.number.value());
-  const std::string refused = "resource '" + resource.str() + "' refused token " + number + ": ";
-  if (token.number.value() < mark.token) {
-    return refused + "its mark is " + std::to_string(mark.token) +
-           ", so another holder has entered since";
-  }
-  if (entry == Entry::once) {
-    return refused + "its mark is " + number + " already, and in once mode a token enters once";
-  }
-  return refused + "its mark is " + number +
-         " from another request id; the store has granted this number twice";
-}
 
 // Completes a refusal with both numbers. The write lock of the refused statement is still held, so
 // the mark is the one that refused.
@@ -40,11 +17,10 @@ Error explain(Connection connection, const ResourceName& resource, const Token& 
                     std::to_string(token.number.value()) + "; its mark cannot be read";
     return error;
   }
-  const bool foreign = (*mark)->lineage != token.lineage.str();
-  error.message = foreign ? foreign_sentence(resource, token, **mark)
-                          : order_sentence(resource, token, **mark, entry);
-  error.refusal = Refusal{token.number.value(), (*mark)->token};
-  return error;
+  Error refused =
+      leasehold::detail::refusal(resource, token, **mark, /*once=*/entry == Entry::once);
+  refused.store_words = std::move(error.store_words);
+  return refused;
 }
 
 // Maps its error while the statement lives: finalizing it would be SQLite's latest call.
@@ -73,6 +49,18 @@ Status install_fence(sqlite3* db) {
   return install_fence_table(Connection(db));
 }
 
+Status remove_fence(sqlite3* db) {
+  return remove_fence_table(Connection(db));
+}
+
+Status guard_table(sqlite3* db, std::string_view table, const ResourceName& resource) {
+  return add_guard(Connection(db), table, resource);
+}
+
+Status unguard_table(sqlite3* db, std::string_view table) {
+  return remove_guard(Connection(db), table);
+}
+
 Result<std::vector<FenceMark>> fence_marks(sqlite3* db) {
   return read_marks(Connection(db));
 }
@@ -97,6 +85,10 @@ Status Fence::enter(const Token& token, Entry entry) const {
   auto ok = insert_entry(connection, resource_, token, entry);
   if (ok || ok.error().code != ErrorCode::fenced_out) return ok;
   return fail(explain(connection, resource_, token, entry, std::move(ok.error())));
+}
+
+Status Fence::leave() const {
+  return leave_guards(Connection(db_));
 }
 
 Result<detail::OwnedTransaction> Fence::begin(const Token& token, Entry entry) const {

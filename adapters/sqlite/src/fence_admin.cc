@@ -5,6 +5,7 @@
 
 #include "database.h"
 #include "fence_table.h"
+#include "guard.h"
 
 namespace leasehold::sqlite {
 namespace {
@@ -25,6 +26,21 @@ class SqliteFenceAdmin final : public FenceAdmin {
   Status adopt(const ResourceName& resource, const Lineage& lineage,
                TokenNumber at_least) override {
     return named(adopt_lineage(database_.connection(), resource, lineage, at_least));
+  }
+
+  Status reset(const ResourceName& resource) override {
+    return named(reset_mark(database_.connection(), resource));
+  }
+  Status remove() override { return named(remove_fence_table(database_.connection())); }
+
+  Status guard(const std::string& table, const ResourceName& resource) override {
+    return named(add_guard(database_.connection(), table, resource));
+  }
+  Status unguard(const std::string& table) override {
+    return named(remove_guard(database_.connection(), table));
+  }
+  Result<std::vector<GuardedTable>> guards() override {
+    return named(read_guards(database_.connection()));
   }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "guard.h"
+#include "leasehold/detail/stored_mark.h"
 #include "schema.h"
 
 namespace leasehold::sqlite {
@@ -42,6 +44,14 @@ CREATE VIEW main.leasehold_enter AS
   SELECT resource, token, lineage, request, 0 AS once FROM leasehold_fence;
 CREATE VIEW main.leasehold_claim AS SELECT resource, claim AS request FROM leasehold_fence;
 CREATE VIEW main.leasehold_confirm AS SELECT resource, claim AS request FROM leasehold_fence;
+)sql";
+
+// The triggers go with their table or view.
+constexpr const char* kDropTable = R"sql(
+DROP VIEW main.leasehold_enter;
+DROP VIEW main.leasehold_claim;
+DROP VIEW main.leasehold_confirm;
+DROP TABLE main.leasehold_fence;
 )sql";
 
 std::string refuse(std::string_view words, std::string_view where) {
@@ -151,32 +161,6 @@ std::string confirm_trigger() {
 constexpr std::string_view kColumns =
     "SELECT resource, lineage, token, request, refused, claim FROM main.leasehold_fence ";
 
-Error damaged(std::string_view resource) {
-  return Error(ErrorCode::unavailable, "the mark of resource '" + std::string(resource) +
-                                           "' is damaged: it was not written by the fence");
-}
-
-// The row that `statement` stands on, in the order of kColumns.
-Result<FenceMark> mark_of(const Statement& statement) {
-  auto resource = ResourceName::parse(statement.text(0));
-  if (!resource) return fail(damaged("X'" + leasehold::detail::to_hex(statement.blob(0)) + "'"));
-  FenceMark found{*resource, std::nullopt, std::nullopt, statement.integer(4), std::nullopt};
-  if (!statement.is_null(5)) {
-    found.claim = RequestId::from_hex(statement.text(5));
-    if (!found.claim) return fail(damaged(resource->str()));
-  }
-  if (statement.is_null(1)) return found;
-  auto lineage = Lineage::parse(statement.text(1));
-  if (!lineage) return fail(damaged(resource->str()));
-  found.lineage = *lineage;
-  if (statement.is_null(2)) return found;
-  auto number = TokenNumber::of(statement.integer(2));
-  auto request = RequestId::from_hex(statement.text(3));
-  if (!number || !request) return fail(damaged(resource->str()));
-  found.mark = Token{*number, std::move(*lineage), *request};
-  return found;
-}
-
 Status write_adoption(Connection connection, const ResourceName& resource, const Lineage& lineage,
                       TokenNumber at_least) {
   auto insert = connection.prepare(
@@ -201,6 +185,28 @@ Status install_fence_table(Connection connection) {
 
 Status check_fence_table(Connection connection) {
   return check_part(connection, kFence);
+}
+
+Status remove_fence_table(Connection connection) {
+  return remove_parts(connection, {guard_part(), kFence}, [&]() -> Status {
+    if (auto ok = drop_guards(connection); !ok) return ok;
+    return connection.exec(kDropTable);
+  });
+}
+
+Result<FenceMark> mark_of(const Statement& statement) {
+  const auto text = [&](int column) -> std::optional<std::string_view> {
+    if (statement.is_null(column)) return std::nullopt;
+    return statement.text(column);
+  };
+  leasehold::detail::StoredMark stored{.resource = statement.text(0),
+                                       .lineage = text(1),
+                                       .token = {},
+                                       .request = text(3),
+                                       .refused = statement.integer(4),
+                                       .claim = text(5)};
+  if (!statement.is_null(2)) stored.token = statement.integer(2);
+  return leasehold::detail::read(stored);
 }
 
 Result<std::vector<FenceMark>> read_marks(Connection connection) {
@@ -274,13 +280,22 @@ Status adopt_lineage(Connection connection, const ResourceName& resource, const 
   const bool same = *threshold && (*threshold)->lineage == lineage.str();
   if (same && (*threshold)->token == at_least.value()) return {};
   if (same && (*threshold)->token > at_least.value()) {
-    return fail(ErrorCode::invalid,
-                "resource '" + resource.str() + "' follows this lineage already and its mark is " +
-                    std::to_string((*threshold)->token) + "; going back to " +
-                    std::to_string(at_least.value()) + " would let stale holders in");
+    return fail(leasehold::detail::would_lower(resource, (*threshold)->token, at_least));
   }
   if (auto ok = write_adoption(connection, resource, lineage, at_least); !ok) return ok;
   return transaction->commit();
+}
+
+Status reset_mark(Connection connection, const ResourceName& resource) {
+  if (auto ok = check_fence_table(connection); !ok) return ok;
+  auto update = connection.prepare(
+      "UPDATE main.leasehold_fence SET lineage = NULL, least = NULL, token = NULL, request = NULL,"
+      " claim = NULL WHERE resource = ?1");
+  if (!update) return fail(std::move(update.error()));
+  if (auto ok = update->bind(1, resource.str()).run(); !ok) return ok;
+  if (connection.changes() == 1) return {};
+  return fail(ErrorCode::invalid,
+              "the fence knows no resource '" + resource.str() + "'; nothing was reset");
 }
 
 bool has_snapshot(Connection connection) {

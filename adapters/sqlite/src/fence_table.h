@@ -6,22 +6,23 @@
 #include <vector>
 
 #include "database.h"
+#include "leasehold/detail/refusal.h"
 #include "leasehold/fence_admin.h"
 
 namespace leasehold::sqlite {
 
 [[nodiscard]] Status install_fence_table(Connection connection);
 [[nodiscard]] Status check_fence_table(Connection connection);
+// With all marks and guards. Does nothing if it is not there.
+[[nodiscard]] Status remove_fence_table(Connection connection);
 
+// The row that `statement` stands on: resource, lineage, token, request, refusals and claim.
+[[nodiscard]] Result<FenceMark> mark_of(const Statement& statement);
 [[nodiscard]] Result<std::vector<FenceMark>> read_marks(Connection connection);
 [[nodiscard]] Result<std::optional<FenceMark>> read_mark(Connection connection,
                                                          const ResourceName& resource);
 
-// The number that an entering token is compared with: the mark's, or the one adopted from.
-struct Threshold {
-  std::string lineage;
-  std::int64_t token = 0;
-};
+using leasehold::detail::Threshold;
 [[nodiscard]] Result<std::optional<Threshold>> read_threshold(Connection connection,
                                                               const ResourceName& resource);
 
@@ -33,6 +34,8 @@ struct Threshold {
 
 [[nodiscard]] Status adopt_lineage(Connection connection, const ResourceName& resource,
                                    const Lineage& lineage, TokenNumber at_least);
+
+[[nodiscard]] Status reset_mark(Connection connection, const ResourceName& resource);
 
 // The error of a statement on one of the fence's views that has just failed on `connection`:
 // `fenced_out` and `invalid` as the trigger decided, else what SQLite reports. `had_read`: the

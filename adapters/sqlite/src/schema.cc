@@ -60,6 +60,37 @@ Status install_part(Connection connection, const Part& part, const std::string& 
   return transaction->commit();
 }
 
+Result<bool> has_part(Connection connection, const Part& part) {
+  auto found = installed_version(connection, part);
+  if (!found) return fail(std::move(found.error()));
+  if (!*found) return false;
+  if (auto ok = check_version(**found, part); !ok) return fail(std::move(ok.error()));
+  return true;
+}
+
+Status remove_parts(Connection connection, std::initializer_list<Part> parts,
+                    const std::function<Status()>& drop) {
+  if (connection.in_transaction()) {
+    return fail(ErrorCode::invalid, "removing needs a connection without an open transaction");
+  }
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  bool any = false;
+  for (const Part& part : parts) {
+    auto there = has_part(connection, part);
+    if (!there) return fail(std::move(there.error()));
+    any = any || *there;
+  }
+  if (!any) return {};
+  if (auto ok = drop(); !ok) return ok;
+  for (const Part& part : parts) {
+    auto forget = connection.prepare("DELETE FROM main.leasehold_version WHERE part = ?1");
+    if (!forget) return fail(std::move(forget.error()));
+    if (auto ok = forget->bind(1, std::string_view(part.name)).run(); !ok) return ok;
+  }
+  return transaction->commit();
+}
+
 Status check_part(Connection connection, const Part& part) {
   auto found = installed_version(connection, part);
   if (!found) return fail(std::move(found.error()));

@@ -1,6 +1,8 @@
 // Parts of Leasehold that live in a database of the user's own, each with its version.
 #pragma once
 
+#include <functional>
+#include <initializer_list>
 #include <string>
 
 #include "database.h"
@@ -16,6 +18,14 @@ struct Part {
 // Runs `ddl` unless the part is there. All or nothing. `invalid` inside a transaction,
 // `unavailable` if another version is there.
 [[nodiscard]] Status install_part(Connection connection, const Part& part, const std::string& ddl);
+
+// Whether the part is there. `unavailable` if it has another version.
+[[nodiscard]] Result<bool> has_part(Connection connection, const Part& part);
+
+// Runs `drop` and forgets the parts, unless none of them is there. All or nothing. `invalid` inside
+// a transaction, `unavailable` if one has another version.
+[[nodiscard]] Status remove_parts(Connection connection, std::initializer_list<Part> parts,
+                                  const std::function<Status()>& drop);
 
 // `unavailable` if the part is missing or has another version.
 [[nodiscard]] Status check_part(Connection connection, const Part& part);

@@ -1,6 +1,7 @@
 #include "leasehold/sqlite/transaction.h"
 
 #include "database.h"
+#include "guard.h"
 
 namespace leasehold::sqlite::detail {
 
@@ -31,6 +32,7 @@ Status OwnedTransaction::commit() {
                 "the transaction was over before its work returned: the work ended it, or ignored "
                 "an error after which SQLite rolled it back");
   }
+  if (auto left = leave_guards(Connection(db_)); !left) return left;
   auto ok = inner_->commit();
   if (ok) return {};
   Error error = std::move(ok.error());

@@ -273,8 +273,7 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
         place.expires = it->began + certain;
       }
       const auto left = std::chrono::duration_cast<Millis>(place.expires - it->began);
-      granted = Granted{*token, *place.lineage, std::clamp(left, Millis(0), certain),
-                        fresh};
+      granted = Granted{*token, *place.lineage, std::clamp(left, Millis(0), certain), fresh};
     }
   }
   if (!granted) return ask(it);

@@ -19,7 +19,15 @@ struct FenceMark {
   std::optional<RequestId> claim;  // who last claimed it, in claim mode
 };
 
-// Each call blocks on the resource; not thread safe.
+// A table whose writers must enter first, or their writes are refused.
+struct GuardedTable {
+  std::string table;
+  ResourceName resource;
+  bool armed = true;  // false: its trigger was dropped or disabled, and nobody is refused
+};
+
+// Each call blocks on the resource; not thread safe. After a failure nothing has changed. What not
+// every fence has is `unsupported` where it is missing.
 class FenceAdmin {
  public:
   virtual ~FenceAdmin() = default;
@@ -34,6 +42,23 @@ class FenceAdmin {
   // replaced.
   [[nodiscard]] virtual Status adopt(const ResourceName& resource, const Lineage& lineage,
                                      TokenNumber at_least) = 0;
+
+  // Forgets mark, lineage and claim of one resource, so that the first to come is let in, be it a
+  // stale holder: deliberately, when the resource itself was made anew. The refusals stay.
+  // `invalid` if the fence does not know the resource.
+  [[nodiscard]] virtual Status reset(const ResourceName& resource);
+
+  // Undoes install(): all marks and all guards are gone afterwards. Nothing to undo: does nothing.
+  [[nodiscard]] virtual Status remove();
+
+  // From now on every write to `table` is refused in a transaction that has not entered `resource`.
+  // Doing it again changes nothing. `invalid` if there is no such table, or another resource guards
+  // it already.
+  [[nodiscard]] virtual Status guard(const std::string& table, const ResourceName& resource);
+  // `invalid` if the table is not guarded.
+  [[nodiscard]] virtual Status unguard(const std::string& table);
+  // By table name; none where a fence has no such thing.
+  [[nodiscard]] virtual Result<std::vector<GuardedTable>> guards();
 };
 
 }  // namespace leasehold

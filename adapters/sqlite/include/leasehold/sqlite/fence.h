@@ -41,6 +41,26 @@ enum class Entry {
 // a fence of another version; the database is then unchanged.
 [[nodiscard]] Status install_fence(sqlite3* db);
 
+// Undoes install_fence() and every guard_table(), with all marks. Nothing to undo: does nothing.
+// Fails with `invalid` inside a transaction, `unavailable` as install_fence does.
+[[nodiscard]] Status remove_fence(sqlite3* db);
+
+// Refuses every INSERT, UPDATE and DELETE on `table` in a transaction that has not entered
+// `resource` (or confirmed a claim on it), by whatever program: its statement fails with
+// "leasehold: not_entered". Doing it again changes nothing.
+//
+// SQLite knows no state of a transaction, so that an entry to a resource that guards a table leaves
+// a row in table leasehold_inside, which must be gone at the commit: a deferred foreign key refuses
+// a commit with it. So such an entry needs `PRAGMA foreign_keys = ON` on the connection (else it is
+// `invalid`), and a Fence::leave() just before the commit, which Fence::transaction does by itself.
+//
+// Fails with `invalid` inside a transaction, for a table that is not there or cannot have triggers,
+// or that another resource guards already; `unavailable` if the fence is not installed or the
+// database cannot be written.
+[[nodiscard]] Status guard_table(sqlite3* db, std::string_view table, const ResourceName& resource);
+// `invalid` if the table is not guarded.
+[[nodiscard]] Status unguard_table(sqlite3* db, std::string_view table);
+
 // All marks, by resource name. Fails with `unavailable` if the fence is not installed.
 [[nodiscard]] Result<std::vector<FenceMark>> fence_marks(sqlite3* db);
 
@@ -64,7 +84,8 @@ class Fence {
   //
   // Fails with
   // - `fenced_out`: refused; error.refusal has both numbers. Roll back, then count_refusal().
-  // - `invalid`: no transaction is open, or the resource is used with claims.
+  // - `invalid`: no transaction is open, the resource is used with claims, or it guards a table and
+  //   the connection does not enforce foreign keys.
   // - `unavailable`: another process is writing, or this transaction has read before it entered
   //   and somebody has written since. Roll back and begin again.
   // After a failure the transaction is still open and nothing has been changed by this call. It
@@ -90,6 +111,12 @@ class Fence {
     if (!begun) return fail(std::move(begun.error()));
     return detail::run_and_commit(std::move(*begun), work);
   }
+
+  // Ends the right to write to guarded tables in the transaction that is open on the connection,
+  // for all resources: the last step before its commit, without which SQLite refuses that with
+  // "FOREIGN KEY constraint failed". Does nothing if no table is guarded. transaction() does it by
+  // itself.
+  [[nodiscard]] Status leave() const;
 
   // Adds one to this resource's refusals, the stale-holder alarm. transaction() does it by itself;
   // after a refused enter() call it once your transaction is rolled back.

@@ -1,11 +1,10 @@
 // The transaction in which a work runs on the user's own connection. Used by Fence, Claim and Once.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
+#include "leasehold/detail/transaction_work.h"
 #include "leasehold/error.h"
 
 struct sqlite3;
@@ -34,15 +33,9 @@ class OpenTransaction {
 
 namespace detail {
 
-template <class T>
-inline constexpr bool is_result = false;
-template <class T>
-inline constexpr bool is_result<tl::expected<T, Error>> = true;
-
 // A work takes an OpenTransaction& and returns Status or Result<T>.
 template <class Work>
-concept TransactionWork = std::is_invocable_v<Work&, OpenTransaction&> &&
-    is_result<std::remove_cvref_t<std::invoke_result_t<Work&, OpenTransaction&>>>;
+concept TransactionWork = leasehold::detail::TransactionWork<Work, OpenTransaction>;
 
 // BEGIN IMMEDIATE … COMMIT; rolls back unless committed. Not thread safe.
 class OwnedTransaction {
@@ -64,15 +57,9 @@ class OwnedTransaction {
   std::unique_ptr<Transaction> inner_;
 };
 
-// Runs the work and commits if it succeeded. An error or an exception rolls back and is passed on.
 template <TransactionWork Work>
-auto run_and_commit(OwnedTransaction transaction, Work& work)
-    -> std::remove_cvref_t<std::invoke_result_t<Work&, OpenTransaction&>> {
-  OpenTransaction open(transaction.handle());
-  auto answer = std::invoke(work, open);
-  if (!answer) return answer;
-  if (auto ok = transaction.commit(); !ok) return fail(std::move(ok.error()));
-  return answer;
+auto run_and_commit(OwnedTransaction transaction, Work& work) {
+  return leasehold::detail::run_and_commit<OpenTransaction>(std::move(transaction), work);
 }
 
 }  // namespace detail

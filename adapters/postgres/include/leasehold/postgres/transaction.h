@@ -1,0 +1,59 @@
+// The transaction in which a work runs on the user's own connection. Used by Fence and Claim.
+#pragma once
+
+#include <utility>
+
+#include "leasehold/detail/transaction_work.h"
+#include "leasehold/error.h"
+
+struct pg_conn;  // libpq's connection, which libpq calls PGconn
+
+namespace leasehold::postgres {
+
+// What a work receives. Everything the work does on handle() is committed together, or not at all.
+// The work must not end the transaction: no COMMIT, no ROLLBACK, no PREPARE TRANSACTION (savepoints
+// are fine). If the transaction is over or has failed when the work returns, the caller is told
+// `invalid`. A work that ends it and begins another is not noticed, and what it wrote then was not
+// fenced.
+class OpenTransaction {
+ public:
+  explicit OpenTransaction(pg_conn* connection) : connection_(connection) {}
+  OpenTransaction(const OpenTransaction&) = delete;
+  OpenTransaction& operator=(const OpenTransaction&) = delete;
+
+  // The connection that was given to Fence or Claim.
+  pg_conn* handle() const { return connection_; }
+
+ private:
+  pg_conn* connection_;
+};
+
+// A work takes an OpenTransaction& and returns Status or Result<T>.
+template <class Work>
+concept TransactionWork = leasehold::detail::TransactionWork<Work, OpenTransaction>;
+
+// For Fence and Claim: a transaction that has begun; rolls back unless committed. Not thread safe.
+class OwnedTransaction {
+ public:
+  explicit OwnedTransaction(pg_conn* connection) : connection_(connection) {}
+  OwnedTransaction(OwnedTransaction&& other) noexcept
+      : connection_(std::exchange(other.connection_, nullptr)) {}
+  OwnedTransaction& operator=(OwnedTransaction&&) = delete;
+  ~OwnedTransaction();
+
+  pg_conn* handle() const { return connection_; }
+  // `invalid` if the transaction is over or has failed already, or a deferred constraint is broken;
+  // `unavailable` if the server said that it did not commit; `outcome_unknown` if the connection
+  // was lost before it said so.
+  [[nodiscard]] Status commit();
+
+ private:
+  pg_conn* connection_;
+};
+
+template <TransactionWork Work>
+auto run_and_commit(OwnedTransaction transaction, Work& work) {
+  return leasehold::detail::run_and_commit<OpenTransaction>(std::move(transaction), work);
+}
+
+}  // namespace leasehold::postgres

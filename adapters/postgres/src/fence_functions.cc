@@ -1,0 +1,216 @@
+#include "fence_functions.h"
+
+#include <utility>
+
+#include "fence_schema.h"
+#include "leasehold/detail/stored_mark.h"
+#include "server.h"
+
+namespace leasehold::postgres {
+namespace {
+
+// The lock makes racing installers agree; the catalogue is read after it.
+constexpr const char* kInstall = R"sql(
+DO $do$ BEGIN
+  PERFORM pg_catalog.pg_advisory_xact_lock(7810758531586156405);
+  IF EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'leasehold_fence') THEN RETURN; END IF;
+  EXECUTE $ddl$ @DDL $ddl$;
+END $do$
+)sql";
+
+constexpr const char* kMarks =
+    "SELECT resource, lineage, token, request, refused, claim FROM leasehold_fence.marks()";
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+std::string installation() {
+  return replaced(kInstall, "@DDL",
+                  replaced(kFenceSchema, "@VERSION", std::to_string(kFenceVersion)));
+}
+
+Result<bool> is_installed(Session session) {
+  auto rows = session.run(
+      "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'leasehold_fence')",
+      {});
+  if (!rows) return fail(std::move(rows.error()));
+  return rows->flag(0);
+}
+
+Status check_server(Session session) {
+  auto rows = session.run(
+      "SELECT pg_catalog.current_setting('server_version_num'),"
+      " pg_catalog.current_setting('server_encoding')",
+      {});
+  if (!rows) return fail(std::move(rows.error()));
+  if (auto ok = check_version(static_cast<int>(rows->number(0))); !ok) return ok;
+  if (rows->text(1) == "UTF8") return {};
+  return fail(ErrorCode::unsupported, "the database has the encoding " +
+                                          std::string(rows->text(1)) + "; the fence needs UTF8");
+}
+
+Status without_rows(Result<Rows> rows) {
+  if (!rows) return fail(std::move(rows.error()));
+  return {};
+}
+
+}  // namespace
+
+Status install_fence_schema(Session session) {
+  if (auto ok = session.check_outside(); !ok) return ok;
+  if (auto ok = check_server(session); !ok) return ok;
+  auto there = is_installed(session);
+  if (!there) return fail(std::move(there.error()));
+  if (!*there) {
+    auto made = session.run(installation(), {});
+    if (!made) {
+      made.error().message = "the schema leasehold_fence was not made: " + made.error().message;
+      return fail(std::move(made.error()));
+    }
+  }
+  return check_fence_schema(session);
+}
+
+Status check_fence_schema(Session session) {
+  if (auto ok = session.check(); !ok) return ok;
+  auto version = session.run("SELECT leasehold_fence.version()", {});
+  if (!version) return fail(std::move(version.error()));
+  if (version->number(0) == kFenceVersion) return {};
+  return fail(ErrorCode::unavailable,
+              "the database has version " + std::string(version->text(0)) +
+                  " of Leasehold's fence; this program works with version " +
+                  std::to_string(kFenceVersion));
+}
+
+Status remove_fence_schema(Session session) {
+  if (auto ok = session.check_outside(); !ok) return ok;
+  auto there = is_installed(session);
+  if (!there) return fail(std::move(there.error()));
+  if (!*there) return {};
+  // Somebody's own schema of this name has no such function.
+  if (auto ok = check_fence_schema(session); !ok) return ok;
+  // CASCADE takes the triggers of guarded tables, and would say so in a notice.
+  return without_rows(session.run(
+      "DO $$ BEGIN PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);"
+      " DROP SCHEMA leasehold_fence CASCADE; END $$",
+      {}));
+}
+
+Result<FenceMark> mark_of(const Rows& rows, int row) {
+  const auto text = [&](int column) -> std::optional<std::string_view> {
+    if (rows.is_null(column, row)) return std::nullopt;
+    return rows.text(column, row);
+  };
+  leasehold::detail::StoredMark stored{.resource = rows.text(0, row),
+                                       .lineage = text(1),
+                                       .token = {},
+                                       .request = text(3),
+                                       .refused = rows.number(4, row),
+                                       .claim = text(5)};
+  if (!rows.is_null(2, row)) stored.token = rows.number(2, row);
+  return leasehold::detail::read(stored);
+}
+
+Result<std::vector<FenceMark>> read_marks(Session session) {
+  if (auto ok = check_fence_schema(session); !ok) return fail(std::move(ok.error()));
+  const auto rows = session.run(kMarks, {});
+  if (!rows) return fail(rows.error());
+  std::vector<FenceMark> marks;
+  for (int row = 0; row < rows->count(); ++row) {
+    auto mark = mark_of(*rows, row);
+    if (!mark) return fail(std::move(mark.error()));
+    marks.push_back(std::move(*mark));
+  }
+  return marks;
+}
+
+Result<std::optional<FenceMark>> read_mark(Session session, const ResourceName& resource) {
+  if (auto ok = check_fence_schema(session); !ok) return fail(std::move(ok.error()));
+  const auto rows =
+      session.run(std::string(kMarks) + " WHERE resource = $1", {resource.str().c_str()});
+  if (!rows) return fail(rows.error());
+  if (rows->count() == 0) return std::nullopt;
+  auto mark = mark_of(*rows, 0);
+  if (!mark) return fail(std::move(mark.error()));
+  return std::move(*mark);
+}
+
+Status adopt_lineage(Session session, const ResourceName& resource, const Lineage& lineage,
+                     TokenNumber at_least) {
+  if (auto ok = check_fence_schema(session); !ok) return ok;
+  const std::string from = lineage.str();
+  const std::string least = std::to_string(at_least.value());
+  return without_rows(session.run("SELECT leasehold_fence.adopt($1, $2, $3)",
+                                  {resource.str().c_str(), from.c_str(), least.c_str()}));
+}
+
+Status reset_mark(Session session, const ResourceName& resource) {
+  if (auto ok = check_fence_schema(session); !ok) return ok;
+  return without_rows(session.run("SELECT leasehold_fence.reset($1)", {resource.str().c_str()}));
+}
+
+Status count_refusal(Session session, const ResourceName& resource) {
+  if (auto ok = session.check_outside(); !ok) return ok;
+  return without_rows(
+      session.run("SELECT leasehold_fence.count_refusal($1)", {resource.str().c_str()}));
+}
+
+Error counted(Session session, const ResourceName& resource, Error error) {
+  if (error.code != ErrorCode::fenced_out) return error;
+  if (auto ok = count_refusal(session, resource); !ok) {
+    error.store_words += "; the refusal could not be counted: " + to_string(ok.error());
+  }
+  return error;
+}
+
+Result<std::string> find_table(Session session, std::string_view table) {
+  const std::string name(table);
+  const auto missing = [&](const std::string& words) {
+    return fail(ErrorCode::invalid, "there is no table '" + name + "' in this database", words);
+  };
+  if (name.find('\0') != std::string::npos) return missing("");
+  auto rows = session.run("SELECT pg_catalog.to_regclass($1)::text", {name.c_str()});
+  // A name that is no name in SQL: "a.b.c.d", "orders; drop".
+  if (!rows && rows.error().code == ErrorCode::unavailable)
+    return missing(rows.error().store_words);
+  if (!rows) return fail(std::move(rows.error()));
+  if (rows->is_null(0)) return missing("");
+  return std::string(rows->text(0));
+}
+
+Status add_guard(Session session, std::string_view table, const ResourceName& resource) {
+  if (auto ok = session.check_outside(); !ok) return ok;
+  if (auto ok = check_fence_schema(session); !ok) return ok;
+  auto name = find_table(session, table);
+  if (!name) return fail(std::move(name.error()));
+  return without_rows(session.run("SELECT leasehold_fence.guard_table($1, $2)",
+                                  {name->c_str(), resource.str().c_str()}));
+}
+
+Status remove_guard(Session session, std::string_view table) {
+  if (auto ok = session.check_outside(); !ok) return ok;
+  if (auto ok = check_fence_schema(session); !ok) return ok;
+  auto name = find_table(session, table);
+  if (!name) return fail(std::move(name.error()));
+  return without_rows(session.run("SELECT leasehold_fence.unguard_table($1)", {name->c_str()}));
+}
+
+Result<std::vector<GuardedTable>> read_guards(Session session) {
+  if (auto ok = check_fence_schema(session); !ok) return fail(std::move(ok.error()));
+  const auto rows =
+      session.run("SELECT table_name, resource, armed FROM leasehold_fence.guards()", {});
+  if (!rows) return fail(rows.error());
+  std::vector<GuardedTable> tables;
+  for (int row = 0; row < rows->count(); ++row) {
+    auto resource = ResourceName::parse(rows->text(1, row));
+    if (!resource) {
+      return fail(ErrorCode::unavailable, "the guard of table '" + std::string(rows->text(0, row)) +
+                                              "' is damaged: it was not written by the fence");
+    }
+    tables.push_back({std::string(rows->text(0, row)), std::move(*resource), rows->flag(2, row)});
+  }
+  return tables;
+}
+
+}  // namespace leasehold::postgres

@@ -1,0 +1,328 @@
+// The fence's schema in the user's database: the marks, and the functions that every program calls.
+#pragma once
+
+namespace leasehold::postgres {
+
+inline constexpr int kFenceVersion = 1;
+
+// Functions that programs call run with the rights of the schema's owner, so that a role needs no
+// right to the tables, and cannot lower a mark by mistake. Their bodies name every schema.
+//
+// SQLSTATE LH001: refused. LH002: a guarded table was written without entering. LH003: wrong input.
+inline constexpr const char* kFenceSchema = R"sql(
+CREATE SCHEMA leasehold_fence;
+
+CREATE FUNCTION leasehold_fence.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
+
+-- entered_*: by which transaction. The number alone could come again in another cluster, into which
+-- the table was restored.
+CREATE TABLE leasehold_fence.mark(
+  resource text COLLATE "C" PRIMARY KEY,
+  lineage text,
+  token bigint,
+  request text,
+  least bigint,
+  claim text,
+  entered_xact xid8,
+  entered_at timestamptz
+) WITH (fillfactor = 50);
+
+-- Apart from the mark, so that counting never waits for who has entered.
+CREATE TABLE leasehold_fence.refusal(
+  resource text COLLATE "C" PRIMARY KEY,
+  refused bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE leasehold_fence.guarded(relation regclass PRIMARY KEY, resource text NOT NULL);
+
+CREATE FUNCTION leasehold_fence.keep() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'leasehold: invalid: a mark is kept as long as its resource, and never goes down'
+    USING ERRCODE = 'LH003', HINT = 'See leasehold fence reset and leasehold fence adopt.';
+END $$;
+CREATE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.mark
+  FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
+CREATE TRIGGER rise BEFORE UPDATE ON leasehold_fence.mark FOR EACH ROW
+  WHEN (NEW.lineage = OLD.lineage
+        AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least))
+  EXECUTE FUNCTION leasehold_fence.keep();
+
+-- E'' reads the same whatever standard_conforming_strings is.
+CREATE FUNCTION leasehold_fence.is_name(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(octet_length(a_text) BETWEEN 1 AND 512
+    AND a_text !~ E'[\\u0001-\\u001f\\u007f-\\u009f\\u2028\\u2029]', false)
+$$;
+CREATE FUNCTION leasehold_fence.is_id(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(a_text ~ '^[0-9a-f]{32}$', false)
+$$;
+
+CREATE FUNCTION leasehold_fence.wrong(a_what text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'leasehold: invalid: %', a_what USING ERRCODE = 'LH003';
+END $$;
+
+CREATE FUNCTION leasehold_fence.check_resource(a_resource text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT leasehold_fence.is_name(a_resource) THEN
+    PERFORM leasehold_fence.wrong(
+      'resource must be 1 to 512 bytes of text without control characters');
+  END IF;
+END $$;
+
+CREATE FUNCTION leasehold_fence.check_request(a_request text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT leasehold_fence.is_id(a_request) THEN
+    PERFORM leasehold_fence.wrong('request must be text of 32 lower-case hexadecimal digits');
+  END IF;
+END $$;
+
+CREATE FUNCTION leasehold_fence.is_lineage(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(a_text ~ '^[0-9a-f]{32}/', false) AND leasehold_fence.is_name(substr(a_text, 34))
+$$;
+
+CREATE FUNCTION leasehold_fence.check_token(a_token bigint, a_lineage text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF a_token IS NULL OR a_token < 1 THEN
+    PERFORM leasehold_fence.wrong('token must be an integer from 1 to 9223372036854775807');
+  END IF;
+  IF NOT leasehold_fence.is_lineage(a_lineage) THEN
+    PERFORM leasehold_fence.wrong(
+      'lineage must be text of 32 lower-case hexadecimal digits, a slash and the lock name');
+  END IF;
+END $$;
+
+CREATE FUNCTION leasehold_fence.commit_durably() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+END $$;
+
+CREATE FUNCTION leasehold_fence.refuse(a_resource text, a_token bigint, a_lineage text,
+                                       a_once boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  m record;
+  said text := format('leasehold: fenced_out: resource ''%s'' refused token %s', a_resource, a_token);
+BEGIN
+  SELECT claim, lineage, coalesce(token, least) AS number INTO STRICT m
+    FROM leasehold_fence.mark WHERE resource = a_resource;
+  IF m.claim IS NOT NULL THEN
+    PERFORM leasehold_fence.wrong('this resource is used with claims, not with tokens');
+  END IF;
+  IF m.lineage <> a_lineage THEN
+    said := said || format(' of lineage %s: it follows lineage %s (mark %s). A lineage names the store '
+      'and lock that count the tokens, and numbers of two lineages cannot be compared. If the store '
+      'was replaced on purpose, run `leasehold fence adopt`', a_lineage, m.lineage, m.number);
+  ELSIF a_token < m.number THEN
+    said := said || format(': its mark is %s, so another holder has entered since', m.number);
+  ELSIF a_once THEN
+    said := said || format(': its mark is %s already, and in once mode a token enters once', m.number);
+  ELSE
+    said := said || format(': its mark is %s from another request id; the store has granted this '
+      'number twice', m.number);
+  END IF;
+  RAISE EXCEPTION USING ERRCODE = 'LH001', MESSAGE = said,
+    DETAIL = format('offered=%s mark=%s', a_token, m.number);
+END $$;
+
+-- One statement inserts the first mark, or waits for the row and compares with what is then there;
+-- a row that refuses is locked too. It always writes: a REPEATABLE READ transaction that waited with
+-- an old snapshot must fail, and does so only if the row has changed.
+CREATE FUNCTION leasehold_fence.enter(resource text, token bigint, lineage text, request text,
+                                      once boolean DEFAULT false)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  -- As one expression it costs little; which of them is wrong is asked only if one is.
+  IF NOT coalesce(leasehold_fence.is_name(enter.resource) AND enter.token >= 1
+                  AND leasehold_fence.is_lineage(enter.lineage)
+                  AND leasehold_fence.is_id(enter.request), false) THEN
+    PERFORM leasehold_fence.check_resource(enter.resource);
+    PERFORM leasehold_fence.check_token(enter.token, enter.lineage);
+    PERFORM leasehold_fence.check_request(enter.request);
+  END IF;
+  INSERT INTO leasehold_fence.mark AS m (resource, lineage, token, request, entered_xact, entered_at)
+    VALUES (enter.resource, enter.lineage, enter.token, enter.request, pg_current_xact_id(), now())
+    ON CONFLICT (resource) DO UPDATE
+      SET lineage = enter.lineage, token = enter.token, request = enter.request,
+          entered_xact = pg_current_xact_id(), entered_at = now()
+      WHERE m.claim IS NULL
+        AND (m.lineage IS NULL
+             OR m.lineage = enter.lineage
+                AND (enter.token > coalesce(m.token, m.least - 1)
+                     OR enter.token = m.token AND enter.request = m.request
+                        AND NOT coalesce(enter.once, false)));
+  IF NOT FOUND THEN
+    PERFORM leasehold_fence.refuse(enter.resource, enter.token, enter.lineage,
+                                   coalesce(enter.once, false));
+  END IF;
+  IF current_setting('synchronous_commit') <> 'on' THEN
+    PERFORM leasehold_fence.commit_durably();
+  END IF;
+END $$;
+
+CREATE FUNCTION leasehold_fence.claim(resource text, request text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM leasehold_fence.check_resource(claim.resource);
+  PERFORM leasehold_fence.check_request(claim.request);
+  INSERT INTO leasehold_fence.mark AS m (resource, claim) VALUES (claim.resource, claim.request)
+    ON CONFLICT (resource) DO UPDATE SET claim = claim.request WHERE m.lineage IS NULL;
+  IF NOT FOUND THEN
+    PERFORM leasehold_fence.wrong('this resource is used with tokens, not with claims');
+  END IF;
+  PERFORM leasehold_fence.commit_durably();
+END $$;
+
+CREATE FUNCTION leasehold_fence.confirm(resource text, request text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM leasehold_fence.check_resource(confirm.resource);
+  PERFORM leasehold_fence.check_request(confirm.request);
+  UPDATE leasehold_fence.mark m SET entered_xact = pg_current_xact_id(), entered_at = now()
+    WHERE m.resource = confirm.resource AND m.claim = confirm.request;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'leasehold: fenced_out: resource ''%'' refused request %: another request has claimed it since',
+      confirm.resource, confirm.request USING ERRCODE = 'LH001';
+  END IF;
+  PERFORM leasehold_fence.commit_durably();
+END $$;
+
+CREATE FUNCTION leasehold_fence.count_refusal(resource text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM leasehold_fence.check_resource(count_refusal.resource);
+  INSERT INTO leasehold_fence.refusal AS r VALUES (count_refusal.resource, 1)
+    ON CONFLICT (resource) DO UPDATE SET refused = r.refused + 1;
+  PERFORM leasehold_fence.commit_durably();
+END $$;
+
+CREATE FUNCTION leasehold_fence.marks()
+RETURNS TABLE (resource text, lineage text, token bigint, request text, refused bigint, claim text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(m.resource, r.resource), m.lineage, m.token, m.request, coalesce(r.refused, 0),
+         m.claim
+  FROM leasehold_fence.mark m FULL JOIN leasehold_fence.refusal r ON r.resource = m.resource
+  ORDER BY coalesce(m.resource, r.resource) COLLATE "C"
+$$;
+
+-- For the operator: these run with the caller's own rights.
+CREATE FUNCTION leasehold_fence.adopt(a_resource text, a_lineage text, a_least bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  m record;
+BEGIN
+  PERFORM leasehold_fence.check_resource(a_resource);
+  PERFORM leasehold_fence.check_token(a_least, a_lineage);
+  INSERT INTO leasehold_fence.mark(resource) VALUES (a_resource) ON CONFLICT DO NOTHING;
+  SELECT lineage, coalesce(token, least) AS number INTO STRICT m
+    FROM leasehold_fence.mark WHERE resource = a_resource FOR UPDATE;
+  IF m.lineage = a_lineage AND m.number = a_least THEN RETURN; END IF;
+  IF m.lineage = a_lineage AND m.number > a_least THEN
+    PERFORM leasehold_fence.wrong(format('resource ''%s'' follows this lineage already and its mark '
+      'is %s; going back to %s would let stale holders in', a_resource, m.number, a_least));
+  END IF;
+  UPDATE leasehold_fence.mark
+    SET lineage = a_lineage, least = a_least, token = NULL, request = NULL, claim = NULL
+    WHERE resource = a_resource;
+  PERFORM leasehold_fence.commit_durably();
+END $$;
+
+CREATE FUNCTION leasehold_fence.reset(a_resource text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE leasehold_fence.mark
+    SET lineage = NULL, least = NULL, token = NULL, request = NULL, claim = NULL
+    WHERE resource = a_resource;
+  IF NOT FOUND THEN
+    PERFORM leasehold_fence.wrong(
+      format('the fence knows no resource ''%s''; nothing was reset', a_resource));
+  END IF;
+  PERFORM leasehold_fence.commit_durably();
+END $$;
+
+-- The trigger of a guarded table. Its argument is the resource.
+CREATE FUNCTION leasehold_fence.guard()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM leasehold_fence.mark m WHERE m.resource = TG_ARGV[0]
+                 AND m.entered_xact = pg_current_xact_id_if_assigned() AND m.entered_at = now()) THEN
+    RAISE EXCEPTION 'leasehold: not_entered: table %.% is written only in a transaction that has entered the fence of resource ''%''',
+      TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_ARGV[0]
+      USING ERRCODE = 'LH002', HINT = 'Begin with SELECT leasehold_fence.enter(resource, token, lineage, request).';
+  END IF;
+  IF TG_LEVEL = 'STATEMENT' THEN RETURN NULL; END IF;
+  IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
+  RETURN NEW;
+END $$;
+
+CREATE FUNCTION leasehold_fence.is_armed(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT count(*) = CASE (SELECT relkind FROM pg_catalog.pg_class WHERE oid = a_relation)
+                    WHEN 'p' THEN 2 ELSE 1 END
+  FROM pg_catalog.pg_trigger
+  WHERE tgrelid = a_relation AND tgenabled IN ('O', 'A')
+    AND tgname IN ('leasehold_fence_guard', 'leasehold_fence_truncate')
+$$;
+
+CREATE FUNCTION leasehold_fence.disarm(a_relation regclass) RETURNS void LANGUAGE plpgsql
+SET client_min_messages = warning AS $$
+BEGIN
+  EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_guard ON %s', a_relation);
+  EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_truncate ON %s', a_relation);
+  DELETE FROM leasehold_fence.guarded WHERE relation = a_relation;
+END $$;
+
+-- A statement's trigger sees only statements that name its own table, so that a partitioned table
+-- has one for each row, which its partitions inherit.
+CREATE FUNCTION leasehold_fence.guard_table(a_relation regclass, a_resource text)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  kind "char" := (SELECT relkind FROM pg_catalog.pg_class WHERE oid = a_relation);
+  other text;
+BEGIN
+  PERFORM leasehold_fence.check_resource(a_resource);
+  IF kind NOT IN ('r', 'p') OR a_relation IN (
+       SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+       WHERE n.nspname IN ('leasehold_fence', 'pg_catalog', 'information_schema')) THEN
+    PERFORM leasehold_fence.wrong(format('%s is not a table of yours that can be guarded', a_relation));
+  END IF;
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', a_relation);
+  SELECT resource INTO other FROM leasehold_fence.guarded WHERE relation = a_relation;
+  IF FOUND AND leasehold_fence.is_armed(a_relation) THEN
+    IF other = a_resource THEN RETURN; END IF;
+    PERFORM leasehold_fence.wrong(format('table %s is guarded by resource ''%s'' already; remove that '
+      'guard first', a_relation, other));
+  END IF;
+  PERFORM leasehold_fence.disarm(a_relation);
+  IF kind = 'p' THEN
+    EXECUTE format('CREATE TRIGGER leasehold_fence_guard BEFORE INSERT OR UPDATE OR DELETE ON %s '
+      'FOR EACH ROW EXECUTE FUNCTION leasehold_fence.guard(%L)', a_relation, a_resource);
+    EXECUTE format('CREATE TRIGGER leasehold_fence_truncate BEFORE TRUNCATE ON %s '
+      'FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.guard(%L)', a_relation, a_resource);
+  ELSE
+    EXECUTE format('CREATE TRIGGER leasehold_fence_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE '
+      'ON %s FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.guard(%L)', a_relation, a_resource);
+  END IF;
+  INSERT INTO leasehold_fence.guarded VALUES (a_relation, a_resource);
+END $$;
+
+CREATE FUNCTION leasehold_fence.unguard_table(a_relation regclass) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM leasehold_fence.guarded WHERE relation = a_relation) THEN
+    PERFORM leasehold_fence.wrong(format('table %s is not guarded', a_relation));
+  END IF;
+  PERFORM leasehold_fence.disarm(a_relation);
+END $$;
+
+CREATE FUNCTION leasehold_fence.guards() RETURNS TABLE (table_name text, resource text, armed boolean)
+LANGUAGE sql STABLE AS $$
+  SELECT g.relation::text, g.resource, leasehold_fence.is_armed(g.relation)
+  FROM leasehold_fence.guarded g JOIN pg_catalog.pg_class c ON c.oid = g.relation
+  ORDER BY g.relation::text COLLATE "C"
+$$;
+)sql";
+
+}  // namespace leasehold::postgres

@@ -1,0 +1,194 @@
+#include "session.h"
+
+#include <charconv>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::postgres {
+namespace {
+
+constexpr std::string_view kFencedOut = "leasehold: fenced_out: ";
+constexpr std::string_view kInvalid = "leasehold: invalid: ";
+
+std::string_view field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? std::string_view() : text;
+}
+
+std::string without(std::string_view prefix, std::string_view text) {
+  return std::string(text.starts_with(prefix) ? text.substr(prefix.size()) : text);
+}
+
+std::int64_t number_after(std::string_view label, std::string_view text) {
+  std::int64_t value = 0;
+  const std::size_t at = text.find(label);
+  if (at == std::string_view::npos) return value;
+  const std::string_view digits = text.substr(at + label.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+Error refused(const PGresult* result) {
+  Error error(ErrorCode::fenced_out, without(kFencedOut, field(result, PG_DIAG_MESSAGE_PRIMARY)));
+  const std::string_view numbers = field(result, PG_DIAG_MESSAGE_DETAIL);
+  if (!numbers.empty()) {
+    error.refusal = Refusal{number_after("offered=", numbers), number_after("mark=", numbers)};
+  }
+  return error;
+}
+
+bool is_one_of(std::string_view state, std::initializer_list<std::string_view> states) {
+  for (const std::string_view one : states) {
+    if (state == one) return true;
+  }
+  return false;
+}
+
+// Wrong values and broken constraints, a column that is not there or is of another type.
+bool is_callers_fault(std::string_view state) {
+  return state.starts_with("22") || state.starts_with("23") ||
+         is_one_of(state, {"LH002", "LH003", "42703", "42804"});
+}
+
+std::string sentence_for(std::string_view state) {
+  // invalid_schema_name, undefined_function, undefined_table
+  if (is_one_of(state, {"3F000", "42883", "42P01"})) {
+    return "the fence is not installed in this database, or not whole; install it with `leasehold "
+           "fence install` or install_fence()";
+  }
+  if (state == "42501") {
+    return "this role may not do that; docs/fence-postgres.md has the GRANT lines that it needs";
+  }
+  // serialization_failure, deadlock_detected
+  if (is_one_of(state, {"40001", "40P01"})) {
+    return "another transaction came in between; roll back, begin again, and enter first";
+  }
+  // lock_not_available, query_canceled
+  if (is_one_of(state, {"55P03", "57014"})) {
+    return "another transaction stayed inside for longer than this connection waits";
+  }
+  if (state == "25006") return "the server or this transaction is read-only";
+  return "the server refused (SQLSTATE " + std::string(state) + ")";
+}
+
+}  // namespace
+
+Status Session::check() const {
+  if (connection_ == nullptr) return fail(ErrorCode::invalid, "there is no connection");
+  if (PQpipelineStatus(connection_) != PQ_PIPELINE_OFF) {
+    return fail(ErrorCode::invalid, "the connection is in pipeline mode");
+  }
+  if (PQstatus(connection_) != CONNECTION_OK) {
+    return fail(ErrorCode::unavailable, "the connection is not open",
+                one_line(PQerrorMessage(connection_)));
+  }
+  const char* encoding = PQparameterStatus(connection_, "client_encoding");
+  if (encoding == nullptr || std::string_view(encoding) != "UTF8") {
+    return fail(ErrorCode::invalid, std::string("the connection's client_encoding is ") +
+                                        (encoding == nullptr ? "not known" : encoding) +
+                                        "; the fence needs UTF8");
+  }
+  return {};
+}
+
+Status Session::check_inside() const {
+  if (auto ok = check(); !ok) return ok;
+  if (PQtransactionStatus(connection_) == PQTRANS_INTRANS) return {};
+  return fail(ErrorCode::invalid,
+              "no transaction is open, or it has failed: entering and writing must be one "
+              "transaction");
+}
+
+Status Session::check_outside() const {
+  if (auto ok = check(); !ok) return ok;
+  if (PQtransactionStatus(connection_) == PQTRANS_IDLE) return {};
+  return fail(ErrorCode::invalid,
+              "the connection has a transaction open already, or is in the middle of a query; this "
+              "call needs one of its own");
+}
+
+// A transaction that was open when the connection broke is rolled back: nobody sent its COMMIT.
+Error Session::failure(const PGresult* result, bool inside) const {
+  const std::string_view state = field(result, PG_DIAG_SQLSTATE);
+  const std::string words = one_line(PQresultErrorMessage(result));
+  // Anything worse than an ERROR has ended the session.
+  const bool goes_on = field(result, PG_DIAG_SEVERITY_NONLOCALIZED) == "ERROR";
+  if (PQstatus(connection_) == CONNECTION_BAD || !goes_on) {
+    return Error(inside ? ErrorCode::unavailable : ErrorCode::outcome_unknown,
+                 "the connection was lost before the answer came",
+                 words.empty() ? one_line(PQerrorMessage(connection_)) : words);
+  }
+  Error error(ErrorCode::unavailable, sentence_for(state));
+  if (state == "LH001") error = refused(result);
+  if (is_callers_fault(state)) {
+    error = Error(ErrorCode::invalid, without(kInvalid, field(result, PG_DIAG_MESSAGE_PRIMARY)));
+  }
+  error.store_words = words;
+  return error;
+}
+
+Result<Rows> Session::answer(PGresult* result, bool inside) const {
+  Rows rows(result);
+  const ExecStatusType status = PQresultStatus(result);
+  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return rows;
+  return fail(failure(result, inside));
+}
+
+Result<Rows> Session::run(const std::string& sql, Parameters parameters) const {
+  return run(sql, std::vector<const char*>(parameters));
+}
+
+Result<Rows> Session::run(const std::string& sql,
+                          const std::vector<const char*>& parameters) const {
+  const bool inside = PQtransactionStatus(connection_) == PQTRANS_INTRANS;
+  return answer(PQexecParams(connection_, sql.c_str(), static_cast<int>(parameters.size()), nullptr,
+                             parameters.data(), nullptr, nullptr, /*resultFormat=*/0),
+                inside);
+}
+
+Status Session::begin_with(const std::string& sql, Parameters parameters) const {
+  const bool sent =
+      PQenterPipelineMode(connection_) == 1 &&
+      PQsendQueryParams(connection_, "BEGIN", 0, nullptr, nullptr, nullptr, nullptr, 0) == 1 &&
+      PQsendQueryParams(connection_, sql.c_str(), static_cast<int>(parameters.size()), nullptr,
+                        parameters.begin(), nullptr, nullptr, 0) == 1 &&
+      PQpipelineSync(connection_) == 1;
+  Status answered = sent ? Status() : Status(fail(failure(nullptr, /*inside=*/true)));
+  // Two answers, each with a null behind it, and the end of the pipeline.
+  for (bool at_end = !sent; !at_end && PQstatus(connection_) == CONNECTION_OK;) {
+    PGresult* result = PQgetResult(connection_);
+    if (result == nullptr) continue;
+    at_end = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
+    const bool counts = !at_end && PQresultStatus(result) != PGRES_PIPELINE_ABORTED;
+    auto one = counts ? answer(result, /*inside=*/true) : Result<Rows>(Rows(result));
+    if (answered && !one) answered = fail(std::move(one.error()));
+  }
+  if (answered && PQstatus(connection_) != CONNECTION_OK) {
+    answered = fail(failure(nullptr, /*inside=*/true));
+  }
+  PQexitPipelineMode(connection_);
+  if (!answered) roll_back();
+  return answered;
+}
+
+Status Session::commit() const {
+  if (PQtransactionStatus(connection_) == PQTRANS_IDLE) {
+    return fail(ErrorCode::invalid, "the transaction was over before its work returned");
+  }
+  PGresult* result = PQexec(connection_, "COMMIT");
+  const bool rolled_back = result != nullptr && std::string_view(PQcmdStatus(result)) == "ROLLBACK";
+  auto done = answer(result, /*inside=*/false);
+  if (!done) return fail(std::move(done.error()));
+  if (!rolled_back) return {};
+  return fail(ErrorCode::invalid,
+              "a statement of the work had failed, so that the server rolled the transaction back");
+}
+
+void Session::roll_back() const {
+  if (PQstatus(connection_) != CONNECTION_OK) return;
+  if (PQtransactionStatus(connection_) == PQTRANS_IDLE) return;
+  PQclear(PQexec(connection_, "ROLLBACK"));
+}
+
+}  // namespace leasehold::postgres

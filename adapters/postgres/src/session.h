@@ -1,0 +1,48 @@
+// The user's own connection, used synchronously; what the server says as our errors.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <string>
+#include <vector>
+
+#include "connection.h"
+#include "leasehold/error.h"
+
+namespace leasehold::postgres {
+
+// Does not own the connection.
+class Session {
+ public:
+  explicit Session(PGconn* connection) : connection_(connection) {}
+
+  // `invalid` if it cannot be used for a fence: none, in pipeline mode, or of another encoding.
+  [[nodiscard]] Status check() const;
+
+  // `invalid` unless a transaction is open that has not failed.
+  [[nodiscard]] Status check_inside() const;
+  // `invalid` if a transaction is open.
+  [[nodiscard]] Status check_outside() const;
+
+  // One statement. Fails with
+  // - `fenced_out` and `invalid` as the fence's functions decide, `invalid` for wrong values too;
+  // - `unavailable` if the server said no, with its words, or the connection was lost before;
+  // - `outcome_unknown` if the connection was lost after it was asked, outside a transaction.
+  [[nodiscard]] Result<Rows> run(const std::string& sql, Parameters parameters) const;
+  [[nodiscard]] Result<Rows> run(const std::string& sql,
+                                 const std::vector<const char*>& parameters) const;
+
+  // Begins a transaction and runs the statement in it, in one round trip. After a failure the
+  // transaction is rolled back.
+  [[nodiscard]] Status begin_with(const std::string& sql, Parameters parameters) const;
+  [[nodiscard]] Status commit() const;
+  void roll_back() const;
+
+ private:
+  Result<Rows> answer(PGresult* result, bool inside) const;
+  Error failure(const PGresult* result, bool inside) const;
+
+  PGconn* connection_;
+};
+
+}  // namespace leasehold::postgres

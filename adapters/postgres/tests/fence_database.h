@@ -1,0 +1,85 @@
+// A database with the fence and a table of the user's, for each test case.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "leasehold/postgres/fence.h"
+#include "testing/servers/postgres.h"
+#include "user_connection.h"
+
+namespace leasehold::postgres {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Starts with the first use, and ends with the program.
+inline leasehold::testing::PostgresServer& fence_server() {
+  static leasehold::testing::PostgresServer server({.settings = {"max_prepared_transactions=10"}});
+  return server;
+}
+
+class FenceDatabase : public ::testing::Test {
+ protected:
+  FenceDatabase() {
+    EXPECT_EQ(user_.exec("CREATE TABLE data(value text)"), "");
+    EXPECT_TRUE(good(install_fence(user_.get())));
+  }
+  ~FenceDatabase() override { fence_server().drop_database(database_); }
+
+  std::string url() const { return fence_server().url(database_); }
+  static ResourceName ledger() { return ResourceName::parse("ledger").value(); }
+  Fence fence() const { return Fence::open(user_.get(), ledger()).value(); }
+  static Fence fence_of(const UserConnection& user) {
+    return Fence::open(user.get(), ledger()).value();
+  }
+
+  // The entry as plain SQL; every value is written as SQL.
+  static std::string enter(const std::string& token, const std::string& resource = "'ledger'",
+                           const std::string& request = "'" + std::string(32, '1') + "'",
+                           const std::string& lineage = "'" + std::string(32, 'a') +
+                                                        "/invoice/1234'") {
+    return "SELECT leasehold_fence.enter(" + resource + ", " + token + ", " + lineage + ", " +
+           request + ")";
+  }
+
+  std::string rows() const { return user_.ask("SELECT count(*) FROM data"); }
+  std::string mark() const {
+    return user_.ask("SELECT token FROM leasehold_fence.marks() WHERE resource = 'ledger'");
+  }
+  std::string refused() const {
+    return user_.ask("SELECT refused FROM leasehold_fence.marks() WHERE resource = 'ledger'");
+  }
+
+  // Returns when a session of this database waits for a lock.
+  void await_waiter() const {
+    while (user_.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                     " AND wait_event_type = 'Lock'") != "1") {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+  const std::string database_ = fence_server().create_database();
+  const UserConnection user_{url()};
+};
+
+// A work that inserts one row.
+inline Status insert_row(OpenTransaction& open) {
+  PGresult* result = PQexec(open.handle(), "INSERT INTO data VALUES('x')");
+  const bool ok = PQresultStatus(result) == PGRES_COMMAND_OK;
+  const std::string words = PQresultErrorMessage(result);
+  PQclear(result);
+  if (ok) return {};
+  return fail(ErrorCode::unavailable, "the insert failed", words);
+}
+
+inline Status nothing(OpenTransaction&) {
+  return {};
+}
+
+}  // namespace leasehold::postgres

@@ -1,0 +1,209 @@
+// Tables that refuse whoever has not entered.
+#include <vector>
+
+#include "fence_database.h"
+#include "leasehold/postgres/adapter.h"
+#include "leasehold/postgres/claim.h"
+
+namespace leasehold::postgres {
+namespace {
+
+class GuardTest : public FenceDatabase {
+ protected:
+  GuardTest() {
+    EXPECT_EQ(user_.exec("CREATE TABLE orders(id int PRIMARY KEY, paid boolean DEFAULT false);"
+                         "INSERT INTO orders VALUES(1)"),
+              "");
+    EXPECT_TRUE(good(guard("orders")));
+  }
+
+  Status guard(const std::string& table) const { return guard_table(user_.get(), table, ledger()); }
+  std::string orders() const {
+    return user_.ask("SELECT string_agg(id || ':' || paid, ' ' ORDER BY id) FROM orders");
+  }
+  std::vector<GuardedTable> guards() const {
+    auto admin = adapters().front().open_fence(Url::parse(url()).value()).value();
+    auto tables = admin->guards();
+    EXPECT_TRUE(good(tables));
+    return tables ? *tables : std::vector<GuardedTable>();
+  }
+};
+
+const std::vector<std::string> kWrites = {
+    "INSERT INTO orders VALUES(2)",
+    "UPDATE orders SET paid = true",
+    "UPDATE orders SET paid = true WHERE id = 99",
+    "DELETE FROM orders",
+    "TRUNCATE orders",
+    "INSERT INTO orders VALUES(1) ON CONFLICT (id) DO UPDATE SET paid = true",
+    "INSERT INTO orders VALUES(1) ON CONFLICT DO NOTHING",
+    "WITH gone AS (DELETE FROM orders RETURNING id) SELECT * FROM gone",
+    "DO $$ BEGIN UPDATE orders SET paid = true; END $$",
+    "PREPARE late AS UPDATE orders SET paid = true; EXECUTE late",
+};
+
+TEST_F(GuardTest, EveryWriteWithoutEnteringIsRefused) {
+  for (const std::string& sql : kWrites) {
+    EXPECT_THAT(user_.exec(sql), StartsWith("LH002 leasehold: not_entered: table public.orders"))
+        << sql;
+  }
+  if (PQserverVersion(user_.get()) >= 150000) {
+    EXPECT_THAT(user_.exec("MERGE INTO orders o USING (SELECT 1 AS id) n ON o.id = n.id "
+                           "WHEN MATCHED THEN DELETE"),
+                StartsWith("LH002"));
+  }
+  EXPECT_THAT(user_.exec("COPY orders FROM PROGRAM 'echo 2'"), StartsWith("LH002"));
+  EXPECT_EQ(orders(), "1:false");
+}
+
+TEST_F(GuardTest, EveryWriteAfterEnteringPasses) {
+  for (const std::string& sql : kWrites) {
+    EXPECT_EQ(user_.exec("BEGIN;" + enter("33") + ";" + sql + "; ROLLBACK; DEALLOCATE ALL"), "")
+        << sql;
+  }
+}
+
+TEST_F(GuardTest, CascadeFromAnotherTableIsRefusedToo) {
+  ASSERT_EQ(user_.exec("CREATE TABLE line(id int REFERENCES orders ON DELETE CASCADE)"), "");
+  ASSERT_TRUE(good(guard("line")));
+  ASSERT_EQ(user_.exec("BEGIN;" + enter("33") + "; INSERT INTO line VALUES(1); COMMIT"), "");
+  ASSERT_TRUE(good(unguard_table(user_.get(), "orders")));
+  EXPECT_THAT(user_.exec("DELETE FROM orders"), HasSubstr("public.line"));
+  EXPECT_EQ(orders(), "1:false");
+}
+
+TEST_F(GuardTest, EntryEndsWithItsTransaction) {
+  ASSERT_EQ(user_.exec("BEGIN;" + enter("33") + "; INSERT INTO orders VALUES(2); COMMIT"), "");
+  EXPECT_THAT(user_.exec("INSERT INTO orders VALUES(3)"), StartsWith("LH002"));
+  ASSERT_EQ(user_.exec(enter("33")), "") << "a transaction of its own";
+  EXPECT_THAT(user_.exec("INSERT INTO orders VALUES(3)"), StartsWith("LH002"));
+  const UserConnection other(url());
+  ASSERT_EQ(user_.exec("BEGIN;" + enter("33")), "");
+  EXPECT_THAT(other.exec("INSERT INTO orders VALUES(3)"), StartsWith("LH002"));
+}
+
+TEST_F(GuardTest, AnotherResourceDoesNotCount) {
+  EXPECT_THAT(user_.exec("BEGIN;" + enter("33", "'other'") + "; INSERT INTO orders VALUES(2)"),
+              StartsWith("LH002"));
+}
+
+TEST_F(GuardTest, ZombieIsRefusedByTheFenceAndByTheTable) {
+  const UserConnection zombie(url());
+  ASSERT_EQ(zombie.exec("BEGIN;" + enter("33") + "; COMMIT"), "");
+  ASSERT_EQ(user_.exec(enter("34")), "");
+  const auto late = fence_of(zombie).transaction(token_of(33, '1'), nothing);
+  EXPECT_TRUE(bad(late, ErrorCode::fenced_out));
+  EXPECT_THAT(zombie.exec("INSERT INTO orders VALUES(2)"), StartsWith("LH002"));
+  EXPECT_EQ(orders(), "1:false");
+}
+
+TEST_F(GuardTest, ConfirmedClaimCountsAsEntered) {
+  ASSERT_EQ(user_.exec("CREATE TABLE claimed(a int)"), "");
+  const auto resource = ResourceName::parse("claimed").value();
+  ASSERT_TRUE(good(guard_table(user_.get(), "claimed", resource)));
+  const auto claim = Claim::take(user_.get(), "claimed", request_of('1'));
+  ASSERT_TRUE(good(claim));
+  EXPECT_THAT(user_.exec("INSERT INTO claimed VALUES(1)"), StartsWith("LH002"));
+  EXPECT_TRUE(good(claim->transaction([&](OpenTransaction&) -> Status {
+    EXPECT_EQ(user_.exec("INSERT INTO claimed VALUES(1)"), "");
+    return {};
+  })));
+}
+
+TEST_F(GuardTest, PartitionsAreGuardedWithTheirTable) {
+  ASSERT_EQ(user_.exec("CREATE TABLE log(day int) PARTITION BY RANGE(day);"
+                       "CREATE TABLE log_1 PARTITION OF log FOR VALUES FROM (0) TO (10)"),
+            "");
+  ASSERT_TRUE(good(guard("log")));
+  ASSERT_EQ(user_.exec("CREATE TABLE log_2 PARTITION OF log FOR VALUES FROM (10) TO (20)"), "");
+  for (const char* sql : {"INSERT INTO log VALUES(1)", "INSERT INTO log_1 VALUES(1)",
+                          "INSERT INTO log_2 VALUES(11)", "TRUNCATE log"}) {
+    EXPECT_THAT(user_.exec(sql), StartsWith("LH002")) << sql;
+  }
+  EXPECT_EQ(user_.exec("BEGIN;" + enter("33") +
+                       "; INSERT INTO log VALUES(1), (11); DELETE FROM log_1; UPDATE log SET day = "
+                       "12; COMMIT"),
+            "");
+  EXPECT_EQ(user_.ask("SELECT string_agg(day::text, ' ') FROM log"), "12");
+}
+
+TEST_F(GuardTest, WhoMayWriteTheTableNeedsNoRightToTheFence) {
+  ASSERT_EQ(user_.exec("DROP ROLE IF EXISTS writer; CREATE ROLE writer LOGIN;"
+                       "GRANT INSERT ON orders TO writer"),
+            "");
+  {
+    const UserConnection writer(fence_server().url(database_, "writer"));
+    EXPECT_THAT(writer.exec("INSERT INTO orders VALUES(2)"), StartsWith("LH002"));
+  }
+  EXPECT_EQ(user_.exec("DROP OWNED BY writer; DROP ROLE writer"), "");
+}
+
+TEST_F(GuardTest, GuardingAgainChangesNothingAndAnotherResourceIsInvalid) {
+  EXPECT_TRUE(good(guard("orders")));
+  EXPECT_TRUE(good(guard("public.orders")));
+  const auto other =
+      guard_table(user_.get(), "orders", ResourceName::parse("somebody else").value());
+  ASSERT_TRUE(bad(other, ErrorCode::invalid));
+  EXPECT_THAT(other.error().message, HasSubstr("'ledger'"));
+  ASSERT_EQ(guards().size(), 1u);
+  EXPECT_EQ(guards().at(0).table, "orders");
+  EXPECT_EQ(guards().at(0).resource, ledger());
+  EXPECT_TRUE(guards().at(0).armed);
+}
+
+TEST_F(GuardTest, GuardWithoutItsTriggerIsSeenAndPutBack) {
+  ASSERT_EQ(user_.exec("ALTER TABLE orders DISABLE TRIGGER ALL"), "");
+  EXPECT_FALSE(guards().at(0).armed);
+  ASSERT_TRUE(good(guard("orders")));
+  EXPECT_TRUE(guards().at(0).armed);
+  ASSERT_EQ(user_.exec("DROP TRIGGER leasehold_fence_guard ON orders"), "");
+  EXPECT_FALSE(guards().at(0).armed);
+  ASSERT_TRUE(good(guard("orders")));
+  EXPECT_THAT(user_.exec("DELETE FROM orders"), StartsWith("LH002"));
+}
+
+TEST_F(GuardTest, GuardFollowsARenamedTableAndGoesWithADroppedOne) {
+  ASSERT_EQ(user_.exec("ALTER TABLE orders RENAME TO sales"), "");
+  EXPECT_THAT(user_.exec("DELETE FROM sales"), StartsWith("LH002"));
+  EXPECT_EQ(guards().at(0).table, "sales");
+  ASSERT_EQ(user_.exec("DROP TABLE sales"), "");
+  EXPECT_TRUE(guards().empty());
+}
+
+TEST_F(GuardTest, UnguardedTableIsFree) {
+  ASSERT_TRUE(good(unguard_table(user_.get(), "orders")));
+  EXPECT_EQ(user_.exec("DELETE FROM orders"), "");
+  EXPECT_TRUE(bad(unguard_table(user_.get(), "orders"), ErrorCode::invalid));
+  EXPECT_TRUE(guards().empty());
+}
+
+TEST_F(GuardTest, HostileAndMissingTablesAreInvalid) {
+  ASSERT_EQ(user_.exec("CREATE VIEW v AS SELECT 1; CREATE SEQUENCE s"), "");
+  for (const std::string table :
+       {"missing", "", " ", "orders; DROP TABLE orders", "orders'", "\"", "a.b.c.d", "1", "v", "s",
+        "pg_catalog.pg_class", "leasehold_fence.mark", "orders WHERE true"}) {
+    EXPECT_TRUE(bad(guard(table), ErrorCode::invalid)) << table;
+    EXPECT_TRUE(bad(unguard_table(user_.get(), table), ErrorCode::invalid)) << table;
+  }
+  EXPECT_TRUE(bad(guard(std::string("orders\0x", 8)), ErrorCode::invalid));
+  EXPECT_EQ(orders(), "1:false");
+  EXPECT_EQ(guards().size(), 1u);
+}
+
+TEST_F(GuardTest, HostileNamesAreOnlyNames) {
+  ASSERT_EQ(user_.exec("CREATE TABLE \"o'r\"\"d%s; DROP TABLE orders\"(a int)"), "");
+  const auto resource = ResourceName::parse("it's \"%s\" \\ $1; --").value();
+  ASSERT_TRUE(good(guard_table(user_.get(), "\"o'r\"\"d%s; DROP TABLE orders\"", resource)));
+  const std::string insert = "INSERT INTO \"o'r\"\"d%s; DROP TABLE orders\" VALUES(1)";
+  EXPECT_THAT(user_.exec(insert), StartsWith("LH002"));
+  const auto entered =
+      Fence::open(user_.get(), resource)->transaction(token_of(1, '1'), [&](OpenTransaction&) {
+        EXPECT_EQ(user_.exec(insert), "");
+        return Status();
+      });
+  EXPECT_TRUE(good(entered));
+  EXPECT_EQ(orders(), "1:false");
+}
+
+}  // namespace
+}  // namespace leasehold::postgres

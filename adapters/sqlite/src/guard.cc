@@ -1,0 +1,253 @@
+#include "guard.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "fence_table.h"
+
+namespace leasehold::sqlite {
+namespace {
+
+constexpr Part kGuard = {"guard", 1, "install it with `leasehold fence install --table`"};
+
+// No committed state has a row in leasehold_inside: '' is nobody's resource, so its reference is
+// never fulfilled. That is only so where foreign keys are enforced, hence the check on entering.
+constexpr const char* kTables = R"sql(
+CREATE TABLE main.leasehold_guard(
+  id INTEGER PRIMARY KEY,
+  table_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+  resource TEXT NOT NULL
+);
+CREATE TABLE main.leasehold_inside(
+  resource TEXT NOT NULL PRIMARY KEY,
+  delete_before_commit TEXT NOT NULL DEFAULT ''
+    REFERENCES leasehold_inside(resource) DEFERRABLE INITIALLY DEFERRED
+);
+)sql";
+
+// Beside the view's own check, which may come before or after: a refusal undoes both.
+std::string go_inside(const std::string& view) {
+  return "CREATE TRIGGER main." + view + "_inside INSTEAD OF INSERT ON " + view +
+         R"sql(
+WHEN EXISTS(SELECT 1 FROM leasehold_guard WHERE resource = NEW.resource) BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: this resource guards a table, which needs PRAGMA foreign_keys = ON')
+    WHERE NOT (SELECT foreign_keys FROM pragma_foreign_keys);
+  INSERT INTO leasehold_inside(resource) SELECT NEW.resource WHERE NOT EXISTS(
+    SELECT 1 FROM leasehold_inside WHERE resource = NEW.resource);
+END;
+)sql";
+}
+
+std::string quoted(std::string_view text, char quote) {
+  std::string out(1, quote);
+  for (const char c : text) {
+    out += c;
+    if (c == quote) out += c;
+  }
+  return out + quote;
+}
+
+constexpr std::array<const char*, 3> kOperations = {"INSERT", "UPDATE", "DELETE"};
+
+std::string trigger_name(std::int64_t guard, const char* operation) {
+  return "leasehold_guard_" + std::to_string(guard) + "_" + operation;
+}
+
+std::string create_trigger(std::int64_t guard, const char* operation, const std::string& table,
+                           const ResourceName& resource) {
+  const std::string words = "leasehold: not_entered: table " + table +
+                            " is written only in a transaction that has entered the fence of "
+                            "resource " +
+                            resource.str();
+  return "CREATE TRIGGER main." + trigger_name(guard, operation) + " BEFORE " + operation + " ON " +
+         quoted(table, '"') + " WHEN NOT EXISTS(SELECT 1 FROM leasehold_inside WHERE resource = " +
+         quoted(resource.str(), '\'') + ") BEGIN SELECT RAISE(ABORT, " + quoted(words, '\'') +
+         "); END";
+}
+
+bool is_own(std::string_view table) {
+  return sqlite3_strnicmp(table.data(), "leasehold_", 10) == 0 ||
+         sqlite3_strnicmp(table.data(), "sqlite_", 7) == 0;
+}
+
+struct Guard {
+  std::int64_t id = 0;
+  GuardedTable what;
+};
+
+// A table that was renamed took its triggers with it.
+Result<std::vector<Guard>> list_guards(Connection connection) {
+  auto select = connection.prepare(
+      "SELECT g.id, coalesce(min(t.tbl_name), g.table_name) AS now, g.resource, count(t.name)"
+      " FROM main.leasehold_guard g LEFT JOIN main.sqlite_master t ON t.type = 'trigger'"
+      "  AND t.name IN ('leasehold_guard_' || g.id || '_INSERT',"
+      "   'leasehold_guard_' || g.id || '_UPDATE', 'leasehold_guard_' || g.id || '_DELETE')"
+      " GROUP BY g.id ORDER BY now");
+  if (!select) return fail(std::move(select.error()));
+  std::vector<Guard> guards;
+  for (;;) {
+    auto row = select->step();
+    if (!row) return fail(std::move(row.error()));
+    if (!*row) return guards;
+    auto resource = ResourceName::parse(select->text(2));
+    if (!resource) {
+      return fail(ErrorCode::unavailable, "the guard of table '" + std::string(select->text(1)) +
+                                              "' is damaged: it was not written by the fence");
+    }
+    guards.push_back({select->integer(0),
+                      {std::string(select->text(1)), std::move(*resource),
+                       select->integer(3) == std::int64_t{kOperations.size()}}});
+  }
+}
+
+Result<std::optional<Guard>> find_guard(Connection connection, std::string_view table) {
+  auto guards = list_guards(connection);
+  if (!guards) return fail(std::move(guards.error()));
+  const std::string wanted(table);
+  for (Guard& guard : *guards) {
+    if (sqlite3_stricmp(guard.what.table.c_str(), wanted.c_str()) == 0) return std::move(guard);
+  }
+  return std::nullopt;
+}
+
+Status drop_triggers(Connection connection, std::int64_t guard) {
+  for (const char* operation : kOperations) {
+    const std::string sql = "DROP TRIGGER IF EXISTS main." + trigger_name(guard, operation);
+    if (auto ok = connection.exec(sql.c_str()); !ok) return ok;
+  }
+  return {};
+}
+
+Status forget(Connection connection, std::int64_t guard) {
+  if (auto ok = drop_triggers(connection, guard); !ok) return ok;
+  auto erase = connection.prepare("DELETE FROM main.leasehold_guard WHERE id = ?1");
+  if (!erase) return fail(std::move(erase.error()));
+  return erase->bind(1, guard).run();
+}
+
+Status create(Connection connection, const std::string& table, const ResourceName& resource) {
+  auto insert = connection.prepare(
+      "INSERT INTO main.leasehold_guard(table_name, resource) VALUES(?1, ?2) RETURNING id");
+  if (!insert) return fail(std::move(insert.error()));
+  auto row = insert->bind(1, table).bind(2, resource.str()).step();
+  if (!row) return fail(std::move(row.error()));
+  const std::int64_t id = insert->integer(0);
+  insert->reset();
+  for (const char* operation : kOperations) {
+    const std::string sql = create_trigger(id, operation, table, resource);
+    if (auto ok = connection.exec(sql.c_str()); !ok) return ok;
+  }
+  return {};
+}
+
+Status check_outside(Connection connection) {
+  if (!connection.in_transaction()) return {};
+  return fail(ErrorCode::invalid, "guarding needs a connection without an open transaction");
+}
+
+}  // namespace
+
+const Part& guard_part() {
+  return kGuard;
+}
+
+Result<std::string> find_table(Connection connection, std::string_view table) {
+  auto select = connection.prepare(
+      "SELECT name, type, sql LIKE 'CREATE VIRTUAL%' FROM main.sqlite_master"
+      " WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')");
+  if (!select) return fail(std::move(select.error()));
+  auto row = select->bind(1, table).step();
+  if (!row) return fail(std::move(row.error()));
+  const std::string shown = "'" + std::string(table) + "'";
+  if (!*row) return fail(ErrorCode::invalid, "there is no table " + shown + " in this database");
+  const std::string name(select->text(0));
+  if (select->text(1) == "view" || select->integer(2) != 0) {
+    return fail(ErrorCode::invalid, shown + " is a " +
+                                        (select->text(1) == "view" ? "view" : "virtual table") +
+                                        ", which cannot be guarded; guard the tables below it");
+  }
+  if (is_own(name)) {
+    return fail(ErrorCode::invalid, shown + " is not a table of yours, and cannot be guarded");
+  }
+  return name;
+}
+
+Status add_guard(Connection connection, std::string_view table, const ResourceName& resource) {
+  if (auto ok = check_outside(connection); !ok) return ok;
+  if (auto ok = check_fence_table(connection); !ok) return ok;
+  if (auto name = find_table(connection, table); !name) return fail(std::move(name.error()));
+  auto installed = install_part(
+      connection, kGuard, kTables + go_inside("leasehold_enter") + go_inside("leasehold_confirm"));
+  if (!installed) return installed;
+
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto name = find_table(connection, table);
+  if (!name) return fail(std::move(name.error()));
+  auto there = find_guard(connection, *name);
+  if (!there) return fail(std::move(there.error()));
+  if (*there && (*there)->what.armed) {
+    const ResourceName& guarding = (*there)->what.resource;
+    if (guarding == resource) return {};
+    return fail(ErrorCode::invalid, "table '" + *name + "' is guarded by resource '" +
+                                        guarding.str() + "' already; remove that guard first");
+  }
+  if (*there) {
+    if (auto ok = forget(connection, (*there)->id); !ok) return ok;
+  }
+  if (auto ok = create(connection, *name, resource); !ok) return ok;
+  return transaction->commit();
+}
+
+Status remove_guard(Connection connection, std::string_view table) {
+  if (auto ok = check_outside(connection); !ok) return ok;
+  if (auto ok = check_fence_table(connection); !ok) return ok;
+  const auto missing = [&] {
+    return fail(ErrorCode::invalid, "table '" + std::string(table) + "' is not guarded");
+  };
+  auto any = has_part(connection, kGuard);
+  if (!any) return fail(std::move(any.error()));
+  if (!*any) return missing();
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto there = find_guard(connection, table);
+  if (!there) return fail(std::move(there.error()));
+  if (!*there) return missing();
+  if (auto ok = forget(connection, (*there)->id); !ok) return ok;
+  return transaction->commit();
+}
+
+Result<std::vector<GuardedTable>> read_guards(Connection connection) {
+  std::vector<GuardedTable> tables;
+  auto any = has_part(connection, kGuard);
+  if (!any) return fail(std::move(any.error()));
+  if (!*any) return tables;
+  auto guards = list_guards(connection);
+  if (!guards) return fail(std::move(guards.error()));
+  for (Guard& guard : *guards) tables.push_back(std::move(guard.what));
+  return tables;
+}
+
+Status leave_guards(Connection connection) {
+  const bool there =
+      sqlite3_table_column_metadata(connection.handle(), "main", "leasehold_inside", nullptr,
+                                    nullptr, nullptr, nullptr, nullptr, nullptr) == SQLITE_OK;
+  if (!there) return {};
+  return connection.exec("DELETE FROM main.leasehold_inside");
+}
+
+Status drop_guards(Connection connection) {
+  auto any = has_part(connection, kGuard);
+  if (!any) return fail(std::move(any.error()));
+  if (!*any) return {};
+  auto guards = list_guards(connection);
+  if (!guards) return fail(std::move(guards.error()));
+  for (const Guard& guard : *guards) {
+    if (auto ok = drop_triggers(connection, guard.id); !ok) return ok;
+  }
+  return connection.exec("DROP TABLE main.leasehold_guard; DROP TABLE main.leasehold_inside");
+}
+
+}  // namespace leasehold::sqlite

@@ -1,0 +1,226 @@
+#include "leasehold/sqlite/row_fence.h"
+
+#include "database.h"
+#include "fence_table.h"
+#include "guard.h"
+#include "leasehold/detail/refusal.h"
+
+namespace leasehold::sqlite {
+namespace {
+
+using leasehold::detail::RowFenceSql;
+
+struct FenceColumn {
+  const char* name;
+  const char* type;
+};
+constexpr FenceColumn kColumns[] = {{"fence", "INTEGER"},
+                                    {"fence_lineage", "TEXT"},
+                                    {"fence_request", "TEXT"},
+                                    {"fence_refused", "INTEGER NOT NULL DEFAULT 0"}};
+
+std::string qualified(const std::string& table) {
+  return "main." + RowFenceSql::quoted(table);
+}
+
+Result<bool> has_column(Connection connection, const std::string& table, std::string_view column) {
+  auto select = connection.prepare(
+      "SELECT 1 FROM pragma_table_info(?1, 'main') WHERE name = ?2 COLLATE NOCASE");
+  if (!select) return fail(std::move(select.error()));
+  return select->bind(1, table).bind(2, column).step();
+}
+
+Status check_column(Connection connection, const std::string& table, std::string_view column) {
+  auto there = has_column(connection, table, column);
+  if (!there) return fail(std::move(there.error()));
+  if (*there) return {};
+  return fail(ErrorCode::invalid, "table '" + table + "' has no column '" + std::string(column) +
+                                      "'; add_fence_columns() adds those of the fence");
+}
+
+// What the database refuses in a statement that is right otherwise is the caller's value.
+Error write_error(Connection connection, Error error) {
+  const int code = sqlite3_extended_errcode(connection.handle()) & 0xff;
+  if (code != SQLITE_CONSTRAINT && code != SQLITE_ERROR && code != SQLITE_MISMATCH) return error;
+  error.code = ErrorCode::invalid;
+  error.message = "the row was not written";
+  return error;
+}
+
+class TokenTexts {
+ public:
+  explicit TokenTexts(const Token& token)
+      : number_(token.number.value()),
+        lineage_(token.lineage.str()),
+        request_(token.request.hex()) {}
+  void bind_to(Statement& statement) const {
+    statement.bind(2, number_).bind(3, lineage_).bind(4, request_);
+  }
+
+ private:
+  std::int64_t number_;
+  std::string lineage_;
+  std::string request_;
+};
+
+Error no_row(const ResourceName& key) {
+  return Error(ErrorCode::invalid, "there is no row '" + key.str() + "'");
+}
+
+}  // namespace
+
+Status add_fence_columns(sqlite3* db, std::string_view table) {
+  const Connection connection(db);
+  if (connection.in_transaction()) {
+    return fail(ErrorCode::invalid,
+                "adding columns needs a connection without an open transaction");
+  }
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto name = find_table(connection, table);
+  if (!name) return fail(std::move(name.error()));
+  for (const FenceColumn& column : kColumns) {
+    auto there = has_column(connection, *name, column.name);
+    if (!there) return fail(std::move(there.error()));
+    if (*there) continue;
+    const std::string sql =
+        "ALTER TABLE " + qualified(*name) + " ADD COLUMN " + column.name + " " + column.type;
+    if (auto ok = connection.exec(sql.c_str()); !ok) return ok;
+  }
+  return transaction->commit();
+}
+
+Result<RowFence> RowFence::open(sqlite3* db, std::string_view table, std::string_view key) {
+  const Connection connection(db);
+  auto name = find_table(connection, table);
+  if (!name) return fail(std::move(name.error()));
+  if (auto ok = check_column(connection, *name, key); !ok) return fail(std::move(ok.error()));
+  for (const FenceColumn& column : kColumns) {
+    if (auto ok = check_column(connection, *name, column.name); !ok) {
+      return fail(std::move(ok.error()));
+    }
+  }
+  return RowFence(db,
+                  RowFenceSql(qualified(*name), RowFenceSql::quoted(*name), std::string(key), '?'));
+}
+
+Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const Token& token,
+                                                     const std::vector<std::string>& columns,
+                                                     Entry entry) const {
+  const Connection connection(db_);
+  auto name = ResourceName::parse(key);
+  if (!name) return fail(std::move(name.error()));
+  const TokenTexts texts(token);
+  auto update = connection.prepare(sql_.enter(columns, entry == Entry::once));
+  if (!update) return fail(write_error(connection, std::move(update.error())));
+  texts.bind_to(update->bind(1, name->str()));
+  auto row = update->step();
+  if (!row) return fail(write_error(connection, std::move(row.error())));
+  if (!*row) {
+    update->reset();
+    return fail(refused(*name, token, entry));
+  }
+  std::vector<Value> values;
+  for (int column = 1; column <= static_cast<int>(columns.size()); ++column) {
+    if (update->is_null(column)) {
+      values.emplace_back();
+    } else {
+      values.emplace_back(std::string(update->text(column)));
+    }
+  }
+  // Only the end of the statement commits it.
+  for (auto more = update->step(); !more || *more; more = update->step()) {
+    if (!more) return fail(write_error(connection, std::move(more.error())));
+  }
+  return values;
+}
+
+Status RowFence::write(std::string_view key, const Token& token, const Values& values,
+                       Entry entry) const {
+  const Connection connection(db_);
+  auto name = ResourceName::parse(key);
+  if (!name) return fail(std::move(name.error()));
+  std::vector<std::string> columns;
+  for (const auto& [column, value] : values) columns.push_back(column);
+  const TokenTexts texts(token);
+  auto update = connection.prepare(sql_.write(columns, entry == Entry::once));
+  if (!update) return fail(write_error(connection, std::move(update.error())));
+  texts.bind_to(update->bind(1, name->str()));
+  int next = 5;
+  for (const auto& [column, value] : values) {
+    if (value) {
+      update->bind(next++, std::string_view(*value));
+    } else {
+      update->bind_null(next++);
+    }
+  }
+  bool any = false;
+  for (auto row = update->step(); !row || *row; row = update->step()) {
+    if (!row) return fail(write_error(connection, std::move(row.error())));
+    any = true;
+  }
+  update->reset();
+  if (any) return {};
+  return fail(refused(*name, token, entry));
+}
+
+Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry) const {
+  const Connection connection(db_);
+  const TokenTexts texts(token);
+  auto count = connection.prepare(sql_.count_refusal(entry == Entry::once));
+  if (!count) return std::move(count.error());
+  texts.bind_to(count->bind(1, key.str()));
+  auto row = count->step();
+  if (!row) return std::move(row.error());
+  if (*row) {
+    const leasehold::detail::Threshold mark{std::string(count->text(1)), count->integer(0)};
+    if (auto done = count->step(); !done) return std::move(done.error());
+    return leasehold::detail::refusal(key, token, mark, entry == Entry::once);
+  }
+  auto look = connection.prepare(sql_.mark());
+  if (!look) return std::move(look.error());
+  auto there = look->bind(1, key.str()).step();
+  if (!there) return std::move(there.error());
+  if (!*there) return no_row(key);
+  return Error(ErrorCode::unavailable,
+               "the mark of row '" + key.str() + "' changed meanwhile; do it again");
+}
+
+Result<std::vector<FenceMark>> RowFence::marks() const {
+  auto select = Connection(db_).prepare(sql_.marks());
+  if (!select) return fail(std::move(select.error()));
+  std::vector<FenceMark> marks;
+  for (;;) {
+    auto row = select->step();
+    if (!row) return fail(std::move(row.error()));
+    if (!*row) return marks;
+    auto mark = mark_of(*select);
+    if (!mark) return fail(std::move(mark.error()));
+    marks.push_back(std::move(*mark));
+  }
+}
+
+Status RowFence::adopt(std::string_view key, const Lineage& lineage, TokenNumber at_least) const {
+  const Connection connection(db_);
+  auto name = ResourceName::parse(key);
+  if (!name) return fail(std::move(name.error()));
+  const std::string from = lineage.str();
+  auto update = connection.prepare(sql_.adopt());
+  if (!update) return fail(std::move(update.error()));
+  update->bind(1, name->str()).bind(2, at_least.value()).bind(3, from);
+  bool any = false;
+  for (auto row = update->step(); !row || *row; row = update->step()) {
+    if (!row) return fail(std::move(row.error()));
+    any = true;
+  }
+  update->reset();
+  if (any) return {};
+  auto look = connection.prepare(sql_.mark());
+  if (!look) return fail(std::move(look.error()));
+  auto there = look->bind(1, name->str()).step();
+  if (!there) return fail(std::move(there.error()));
+  if (!*there) return fail(no_row(*name));
+  return fail(leasehold::detail::would_lower(*name, look->integer(6), at_least));
+}
+
+}  // namespace leasehold::sqlite

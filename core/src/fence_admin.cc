@@ -1,0 +1,32 @@
+#include "leasehold/fence_admin.h"
+
+namespace leasehold {
+namespace {
+
+tl::unexpected<Error> missing(const char* what) {
+  return fail(ErrorCode::unsupported, std::string("the fence of this resource cannot ") + what);
+}
+
+}  // namespace
+
+Status FenceAdmin::reset(const ResourceName&) {
+  return missing("forget a mark");
+}
+
+Status FenceAdmin::remove() {
+  return missing("be removed");
+}
+
+Status FenceAdmin::guard(const std::string&, const ResourceName&) {
+  return missing("guard a table");
+}
+
+Status FenceAdmin::unguard(const std::string&) {
+  return missing("guard a table");
+}
+
+Result<std::vector<GuardedTable>> FenceAdmin::guards() {
+  return std::vector<GuardedTable>{};
+}
+
+}  // namespace leasehold

@@ -1,0 +1,72 @@
+#include "leasehold/detail/row_fence_sql.h"
+
+namespace leasehold::detail {
+
+std::string RowFenceSql::quoted(const std::string& identifier) {
+  std::string out = "\"";
+  for (const char c : identifier) {
+    out += c;
+    if (c == '"') out += c;
+  }
+  return out + "\"";
+}
+
+// A number without a lineage was written by hand, as `fence = 33`: it keeps its order.
+std::string RowFenceSql::admits(bool once) const {
+  const std::string number = parameter(2);
+  const std::string lineage = parameter(3);
+  const std::string request = parameter(4);
+  return "coalesce((fence IS NULL AND fence_lineage IS NULL)"
+         " OR (fence_lineage IS NULL AND fence <= " +
+         number + ") OR (fence_lineage = " + lineage + " AND (fence < " + number +
+         " OR (fence = " + number + " AND (fence_request IS NULL OR (" + (once ? "false" : "true") +
+         " AND fence_request = " + request + "))))), false)";
+}
+
+std::string RowFenceSql::update(bool once, const std::string& more) const {
+  return "UPDATE " + table_ + " SET fence = " + parameter(2) + ", fence_lineage = " + parameter(3) +
+         ", fence_request = " + parameter(4) + more + " WHERE " + is_key() + " AND " + admits(once);
+}
+
+std::string RowFenceSql::write(const std::vector<std::string>& columns, bool once) const {
+  std::string more;
+  int next = 5;
+  for (const std::string& column : columns) {
+    more += ", " + quoted(column) + " = " + parameter(next++);
+  }
+  return update(once, more) + " RETURNING 1";
+}
+
+std::string RowFenceSql::enter(const std::vector<std::string>& columns, bool once) const {
+  std::string wanted;
+  for (const std::string& column : columns) wanted += ", " + known_as_ + "." + quoted(column);
+  return update(once, "") + " RETURNING 1" + wanted;
+}
+
+std::string RowFenceSql::count_refusal(bool once) const {
+  return "UPDATE " + table_ + " SET fence_refused = fence_refused + 1 WHERE " + is_key() +
+         " AND NOT " + admits(once) + " RETURNING fence, fence_lineage";
+}
+
+std::string RowFenceSql::marks_where(const std::string& where) const {
+  return "SELECT CAST(" + key_ +
+         " AS text), fence_lineage, CASE WHEN fence_request IS NOT NULL THEN fence END,"
+         " fence_request, fence_refused, NULL, fence FROM " +
+         table_ + where + " ORDER BY 1";
+}
+
+std::string RowFenceSql::marks() const {
+  return marks_where(" WHERE fence IS NOT NULL OR fence_lineage IS NOT NULL OR fence_refused > 0");
+}
+
+std::string RowFenceSql::adopt() const {
+  const std::string number = parameter(2);
+  const std::string lineage = parameter(3);
+  const std::string same = "(fence_lineage = " + lineage + " AND fence = " + number + ")";
+  return "UPDATE " + table_ + " SET fence_request = CASE WHEN " + same +
+         " THEN fence_request END, fence = " + number + ", fence_lineage = " + lineage + " WHERE " +
+         is_key() + " AND NOT coalesce(fence_lineage = " + lineage + " AND fence > " + number +
+         ", false) RETURNING 1";
+}
+
+}  // namespace leasehold::detail
