@@ -2,32 +2,18 @@
 
 #include "database.h"
 #include "fence_table.h"
+#include "leasehold/detail/fence_refusal.h"
 
 namespace leasehold::sqlite {
+
+using leasehold::detail::Objection;
+
 namespace {
 
-std::string foreign_sentence(const ResourceName& resource, const Token& token,
-                             const Threshold& mark) {
-  return "resource '" + resource.str() + "' refused token " + std::to_string(token.number.value()) +
-         " of lineage " + token.lineage.str() + ": it follows lineage " + mark.lineage + " (mark " +
-         std::to_string(mark.token) +
-         "). A lineage names the store and lock that count the tokens, and numbers of two lineages "
-         "cannot be compared. If the store was replaced on purpose, run `leasehold fence adopt`";
-}
-
-std::string order_sentence(const ResourceName& resource, const Token& token, const Threshold& mark,
-                           Entry entry) {
-  const std::string number = std::to_string(token.number.value());
-  const std::string refused = "resource '" + resource.str() + "' refused token " + number + ": ";
-  if (token.number.value() < mark.token) {
-    return refused + "its mark is " + std::to_string(mark.token) +
-           ", so another holder has entered since";
-  }
-  if (entry == Entry::once) {
-    return refused + "its mark is " + number + " already, and in once mode a token enters once";
-  }
-  return refused + "its mark is " + number +
-         " from another request id; the store has granted this number twice";
+Objection objection(const Token& token, const Threshold& mark, Entry entry) {
+  if (mark.lineage != token.lineage.str()) return Objection::foreign;
+  if (token.number.value() < mark.token) return Objection::lower;
+  return entry == Entry::once ? Objection::once : Objection::twice;
 }
 
 // Completes a refusal with both numbers. The write lock of the refused statement is still held, so
@@ -40,11 +26,10 @@ Error explain(Connection connection, const ResourceName& resource, const Token& 
                     std::to_string(token.number.value()) + "; its mark cannot be read";
     return error;
   }
-  const bool foreign = (*mark)->lineage != token.lineage.str();
-  error.message = foreign ? foreign_sentence(resource, token, **mark)
-                          : order_sentence(resource, token, **mark, entry);
-  error.refusal = Refusal{token.number.value(), (*mark)->token};
-  return error;
+  Error refused = leasehold::detail::refusal(resource, token, objection(token, **mark, entry),
+                                             {(*mark)->lineage, (*mark)->token});
+  refused.store_words = std::move(error.store_words);
+  return refused;
 }
 
 // Maps its error while the statement lives: finalizing it would be SQLite's latest call.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "leasehold/detail/fence_refusal.h"
 #include "schema.h"
 
 namespace leasehold::sqlite {
@@ -274,10 +275,7 @@ Status adopt_lineage(Connection connection, const ResourceName& resource, const 
   const bool same = *threshold && (*threshold)->lineage == lineage.str();
   if (same && (*threshold)->token == at_least.value()) return {};
   if (same && (*threshold)->token > at_least.value()) {
-    return fail(ErrorCode::invalid,
-                "resource '" + resource.str() + "' follows this lineage already and its mark is " +
-                    std::to_string((*threshold)->token) + "; going back to " +
-                    std::to_string(at_least.value()) + " would let stale holders in");
+    return fail(leasehold::detail::adoption_goes_back(resource, (*threshold)->token, at_least));
   }
   if (auto ok = write_adoption(connection, resource, lineage, at_least); !ok) return ok;
   return transaction->commit();

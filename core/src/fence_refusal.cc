@@ -1,0 +1,46 @@
+#include "leasehold/detail/fence_refusal.h"
+
+namespace leasehold::detail {
+namespace {
+
+std::string reason(const Token& token, Objection why, const Standing& standing) {
+  const std::string mark = std::to_string(standing.mark);
+  switch (why) {
+    case Objection::foreign:
+      return " of lineage " + token.lineage.str() + ": it follows lineage " + standing.lineage +
+             " (mark " + mark +
+             "). A lineage names the store and lock that count the tokens, and numbers of two "
+             "lineages cannot be compared. If the store was replaced on purpose, run `leasehold "
+             "fence adopt`";
+    case Objection::lower:
+      return ": its mark is " + mark + ", so another holder has entered since";
+    case Objection::twice:
+      return ": its mark is " + mark +
+             " from another request id; the store has granted this number twice";
+    case Objection::once:
+      return ": its mark is " + mark + " already, and in once mode a token enters once";
+    case Objection::order:
+      return ": this holder has done a write with a higher sequence number, so this one is late";
+  }
+  return "";
+}
+
+}  // namespace
+
+Error refusal(const ResourceName& resource, const Token& token, Objection why,
+              const Standing& standing) {
+  Error error(ErrorCode::fenced_out, "resource '" + resource.str() + "' refused token " +
+                                         std::to_string(token.number.value()) +
+                                         reason(token, why, standing));
+  error.refusal = Refusal{token.number.value(), standing.mark};
+  return error;
+}
+
+Error adoption_goes_back(const ResourceName& resource, std::int64_t mark, TokenNumber at_least) {
+  return Error(ErrorCode::invalid,
+               "resource '" + resource.str() + "' follows this lineage already and its mark is " +
+                   std::to_string(mark) + "; going back to " + std::to_string(at_least.value()) +
+                   " would let stale holders in");
+}
+
+}  // namespace leasehold::detail
