@@ -53,6 +53,11 @@ std::string_view fence_script() {
 Result<Resources> Resources::open(std::string_view url) {
   auto parsed = Url::parse(url);
   if (!parsed) return fail(std::move(parsed.error()));
+  if (parsed->scheme != "redis" && parsed->scheme != "rediss") {
+    return fail(
+        ErrorCode::invalid,
+        "the data of a fence is at a redis:// or rediss:// URL, not at " + parsed->redacted());
+  }
   if (auto ok = parsed->read_secrets(); !ok) return fail(std::move(ok.error()));
   auto server = open_fenced_server(*parsed);
   if (!server) return fail(std::move(server.error()));
