@@ -7,12 +7,12 @@
 namespace leasehold::redis {
 namespace {
 
-Ticket ticket_of(const Token& token, const How& how) {
-  return {.mode = how.entry == Entry::once ? "once" : "enter",
+Ticket ticket_of(const Token& token, const EnterOptions& options) {
+  return {.mode = options.entry == Entry::once ? "once" : "enter",
           .number = std::to_string(token.number.value()),
           .lineage = token.lineage.str(),
           .request = token.request.hex(),
-          .sequence = how.sequence};
+          .sequence = options.sequence};
 }
 
 Error taken_over(const Claim& claim, Error error) {
@@ -28,11 +28,11 @@ Error taken_over(const Claim& claim, Error error) {
 // Names the number of claims that it has seen, so that a claim that is late in the network, or
 // comes twice, cannot take over from one that came in between.
 Result<TokenNumber> take(Server& server, const ResourceName& resource, const RequestId& request,
-                         const How& how) {
-  const BootTime end = BootClock::now() + how.within;
+                         const EnterOptions& options) {
+  const BootTime end = BootClock::now() + options.within;
   std::string seen = "0";
   for (;;) {
-    How rest = how;
+    EnterOptions rest = options;
     rest.within = std::chrono::duration_cast<Millis>(end - BootClock::now());
     const FenceCall call(resource, {.mode = "claim", .number = seen, .request = request.hex()});
     const auto reply = call.run(server, rest);
@@ -71,10 +71,10 @@ Result<Fence> Resources::fence(std::string_view resource) const {
 }
 
 Result<Claim> Resources::claim(std::string_view resource, const RequestId& request,
-                               const How& how) const {
+                               const EnterOptions& options) const {
   auto name = ResourceName::parse(resource);
   if (!name) return fail(std::move(name.error()));
-  const auto number = take(*server_, *name, request, how);
+  const auto number = take(*server_, *name, request, options);
   if (!number) return fail(number.error());
   return Claim(server_, std::move(*name), request, *number);
 }
@@ -85,32 +85,33 @@ Result<std::vector<FenceMark>> Resources::marks() const {
 
 // ---- Fence ---------------------------------------------------------------------------------
 
-Status Fence::enter(const Token& token, const How& how) const {
-  const auto done = FenceCall(resource_, ticket_of(token, how)).run(*server_, how);
+Status Fence::enter(const Token& token, const EnterOptions& options) const {
+  const auto done = FenceCall(resource_, ticket_of(token, options)).run(*server_, options);
   if (!done) return fail(explained(resource_, token, done.error()));
   return {};
 }
 
-Result<Reply> Fence::run(const Token& token, const Command& command, const How& how) const {
-  if (auto ok = check_call(command, how); !ok) return fail(std::move(ok.error()));
-  auto reply = FenceCall(resource_, ticket_of(token, how), command).run(*server_, how);
+Result<Reply> Fence::run(const Token& token, const Command& command,
+                         const EnterOptions& options) const {
+  if (auto ok = check_call(command, options); !ok) return fail(std::move(ok.error()));
+  auto reply = FenceCall(resource_, ticket_of(token, options), command).run(*server_, options);
   if (!reply) return fail(explained(resource_, token, std::move(reply.error())));
   return reply_of(std::move(*reply));
 }
 
-Result<std::optional<FenceMark>> Fence::mark(const How& how) const {
-  return read_mark(*server_, resource_, context_of(how));
+Result<std::optional<FenceMark>> Fence::mark(const EnterOptions& options) const {
+  return read_mark(*server_, resource_, context_of(options));
 }
 
 // ---- Claim ---------------------------------------------------------------------------------
 
-Result<Reply> Claim::run(const Command& command, const How& how) const {
-  if (auto ok = check_call(command, how); !ok) return fail(std::move(ok.error()));
+Result<Reply> Claim::run(const Command& command, const EnterOptions& options) const {
+  if (auto ok = check_call(command, options); !ok) return fail(std::move(ok.error()));
   const Ticket ticket{.mode = "confirm",
                       .number = std::to_string(number_.value()),
                       .request = request_.hex(),
-                      .sequence = how.sequence};
-  auto reply = FenceCall(resource_, ticket, command).run(*server_, how);
+                      .sequence = options.sequence};
+  auto reply = FenceCall(resource_, ticket, command).run(*server_, options);
   if (!reply) return fail(taken_over(*this, std::move(reply.error())));
   return reply_of(std::move(*reply));
 }

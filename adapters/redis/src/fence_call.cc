@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "keys.h"
+#include "leasehold/detail/fence_record.h"
 #include "leasehold/detail/fence_refusal.h"
 
 namespace leasehold::redis {
@@ -91,8 +92,8 @@ FenceCall::FenceCall(const ResourceName& resource, const Ticket& ticket, const C
   call_.arguments.insert(call_.arguments.end(), command.begin(), command.end());
 }
 
-Result<Value> FenceCall::run(Server& server, const How& how) const {
-  const CallContext context = context_of(how);
+Result<Value> FenceCall::run(Server& server, const EnterOptions& options) const {
+  const CallContext context = context_of(options);
   bool in_doubt = false;
   for (;;) {
     CallContext attempt = context;
@@ -153,20 +154,15 @@ Error explained(const ResourceName& resource, const Token& token, Error error) {
   return unknown;
 }
 
-CallContext context_of(const How& how) {
-  return {BootClock::now() + how.within, how.stop};
+CallContext context_of(const EnterOptions& options) {
+  return {BootClock::now() + options.within, options.stop};
 }
 
-Status check_call(const Command& command, const How& how) {
+Status check_call(const Command& command, const EnterOptions& options) {
   if (command.empty() || command.front().empty()) {
     return fail(ErrorCode::invalid, "a command must have at least its name");
   }
-  if (how.sequence < 0) {
-    return fail(ErrorCode::invalid,
-                "a sequence number is " + std::to_string(how.sequence) +
-                    "; it must be from 1 to 9223372036854775807, or 0 for none");
-  }
-  return {};
+  return leasehold::detail::check_sequence(options.sequence);
 }
 
 Reply reply_of(Value value) {

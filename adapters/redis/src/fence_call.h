@@ -26,7 +26,7 @@ class FenceCall {
   // The command's answer, or the failure that an error of the script stands for; a refusal's words
   // are still the script's. Is done again while its outcome is not known, if that is safe and there
   // is time.
-  [[nodiscard]] Result<resp::Value> run(Server& server, const How& how) const;
+  [[nodiscard]] Result<resp::Value> run(Server& server, const EnterOptions& options) const;
 
  private:
   ScriptCall call_;
@@ -41,9 +41,9 @@ std::vector<std::string_view> script_words(const Error& error);
 // A refusal of the script with a sentence and both numbers; other errors as they are.
 Error explained(const ResourceName& resource, const Token& token, Error error);
 
-CallContext context_of(const How& how);
+CallContext context_of(const EnterOptions& options);
 // `invalid` for an empty command or a negative sequence number.
-[[nodiscard]] Status check_call(const Command& command, const How& how);
+[[nodiscard]] Status check_call(const Command& command, const EnterOptions& options);
 Reply reply_of(resp::Value value);
 
 }  // namespace leasehold::redis

@@ -103,11 +103,11 @@ Result<std::vector<FenceMark>> read_marks(Server& server) {
 }
 
 Status adopt_lineage(Server& server, const ResourceName& resource, const Lineage& lineage,
-                     TokenNumber at_least, const How& how) {
+                     TokenNumber at_least, const EnterOptions& options) {
   const FenceCall call(
       resource,
       {.mode = "adopt", .number = std::to_string(at_least.value()), .lineage = lineage.str()});
-  const auto done = call.run(server, how);
+  const auto done = call.run(server, options);
   if (done) return {};
   if (!script_said(done.error(), "FENCELOWER")) return fail(done.error());
   const auto words = script_words(done.error());

@@ -19,6 +19,7 @@ namespace leasehold::redis {
 [[nodiscard]] Result<std::vector<FenceMark>> read_marks(Server& server);
 
 [[nodiscard]] Status adopt_lineage(Server& server, const ResourceName& resource,
-                                   const Lineage& lineage, TokenNumber at_least, const How& how);
+                                   const Lineage& lineage, TokenNumber at_least,
+                                   const EnterOptions& options);
 
 }  // namespace leasehold::redis

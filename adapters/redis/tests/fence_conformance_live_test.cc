@@ -8,8 +8,6 @@
 namespace leasehold::testing {
 namespace {
 
-using redis::Entry;
-using redis::How;
 using redis::Resources;
 using redis::Server;
 
@@ -22,7 +20,7 @@ std::string data_key(std::string_view resource) {
   return "data:" + std::string(resource);
 }
 
-How how_of(EntryMode mode) {
+EnterOptions how_of(EntryMode mode) {
   return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable};
 }
 

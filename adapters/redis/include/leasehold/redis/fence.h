@@ -12,26 +12,20 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "leasehold/enter_options.h"
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/name.h"
-#include "leasehold/time.h"
 #include "leasehold/token.h"
 
 namespace leasehold::redis {
 
 class Server;
-
-enum class Entry {
-  repeatable,  // the same holder may enter again, for example to retry
-  once,        // a token that has entered may not enter again: for work that must not be repeated
-};
 
 // One command of Redis and its arguments, as in {"HSET", "invoice/1234", "paid", "1"}. Any that
 // Redis allows in a script, of at most 3995 words.
@@ -47,17 +41,6 @@ struct Reply {
   // This sequence number was used by this very command before, with an answer that is not known any
   // more; it was not done again.
   bool repeated = false;
-};
-
-// How one call goes.
-struct How {
-  Entry entry = Entry::repeatable;
-  // Orders the writes of one holder, so that its own delayed write cannot land on a later one:
-  // number all its writes, from 1 on, or none. A call that was `outcome_unknown` may be repeated
-  // with the same number and the same command, and is then done once. 0: no number.
-  std::int64_t sequence = 0;
-  Millis within = std::chrono::seconds(5);
-  std::stop_token stop = {};
 };
 
 class Fence;
@@ -81,7 +64,7 @@ class Resources {
   // Fails with `invalid` (name; the resource is used with tokens), `unavailable`, `cancelled`, or
   // `outcome_unknown`: whether it was taken over is not known, and doing it again is safe.
   [[nodiscard]] Result<Claim> claim(std::string_view resource, const RequestId& request,
-                                    const How& how = {}) const;
+                                    const EnterOptions& options = {}) const;
 
   // All marks, by resource name. Looks through the whole keyspace in small steps.
   [[nodiscard]] Result<std::vector<FenceMark>> marks() const;
@@ -108,14 +91,14 @@ class Fence {
   const ResourceName& resource() const { return resource_; }
 
   // Raises the mark. Do it before you read: what was read before entering may be stale.
-  [[nodiscard]] Status enter(const Token& token, const How& how = {}) const;
+  [[nodiscard]] Status enter(const Token& token, const EnterOptions& options = {}) const;
 
   // Enters, and runs the command in the same atomic step.
   [[nodiscard]] Result<Reply> run(const Token& token, const Command& command,
-                                  const How& how = {}) const;
+                                  const EnterOptions& options = {}) const;
 
   // What is remembered of this resource; nothing if it was never entered.
-  [[nodiscard]] Result<std::optional<FenceMark>> mark(const How& how = {}) const;
+  [[nodiscard]] Result<std::optional<FenceMark>> mark(const EnterOptions& options = {}) const;
 
  private:
   friend class Resources;
@@ -140,8 +123,8 @@ class Claim {
   const ResourceName& resource() const { return resource_; }
   const RequestId& request() const { return request_; }
 
-  // Runs the command if the claim is still there. `how.entry` means nothing here.
-  [[nodiscard]] Result<Reply> run(const Command& command, const How& how = {}) const;
+  // Runs the command if the claim is still there. `options.entry` means nothing here.
+  [[nodiscard]] Result<Reply> run(const Command& command, const EnterOptions& options = {}) const;
 
  private:
   friend class Resources;
