@@ -40,7 +40,7 @@ struct FenceRecord {
 
 // One holder that wants to enter, perhaps to write.
 struct FenceAttempt {
-  const Token& token;
+  Token token;
   bool once = false;          // a token that has entered may not enter again
   std::int64_t sequence = 0;  // orders the holder's writes; 0: none
   std::string write = {};     // names the write: no two have the same; empty: it only enters
