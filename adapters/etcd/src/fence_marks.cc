@@ -54,6 +54,7 @@ bool is_the_callers(const std::string& words) {
   return words.find("too many operations") != std::string::npos ||
          words.find("duplicate key") != std::string::npos ||
          words.find("request is too large") != std::string::npos ||
+         words.find("larger than max") != std::string::npos ||
          words.find("key is not provided") != std::string::npos;
 }
 
