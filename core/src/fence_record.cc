@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "leasehold/detail/fence_refusal.h"
+#include "leasehold/random.h"
 
 namespace leasehold::detail {
 namespace {
@@ -129,6 +130,19 @@ FenceMark FenceRecord::mark(const ResourceName& resource, std::int64_t refused) 
   return mark;
 }
 
+Result<FenceAttempt> attempt_of(const Token& token, const EnterOptions& options, bool writes,
+                                const std::vector<std::string>& content) {
+  if (auto ok = check_sequence(options.sequence); !ok) return fail(std::move(ok.error()));
+  FenceAttempt attempt{
+      .token = token, .once = options.entry == Entry::once, .sequence = options.sequence};
+  if (attempt.sequence != 0) {
+    attempt.write = fingerprint(content);
+  } else if (writes || attempt.once) {
+    attempt.write = RequestId::random(system_random()).hex();
+  }
+  return attempt;
+}
+
 FenceVerdict judge(const ResourceName& resource, const FenceRecord& record,
                    const FenceAttempt& attempt) {
   const bool same = same_holder(record, attempt.token);
@@ -172,10 +186,10 @@ Result<FenceRecord> adopted(const ResourceName& resource, const FenceRecord& rec
   return next;
 }
 
-std::string fingerprint(const std::vector<std::string_view>& parts) {
+std::string fingerprint(const std::vector<std::string>& parts) {
   std::uint64_t halves[] = {0xcbf29ce484222325, 0x84222325cbf29ce4};
   for (std::uint64_t& half : halves) {
-    for (const std::string_view part : parts) {
+    for (const std::string& part : parts) {
       half = fnv(std::to_string(part.size()) + ":", half);
       half = fnv(part, half);
     }

@@ -33,8 +33,9 @@ Status Fence::enter(const Token& token, const EnterOptions& options) const {
   return {};
 }
 
-Result<Outcome> Fence::transaction(const Token& token, const std::vector<Operation>& operations,
-                                   const EnterOptions& options) const {
+Result<TransactionResult> Fence::transaction(const Token& token,
+                                             const std::vector<Operation>& operations,
+                                             const EnterOptions& options) const {
   return marks_->pass(resource_, token, operations, options);
 }
 

@@ -4,12 +4,10 @@
 #include <map>
 
 #include "answer.h"
-#include "leasehold/random.h"
 
 namespace leasehold::etcd {
 
 using leasehold::detail::Commit;
-using leasehold::detail::FenceAttempt;
 using leasehold::detail::FencePass;
 using leasehold::detail::FenceRecord;
 using leasehold::detail::Passed;
@@ -31,22 +29,16 @@ wire::RequestOp op_of(const Operation& operation) {
   return erase(std::get<Delete>(operation).key);
 }
 
-// What names these operations: a write with a sequence number must be the same one when it is
-// repeated.
-std::string name_of(const std::vector<Operation>& operations, const EnterOptions& options) {
-  const bool only_enters = std::none_of(operations.begin(), operations.end(), writes);
-  if (only_enters && options.sequence == 0 && options.entry == Entry::repeatable) return "";
-  if (options.sequence == 0) return RequestId::random(system_random()).hex();
-  const std::string number = std::to_string(options.sequence);
-  std::vector<std::string_view> parts = {number};
+// Kind, key and value of every operation.
+std::vector<std::string> content_of(const std::vector<Operation>& operations) {
+  std::vector<std::string> parts;
   for (const Operation& operation : operations) {
-    parts.push_back(std::holds_alternative<Get>(operation)   ? "get"
-                    : std::holds_alternative<Put>(operation) ? "put"
-                                                             : "delete");
+    const Put* put_one = std::get_if<Put>(&operation);
+    parts.push_back(std::to_string(operation.index()));
     parts.push_back(key_of(operation));
-    if (const Put* it = std::get_if<Put>(&operation)) parts.push_back(it->value);
+    parts.push_back(put_one != nullptr ? put_one->value : "");
   }
-  return leasehold::detail::fingerprint(parts);
+  return parts;
 }
 
 // The server refused because of what it was asked to do.
@@ -106,7 +98,7 @@ Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const wire::KeyV
 
 Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& before,
                                   const FenceRecord& next, const std::vector<Operation>& operations,
-                                  const CallContext& context, Outcome& outcome) {
+                                  const CallContext& context, TransactionResult& outcome) {
   const bool moves = next != before.record;
   if (!moves && operations.empty()) return Commit::done;
   wire::TxnRequest request;
@@ -151,7 +143,7 @@ Status FenceMarks::check(const std::vector<Operation>& operations) const {
 
 FencePass FenceMarks::pass_at(const ResourceName& resource,
                               const std::vector<Operation>& operations, const CallContext& context,
-                              Outcome& outcome) {
+                              TransactionResult& outcome) {
   return {
       .read = [this, &resource, &context]() -> Result<SeenMark> {
         wire::TxnRequest request;
@@ -174,21 +166,18 @@ FencePass FenceMarks::pass_at(const ResourceName& resource,
       .count_refusal = [this, &resource, &context] { return count_refusal(resource, context); }};
 }
 
-Result<Outcome> FenceMarks::pass(const ResourceName& resource, const Token& token,
-                                 const std::vector<Operation>& operations,
-                                 const EnterOptions& options) {
+Result<TransactionResult> FenceMarks::pass(const ResourceName& resource, const Token& token,
+                                           const std::vector<Operation>& operations,
+                                           const EnterOptions& options) {
   if (auto ok = check(operations); !ok) return fail(std::move(ok.error()));
-  if (auto ok = leasehold::detail::check_sequence(options.sequence); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  const bool changes = std::any_of(operations.begin(), operations.end(), writes);
+  const auto attempt =
+      leasehold::detail::attempt_of(token, options, changes, content_of(operations));
+  if (!attempt) return fail(attempt.error());
   const CallContext context = context_of(options);
-  const FenceAttempt attempt{.token = token,
-                             .once = options.entry == Entry::once,
-                             .sequence = options.sequence,
-                             .write = name_of(operations, options)};
-  Outcome outcome;
+  TransactionResult outcome;
   const auto passed = leasehold::detail::pass_fence(
-      resource, attempt, pass_at(resource, operations, context, outcome), context);
+      resource, *attempt, pass_at(resource, operations, context, outcome), context);
   if (!passed) return fail(passed.error());
   outcome.repeated = *passed == Passed::repeated;
   return outcome;
@@ -196,7 +185,7 @@ Result<Outcome> FenceMarks::pass(const ResourceName& resource, const Token& toke
 
 Status FenceMarks::adopt(const ResourceName& resource, const Lineage& lineage, TokenNumber at_least,
                          const CallContext& context) {
-  Outcome unused;
+  TransactionResult unused;
   return leasehold::detail::pass_adoption(resource, lineage, at_least,
                                           pass_at(resource, {}, context, unused), context);
 }

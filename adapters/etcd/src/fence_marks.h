@@ -18,9 +18,9 @@ class FenceMarks {
  public:
   [[nodiscard]] static Result<std::shared_ptr<FenceMarks>> open(const Url& url);
 
-  [[nodiscard]] Result<Outcome> pass(const ResourceName& resource, const Token& token,
-                                     const std::vector<Operation>& operations,
-                                     const EnterOptions& options);
+  [[nodiscard]] Result<TransactionResult> pass(const ResourceName& resource, const Token& token,
+                                               const std::vector<Operation>& operations,
+                                               const EnterOptions& options);
   [[nodiscard]] Status adopt(const ResourceName& resource, const Lineage& lineage,
                              TokenNumber at_least, const CallContext& context);
   [[nodiscard]] Result<std::optional<FenceMark>> read(const ResourceName& resource,
@@ -44,10 +44,11 @@ class FenceMarks {
                                               const detail::SeenMark& seen,
                                               const detail::FenceRecord& next,
                                               const std::vector<Operation>& operations,
-                                              const CallContext& context, Outcome& outcome);
+                                              const CallContext& context,
+                                              TransactionResult& outcome);
   [[nodiscard]] detail::FencePass pass_at(const ResourceName& resource,
                                           const std::vector<Operation>& operations,
-                                          const CallContext& context, Outcome& outcome);
+                                          const CallContext& context, TransactionResult& outcome);
 
   const std::string address_;
   const Keys keys_;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "leasehold/enter_options.h"
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/token.h"
@@ -46,6 +47,11 @@ struct FenceAttempt {
   std::string write = {};     // names the write: no two have the same; empty: it only enters
 };
 
+// `content` is what the operations are: with a sequence number they must be the same when they come
+// again. Fails with `invalid` for a negative sequence number.
+[[nodiscard]] Result<FenceAttempt> attempt_of(const Token& token, const EnterOptions& options,
+                                              bool writes, const std::vector<std::string>& content);
+
 struct FenceAdmitted {
   FenceRecord record;  // what to remember with it
 };
@@ -65,6 +71,6 @@ FenceVerdict judge(const ResourceName& resource, const FenceRecord& record,
                                           const Lineage& lineage, TokenNumber at_least);
 
 // The same for the same parts, and hardly ever for others: 32 hexadecimal digits.
-std::string fingerprint(const std::vector<std::string_view>& parts);
+std::string fingerprint(const std::vector<std::string>& parts);
 
 }  // namespace leasehold::detail

@@ -38,7 +38,7 @@ struct Delete {
 };
 using Operation = std::variant<Get, Put, Delete>;
 
-struct Outcome {
+struct TransactionResult {
   std::vector<std::optional<std::string>> values;  // of the Gets, in their order; none: no such key
   // It was done, by an earlier call with this sequence number or by this one, and its answer was
   // lost: there are no values.
@@ -89,9 +89,9 @@ class Fence {
   // Enters and does all operations, or none, in one transaction of etcd. Two transactions of one
   // holder never follow from the same mark, so that a late one cannot land on its successor even
   // without a sequence number.
-  [[nodiscard]] Result<Outcome> transaction(const Token& token,
-                                            const std::vector<Operation>& operations,
-                                            const EnterOptions& options = {}) const;
+  [[nodiscard]] Result<TransactionResult> transaction(const Token& token,
+                                                      const std::vector<Operation>& operations,
+                                                      const EnterOptions& options = {}) const;
 
   // What is remembered of this resource; nothing if it was never entered.
   [[nodiscard]] Result<std::optional<FenceMark>> mark() const;
