@@ -27,6 +27,15 @@ wire::Compare created_at(const std::string& key, std::int64_t revision) {
   return compare;
 }
 
+wire::Compare modified_at(const std::string& key, std::int64_t revision) {
+  wire::Compare compare;
+  compare.set_target(wire::Compare::MOD);
+  compare.set_result(wire::Compare::EQUAL);
+  compare.set_key(key);
+  compare.set_mod_revision(revision);
+  return compare;
+}
+
 wire::Compare nothing_in(const std::string& folder) {
   wire::Compare compare = created_at(folder, 0);
   compare.set_range_end(end_of_prefix(folder));

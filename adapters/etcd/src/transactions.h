@@ -11,6 +11,7 @@ namespace leasehold::etcd {
 
 // No key: revision 0.
 wire::Compare created_at(const std::string& key, std::int64_t revision);
+wire::Compare modified_at(const std::string& key, std::int64_t revision);
 wire::Compare nothing_in(const std::string& folder);
 // No key of the folder was created before `revision`.
 wire::Compare nothing_before(const std::string& folder, std::int64_t revision);

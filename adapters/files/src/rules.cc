@@ -1,45 +1,23 @@
 #include "rules.h"
 
 #include <limits>
+#include <optional>
+
+#include "leasehold/detail/refusal.h"
 
 namespace leasehold::files {
 namespace {
 
-Error refusal(const ResourceName& resource, const Token& token, std::int64_t mark,
-              const std::string& why) {
-  Error error(ErrorCode::fenced_out, "'" + resource.str() + "' refused token " +
-                                         std::to_string(token.number.value()) + why);
-  error.refusal = Refusal{token.number.value(), mark};
-  return error;
-}
+using detail::Objection;
 
-std::string foreign(const Token& token, const Record& record) {
-  return " of lineage " + token.lineage.str() + ": it follows lineage " + record.lineage->str() +
-         " (mark " + std::to_string(record.threshold()) +
-         "). A lineage names the store and lock that count the tokens, and numbers of two lineages "
-         "cannot be compared. If the store was replaced on purpose, run `leasehold fence adopt`";
-}
-
-// Why the token itself may not enter; empty: it may.
-std::string objection(const Record& record, const Attempt& attempt) {
+std::optional<Objection> objection(const Record& record, const Attempt& attempt) {
   const std::int64_t offered = attempt.token.number.value();
   const std::int64_t mark = record.threshold();
-  if (record.lineage && *record.lineage != attempt.token.lineage) {
-    return foreign(attempt.token, record);
-  }
-  if (offered < mark) {
-    return ": its mark is " + std::to_string(mark) + ", so another holder has entered since";
-  }
-  if (!record.entered || offered > mark) return "";
-  if (record.entered->request != attempt.token.request) {
-    return ": its mark is " + std::to_string(mark) +
-           " from another request id; the store has granted this number twice";
-  }
-  if (attempt.entry == Entry::once) {
-    return ": its mark is " + std::to_string(mark) +
-           " already, and in once mode a token enters once";
-  }
-  return "";
+  if (record.lineage && *record.lineage != attempt.token.lineage) return Objection::foreign;
+  if (offered < mark) return Objection::lower;
+  if (!record.entered || offered > mark) return std::nullopt;
+  if (record.entered->request != attempt.token.request) return Objection::twice;
+  return attempt.entry == Entry::once ? std::optional(Objection::once) : std::nullopt;
 }
 
 std::int64_t last_sequence(const Record& record, const Token& token) {
@@ -50,9 +28,9 @@ std::int64_t last_sequence(const Record& record, const Token& token) {
 }  // namespace
 
 Verdict judge(const ResourceName& resource, const Record& record, const Attempt& attempt) {
-  const std::int64_t mark = record.threshold();
-  if (const std::string why = objection(record, attempt); !why.empty()) {
-    return Refused{refusal(resource, attempt.token, mark, why)};
+  const detail::Threshold mark{record.lineage ? record.lineage->str() : "", record.threshold()};
+  if (const auto why = objection(record, attempt)) {
+    return Refused{detail::refusal(resource, attempt.token, *why, mark)};
   }
   const std::int64_t last = last_sequence(record, attempt.token);
   std::int64_t sequence = last;
@@ -62,9 +40,7 @@ Verdict judge(const ResourceName& resource, const Record& record, const Attempt&
     }
     sequence = attempt.sequence ? *attempt.sequence : last + 1;
     if (sequence <= last) {
-      return Refused{refusal(resource, attempt.token, mark,
-                             ": its holder's write " + std::to_string(sequence) +
-                                 " comes after its write " + std::to_string(last)),
+      return Refused{detail::refusal(resource, attempt.token, Objection::order, mark),
                      sequence == last};
     }
   }
@@ -80,10 +56,7 @@ Result<Record> adopted(const ResourceName& resource, const Record& record, const
   const bool same = record.lineage == lineage;
   if (same && record.threshold() == at_least.value()) return record;
   if (same && record.threshold() > at_least.value()) {
-    return fail(ErrorCode::invalid,
-                "'" + resource.str() + "' follows this lineage already and its mark is " +
-                    std::to_string(record.threshold()) + "; going back to " +
-                    std::to_string(at_least.value()) + " would let stale holders in");
+    return fail(detail::would_lower(resource, record.threshold(), at_least));
   }
   Record next = record;
   next.lineage = lineage;

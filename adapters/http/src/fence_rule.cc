@@ -1,46 +1,32 @@
 #include "fence_rule.h"
 
+#include "leasehold/detail/refusal.h"
+
 namespace leasehold::http {
 namespace {
 
 using Why = Objection::Why;
 
-std::string refused(const Entry& entry) {
-  return "resource '" + entry.resource.str() + "' refused token " +
-         std::to_string(entry.token.number.value());
-}
-
-std::string foreign_sentence(const ResourceState& state, const Entry& entry) {
-  return refused(entry) + " of lineage " + entry.token.lineage.str() + ": it follows lineage " +
-         state.lineage->str() + " (mark " + std::to_string(state.threshold()) +
-         "). A lineage names the store and lock that count the tokens, and numbers of two lineages "
-         "cannot be compared. If the store was replaced on purpose, run `leasehold fence adopt`";
-}
-
-Objection fenced_out(const ResourceState& state, const Entry& entry, std::string sentence) {
-  return {Why::fenced_out, std::move(sentence), {entry.token.number.value(), state.threshold()}};
+Objection fenced_out(const ResourceState& state, const Entry& entry, detail::Objection why) {
+  const detail::Threshold mark{state.lineage ? state.lineage->str() : "", state.threshold()};
+  return {Why::fenced_out,
+          detail::refusal(entry.resource, entry.token, why, mark).message,
+          {entry.token.number.value(), state.threshold()}};
 }
 
 std::optional<Objection> judge_token(const ResourceState& state, const Entry& entry) {
-  const std::string mark = std::to_string(state.threshold());
   if (state.lineage && *state.lineage != entry.token.lineage) {
-    return fenced_out(state, entry, foreign_sentence(state, entry));
+    return fenced_out(state, entry, detail::Objection::foreign);
   }
   if (entry.token.number.value() < state.threshold()) {
-    return fenced_out(
-        state, entry,
-        refused(entry) + ": its mark is " + mark + ", so another holder has entered since");
+    return fenced_out(state, entry, detail::Objection::lower);
   }
   if (!state.mark || entry.token.number != state.mark->number) return std::nullopt;
   if (entry.token.request != state.mark->request) {
-    return fenced_out(state, entry,
-                      refused(entry) + ": its mark is " + mark +
-                          " from another request id; the store has granted this number twice");
+    return fenced_out(state, entry, detail::Objection::twice);
   }
   if (!entry.once) return std::nullopt;
-  return fenced_out(
-      state, entry,
-      refused(entry) + ": its mark is " + mark + " already, and in once mode a token enters once");
+  return fenced_out(state, entry, detail::Objection::once);
 }
 
 std::optional<Objection> judge_sequence(const ResourceState& state, const Entry& entry) {

@@ -18,7 +18,8 @@ NodeStat stat_of(const Stat* stat) {
   return {.created = stat->czxid,
           .created_ms = stat->ctime,
           .modified_ms = stat->mtime,
-          .session = stat->ephemeralOwner};
+          .session = stat->ephemeralOwner,
+          .version = stat->version};
 }
 
 int flags_of(NodeMode mode) {
@@ -37,6 +38,7 @@ int flags_of(NodeMode mode) {
 }  // namespace
 
 const int kNoNode = ZNONODE;
+const int kBadVersion = ZBADVERSION;
 
 Outcome outcome_of(int rc) {
   switch (rc) {
@@ -267,10 +269,13 @@ void Connection::transact(std::vector<Step> steps, Transacted done) {
     const int length = static_cast<int>(it.data.size());
     switch (it.kind) {
       case Step::Kind::check:
-        zoo_check_op_init(&ops[i], it.path.c_str(), -1);
+        zoo_check_op_init(&ops[i], it.path.c_str(), it.version);
+        break;
+      case Step::Kind::remove:
+        zoo_delete_op_init(&ops[i], it.path.c_str(), it.version);
         break;
       case Step::Kind::set:
-        zoo_set_op_init(&ops[i], it.path.c_str(), it.data.data(), length, -1, nullptr);
+        zoo_set_op_init(&ops[i], it.path.c_str(), it.data.data(), length, it.version, nullptr);
         break;
       case Step::Kind::create:
         transaction.paths[i].resize(it.path.size() + 1);

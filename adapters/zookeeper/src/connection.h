@@ -30,6 +30,8 @@ enum class Outcome {
 Outcome outcome_of(int rc);
 // The code of Outcome::no_node.
 extern const int kNoNode;
+// One of Outcome::refused: a step of a transaction found another version.
+extern const int kBadVersion;
 // The server's words for a reply code.
 std::string words_of(int rc);
 
@@ -38,6 +40,7 @@ struct NodeStat {
   std::int64_t created_ms = 0;  // by the server's wall clock
   std::int64_t modified_ms = 0;
   std::int64_t session = 0;  // that an ephemeral node belongs to
+  std::int32_t version = 0;  // how often it was set
 };
 
 // With a user in the URL, nodes are for that user only; `common` ones are for everybody.
@@ -45,9 +48,10 @@ enum class NodeMode { common, persistent, container, ephemeral_sequential };
 
 // One part of a transaction.
 struct Step {
-  enum class Kind { check, create, set } kind;
+  enum class Kind { check, create, set, remove } kind;
   std::string path;
   std::string data = {};
+  std::int32_t version = -1;  // that the node must have; not for create; -1: any
 };
 
 // Thread safe; nothing blocks but open() (name resolution) and close(). Replies come on the
