@@ -18,6 +18,7 @@ std::string_view to_string(Mutation mutation) {
       "alive_at_expiry",
       "acquire_renews",
       "retry_granted_anew",
+      "old_grant_told_as_fresh",
       "dead_waiter_blocks",
       "write_only_fence",
       "fence_refuses_equal",

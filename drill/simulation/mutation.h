@@ -23,6 +23,7 @@ enum class Mutation : std::uint8_t {
   alive_at_expiry,          // <= for < in the comparison with the expiry
   acquire_renews,           // asking again moves the expiry
   retry_granted_anew,       // asking again with the same id gives another grant
+  old_grant_told_as_fresh,  // a grant of an earlier call is told as one of this call
   dead_waiter_blocks,       // who waits and is dead is never passed over
   // the fence
   write_only_fence,        // reads neither enter nor are checked

@@ -135,6 +135,7 @@ constexpr Mutant kMutants[] = {
     {Mutation::alive_at_expiry, "I5"},
     {Mutation::acquire_renews, "I5"},
     {Mutation::retry_granted_anew, "I6"},
+    {Mutation::old_grant_told_as_fresh, "H1"},
     {Mutation::dead_waiter_blocks, "L1"},
     {Mutation::write_only_fence, "I4"},
     {Mutation::fence_refuses_equal, "F1"},

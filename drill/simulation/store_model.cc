@@ -60,7 +60,8 @@ AcquireAnswer StoreModel::acquire(Time now, const AcquireOrder& order) {
       row.expires = clock(now) + order.ttl;
       log(now, Kind::renew, Operation::acquire, order.lock, row.holder, row.token, now + order.ttl);
     }
-    return {AcquireAnswer::Kind::granted, row.token, 0};
+    const bool claims_fresh = mutation_ == Mutation::old_grant_told_as_fresh;
+    return {AcquireAnswer::Kind::granted, row.token, 0, claims_fresh};
   }
   if (row.held) return wait(now, row, order);
   pass_over_the_dead(now, row);
@@ -82,7 +83,7 @@ AcquireAnswer StoreModel::grant(Time now, Row& row, const AcquireOrder& order, O
   row.client = order.client;
   row.expires = clock(now) + order.ttl;
   log(now, Kind::grant, cause, index(row), row.holder, row.token, now + order.ttl);
-  return {AcquireAnswer::Kind::granted, row.token, 0};
+  return {AcquireAnswer::Kind::granted, row.token, 0, /*fresh=*/true};
 }
 
 std::int64_t StoreModel::next_token(Row& row) {

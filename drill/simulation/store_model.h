@@ -28,6 +28,7 @@ struct AcquireAnswer {
   enum class Kind : std::uint8_t { granted, queued, busy } kind = Kind::busy;
   std::int64_t token = 0;
   Time recheck_after = 0;
+  bool fresh = false;  // granted by this very call
 };
 
 // What the store tells unasked.

@@ -198,7 +198,7 @@ void World::deliver(Client& client, const Call& call, const CallReply* reply, Er
     std::int64_t token = answer.token;
     if (options_.mutation == Mutation::token_of_32_bits)
       token = std::max<std::int64_t>(1, token & 0xffffffff);
-    told = Granted{TokenNumber::of(token).value(), store_.id(), call.ttl};
+    told = Granted{TokenNumber::of(token).value(), store_.id(), call.ttl, answer.fresh};
   } else if (answer.kind == AcquireAnswer::Kind::queued) {
     told = Queued{Millis(answer.recheck_after / kMillisecond), {}};
   }
