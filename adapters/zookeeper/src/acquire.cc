@@ -22,6 +22,7 @@ struct ZookeeperStore::Ask {
   AcquireCall what;
   BootTime began;
   PlacePtr place = {};
+  Turn turn = {};
   int rounds = 0;
 };
 
@@ -29,19 +30,20 @@ void ZookeeperStore::acquire(AcquireCall call, CallContext context, Completion<A
   auto begun = begin<AcquireReply>(context, std::move(done));
   if (begun->over()) return;
   auto it = std::make_shared<Ask>(Ask{std::move(begun), std::move(call), BootClock::now()});
-  take_turn_for(it->what, [this, it](const PlacePtr& place) {
-    it->place = place;
+  take_turn_for(it->what, [this, it](Turn turn) {
+    it->place = turn.place();
+    it->turn = std::move(turn);
     ask(it);
   });
 }
 
 // Only in the place's turn, as everything below.
 void ZookeeperStore::ask(const AskPtr& it) {
-  if (it->call->over()) return end_turn(it->place);
+  if (it->call->over()) return it->turn.end();
   if (++it->rounds > kMostRounds) {
     it->call->refuse(
         Error(ErrorCode::unavailable, "the place in the queue is lost again and again"));
-    return end_turn(it->place);
+    return it->turn.end();
   }
   SessionPtr session;
   {
@@ -57,15 +59,15 @@ void ZookeeperStore::ask(const AskPtr& it) {
     auto opened = session_of(session_for(it->what.ttl));
     if (!opened) {
       it->call->refuse(std::move(opened.error()));
-      return end_turn(it->place);
+      return it->turn.end();
     }
     session = std::move(*opened);
   }
   session->when_ready([this, it, session](const Status& status) {
-    if (it->call->over()) return end_turn(it->place);
+    if (it->call->over()) return it->turn.end();
     if (status) return ask_in(it, session);
     it->call->refuse(status.error());
-    end_turn(it->place);
+    it->turn.end();
   });
 }
 
@@ -242,7 +244,7 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
     return session->when_ready([this, it, session](const Status& status) {
       if (status) return grant(it, session);
       it->call->refuse(status.error());
-      end_turn(it->place);
+      it->turn.end();
     });
   }
   std::optional<Granted> granted;
@@ -261,7 +263,7 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
     }
   }
   if (!granted) return ask(it);
-  end_turn(it->place);
+  it->turn.end();
   it->call->answer(std::move(*granted));
 }
 
@@ -282,7 +284,7 @@ void ZookeeperStore::queue(const AskPtr& it, const SessionPtr& session, const st
     if (outcome == Outcome::no_node) return look(it, session);  // just gone
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");
-    end_turn(it->place);
+    it->turn.end();
     it->call->answer(Queued{session->lasts() / 3, *ahead});
   };
   session->tell_of(folder + before, it->what.request);
@@ -314,7 +316,7 @@ void ZookeeperStore::step_back(const AskPtr& it, const SessionPtr& session,
                           if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
                         });
   remove_node(it->place, session, [this, it, ahead](int) {
-    end_turn(it->place);  // if it was not removed, it will be
+    it->turn.end();  // if it was not removed, it will be
     it->call->answer(Busy{*ahead});
   });
 }
@@ -333,7 +335,7 @@ void ZookeeperStore::fail_ask(const AskPtr& it, int rc, const std::string& doing
     MutexLock lock(mutex_);
     traces = it->place->node != Place::Node::none;
   }
-  end_turn(it->place);
+  it->turn.end();
   if (outcome_of(rc) == Outcome::lost) {
     return it->call->refuse(Error(traces ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
                                   "the connection broke while " + doing, words_of(rc)));

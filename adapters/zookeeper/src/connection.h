@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,8 +67,8 @@ class Connection {
   using Read = std::function<void(int rc, std::string data, const NodeStat& stat)>;
   using Transacted = std::function<void(int rc, const std::vector<int>& each)>;
 
-  explicit Connection(Events events) : events_(std::move(events)) {}
-  ~Connection() { close(); }
+  explicit Connection(Events events);
+  ~Connection();  // close()
   Connection(const Connection&) = delete;
 
   // Begins to connect, and tells by events.changed how that goes; once. `unavailable` if a host
@@ -93,21 +94,29 @@ class Connection {
   // Cuts the connection for good without ending the session, so that its nodes stay until it
   // expires.
   void abandon() LEASEHOLD_EXCLUDES(mutex_);
-  // Ends the session if it is connected. Everything pending is answered when it returns. Not from a
+  // Ends the session if it is connected. Every reply has come when it returns, some of them inside
+  // the call: the library drops what is pending when its session ends at the same time. Not from a
   // reply or an event.
   void close() LEASEHOLD_EXCLUDES(mutex_);
 
  private:
   struct Callbacks;
+  // A request whose reply is awaited. It is answered by who takes it out of `awaited_`.
+  class Awaited;
+  template <class Reply>
+  class AwaitedReply;
+  using AwaitedList = std::list<std::unique_ptr<Awaited>>;
 
-  // Hands `context` over to the library, or answers it at once.
-  template <class Context, class Send>
-  void send(std::unique_ptr<Context> context, Send request) LEASEHOLD_EXCLUDES(mutex_);
+  // Hands the request over to the library, or answers it at once.
+  template <class Reply, class Send>
+  void send(Reply reply, Send request) LEASEHOLD_EXCLUDES(mutex_);
+  std::unique_ptr<Awaited> take(AwaitedList::iterator which) LEASEHOLD_EXCLUDES(mutex_);
 
   const Events events_;
   bool private_nodes_ = false;  // set by open()
   mutable Mutex mutex_;
   zhandle_t* handle_ LEASEHOLD_GUARDED_BY(mutex_) = nullptr;
+  AwaitedList awaited_ LEASEHOLD_GUARDED_BY(mutex_);  // oldest first
 };
 
 }  // namespace leasehold::zookeeper

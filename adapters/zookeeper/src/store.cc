@@ -116,7 +116,7 @@ void ZookeeperStore::session_ready(const SessionPtr& session) {
     }
   }
   for (const PlacePtr& it : leaving) {
-    take_turn(it, [this, it] { clean(it); });
+    take_turn(it, [this](Turn turn) { clean(std::make_shared<Turn>(std::move(turn))); });
   }
 }
 
@@ -197,8 +197,7 @@ void ZookeeperStore::tell_nudged(const RequestId& request) {
 
 // ---- places ---------------------------------------------------------------------------------
 
-void ZookeeperStore::take_turn_for(const AcquireCall& call,
-                                   std::function<void(const PlacePtr&)> work) {
+void ZookeeperStore::take_turn_for(const AcquireCall& call, std::function<void(Turn)> work) {
   PlacePtr place;
   {
     MutexLock lock(mutex_);
@@ -206,12 +205,12 @@ void ZookeeperStore::take_turn_for(const AcquireCall& call,
     if (!kept) kept = std::make_shared<Place>(call.lock, call.request, folder_of(call.lock));
     place = kept;
     if (place->occupied) {
-      place->turns.push_back([place, work = std::move(work)] { work(place); });
+      place->turns.push_back([this, place, work = std::move(work)] { work(Turn(*this, place)); });
       return;
     }
     place->occupied = true;
   }
-  work(place);
+  work(Turn(*this, place));
 }
 
 PlacePtr ZookeeperStore::find(const RequestId& request) const {
@@ -220,16 +219,16 @@ PlacePtr ZookeeperStore::find(const RequestId& request) const {
   return found == places_.end() ? nullptr : found->second;
 }
 
-void ZookeeperStore::take_turn(const PlacePtr& place, std::function<void()> work) {
+void ZookeeperStore::take_turn(const PlacePtr& place, std::function<void(Turn)> work) {
   {
     MutexLock lock(mutex_);
     if (place->occupied) {
-      place->turns.push_back(std::move(work));
+      place->turns.push_back([this, place, work = std::move(work)] { work(Turn(*this, place)); });
       return;
     }
     place->occupied = true;
   }
-  work();
+  work(Turn(*this, place));
 }
 
 void ZookeeperStore::end_turn(const PlacePtr& place) {

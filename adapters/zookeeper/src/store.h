@@ -55,6 +55,7 @@ class ZookeeperStore final : public Store, private SessionListener {
   struct Leave;     // a release on its way
   struct Renewal;   // a renew on its way
   struct Overview;  // a status being put together
+  class Turn;       // the right to do something to a place's node
   using AskPtr = std::shared_ptr<Ask>;
   using SessionPtr = std::shared_ptr<Session>;
   using RemovedPtr = std::function<void(int rc)>;
@@ -81,10 +82,10 @@ class ZookeeperStore final : public Store, private SessionListener {
   bool closed() const LEASEHOLD_EXCLUDES(mutex_);
 
   // Finds or makes the place, and does `work` to it when it is its turn.
-  void take_turn_for(const AcquireCall& call, std::function<void(const PlacePtr&)> work)
+  void take_turn_for(const AcquireCall& call, std::function<void(Turn)> work)
       LEASEHOLD_EXCLUDES(mutex_);
   PlacePtr find(const RequestId& request) const LEASEHOLD_EXCLUDES(mutex_);
-  void take_turn(const PlacePtr& place, std::function<void()> work) LEASEHOLD_EXCLUDES(mutex_);
+  void take_turn(const PlacePtr& place, std::function<void(Turn)> work) LEASEHOLD_EXCLUDES(mutex_);
   void end_turn(const PlacePtr& place) LEASEHOLD_EXCLUDES(mutex_);
 
   void ask(const AskPtr& it);
@@ -110,7 +111,7 @@ class ZookeeperStore final : public Store, private SessionListener {
   void node_removed(const PlacePtr& place, const SessionPtr& session, int rc);
   void look_again(const PlacePtr& place, BootTime when) LEASEHOLD_REQUIRES(mutex_);
   void look_at_expiry(const PlacePtr& place, Agenda::Reason reason) LEASEHOLD_EXCLUDES(mutex_);
-  void clean(const PlacePtr& place);
+  void clean(const std::shared_ptr<Turn>& turn);
 
   void renew_in(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
                 std::vector<std::size_t> which);
@@ -142,6 +143,30 @@ class ZookeeperStore final : public Store, private SessionListener {
   bool no_more_sessions_ LEASEHOLD_GUARDED_BY(sessions_mutex_) = false;
 
   Agenda agenda_;  // last: its thread uses the rest
+};
+
+// Ends with who has it at the latest, whatever becomes of the reply that was waited for. End it
+// with no lock held: that begins the next.
+class ZookeeperStore::Turn {
+ public:
+  Turn() = default;
+  Turn(ZookeeperStore& store, PlacePtr place) : store_(&store), place_(std::move(place)) {}
+  ~Turn() { end(); }
+  Turn(Turn&& other) noexcept = default;
+  Turn& operator=(Turn&& other) noexcept {
+    std::swap(store_, other.store_);
+    place_.swap(other.place_);
+    return *this;
+  }
+
+  const PlacePtr& place() const { return place_; }
+  void end() {
+    if (const PlacePtr ending = std::exchange(place_, nullptr)) store_->end_turn(ending);
+  }
+
+ private:
+  ZookeeperStore* store_ = nullptr;
+  PlacePtr place_;  // none: it has ended
 };
 
 // "zookeeper://user:password@host:port,host:port/folder"

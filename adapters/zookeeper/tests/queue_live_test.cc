@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "leasehold/client.h"
+#include "lost_replies.h"
 #include "proxied_server.h"
 #include "testing/raw_store.h"
 
@@ -215,6 +216,16 @@ void end_session(std::uint16_t port, const std::string& key) {
   wait_until([&] { return !converse(port, bytes).empty(); });
 }
 
+// Ends the session of the client behind the proxy.
+void end_session_behind(ProxiedZookeeper& server, SessionKey& key) {
+  server.proxy().cut();  // it comes back, and shows its key
+  wait_until([&] {
+    const std::string seen = key.key();
+    return !seen.empty() && seen.substr(0, 8) != std::string(8, '\0');
+  });
+  end_session(long_server().port(), key.key());
+}
+
 TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsTold) {
   SessionKey key;
   ProxiedZookeeper server(key.listener());
@@ -223,13 +234,7 @@ TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsTold) {
   const RequestId waits = new_request();
   const std::int64_t token = store.token(held);
   ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(waits, 30s, true).value()));
-  server.proxy().cut();  // it comes back, and shows its key
-  wait_until([&] {
-    const std::string seen = key.key();
-    return !seen.empty() && seen.substr(0, 8) != std::string(8, '\0');
-  });
-  ASSERT_TRUE(store.inspect()) << "it is back";
-  end_session(long_server().port(), key.key());
+  end_session_behind(server, key);
   wait_until([&] { return store.events.was_ended(held); });
   EXPECT_TRUE(store.events.wait_for_nudge(waits, 10s)) << "its place is gone: it has to ask again";
   EXPECT_EQ(store.renew(held), RenewReply::gone);
@@ -238,6 +243,27 @@ TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsTold) {
   ASSERT_TRUE(next) << to_string(next.error());
   ASSERT_TRUE(std::holds_alternative<Granted>(*next));
   EXPECT_GT(std::get<Granted>(*next).token.value(), token);
+}
+
+TEST(ZookeeperQueue, ReplyThatTheLibraryLosesKeepsThePlaceNoLongerThanItsSession) {
+  SessionKey key;
+  ProxiedZookeeper server(key.listener());
+  RawStore store(server.open_through_proxies(), "job", 2s);
+  const RequestId request = new_request();
+  {
+    const ListsAreLost losing;
+    const auto unanswered = store.acquire(request, 30s, true);
+    ASSERT_FALSE(unanswered);
+    EXPECT_EQ(unanswered.error().code, ErrorCode::outcome_unknown);
+  }
+  end_session_behind(server, key);
+  ASSERT_TRUE(store.events.wait_for_nudge(request, 30s));
+  bool granted = false;
+  for (int tries = 0; tries < 10 && !granted; ++tries) {
+    const auto reply = store.acquire(request, 30s, true);
+    granted = reply && std::holds_alternative<Granted>(*reply);
+  }
+  EXPECT_TRUE(granted);
 }
 
 }  // namespace
