@@ -24,6 +24,7 @@ struct ZookeeperStore::Ask {
   PlacePtr place = {};
   Turn turn = {};
   int rounds = 0;
+  bool confirmed = false;
 };
 
 void ZookeeperStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
@@ -120,13 +121,15 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
   }
   const Label label{session->timeout().count(), it->what.owner.str()};
   auto stands = std::make_shared<bool>(false);
-  session->server().create(
-      it->place->folder + "/" + node_prefix(it->what.request), label.str(),
-      NodeMode::ephemeral_sequential,
-      [this, it, session, folder, stands](int rc, const std::string& path, const NodeStat& stat) {
-        *stands = outcome_of(rc) == Outcome::done;
-        stood(it, session, rc, *folder, path, stat);
-      });
+  const BootTime asked = BootClock::now();
+  session->server().create(it->place->folder + "/" + node_prefix(it->what.request), label.str(),
+                           NodeMode::ephemeral_sequential,
+                           [this, it, session, folder, stands, asked](
+                               int rc, const std::string& path, const NodeStat& stat) {
+                             *stands = outcome_of(rc) == Outcome::done;
+                             if (*stands) session->confirmed(asked);
+                             stood(it, session, rc, *folder, path, stat);
+                           });
   session->server().children(it->place->folder, [this, it, session, stands](
                                                     int rc, const std::vector<std::string>& names) {
     if (*stands) judge(it, session, rc, names);
@@ -168,9 +171,9 @@ void ZookeeperStore::remember_folder(const std::string& folder) {
   folders_.insert(folder);
 }
 
-// The server that answers may be behind, so it catches up with the leader first.
+// A server that is behind shows those before who have left, and they are watched there: who is
+// first at any server is first for good.
 void ZookeeperStore::look(const AskPtr& it, const SessionPtr& session) {
-  session->server().sync(it->place->folder, [](int) {});
   session->server().children(it->place->folder,
                              [this, it, session](int rc, const std::vector<std::string>& names) {
                                judge(it, session, rc, names);
@@ -247,6 +250,22 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
       it->turn.end();
     });
   }
+  const Millis whole = session->lasts();
+  const Millis certain = std::min(whole, session->certain_from(it->began));
+  bool again = false;
+  {
+    MutexLock lock(mutex_);
+    again = it->place->granted;
+  }
+  if (!again && certain < whole && !std::exchange(it->confirmed, true)) {
+    return confirm(it, session);
+  }
+  if (!again && certain < whole / 2) {
+    it->turn.end();
+    return it->call->refuse(Error(ErrorCode::outcome_unknown,
+                                  "it was granted, but the server has not answered for so long "
+                                  "that the session may be about to end"));
+  }
   std::optional<Granted> granted;
   {
     MutexLock lock(mutex_);
@@ -257,14 +276,37 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
       if (fresh) {
         place.granted = true;
         place.lineage = lineage;
-        place.expires = it->began + session->lasts();
+        place.ttl = certain;
+        place.expires = it->began + certain;
       }
-      granted = Granted{*token, *place.lineage, session->lasts(), fresh};
+      granted = Granted{*token, *place.lineage, place.ttl, fresh};
     }
   }
   if (!granted) return ask(it);
   it->turn.end();
   it->call->answer(std::move(*granted));
+}
+
+// A read shows who is first, but not that the leader still counts on this session.
+void ZookeeperStore::confirm(const AskPtr& it, const SessionPtr& session) {
+  std::string path;
+  {
+    MutexLock lock(mutex_);
+    if (it->place->session == session) path = it->place->path;
+  }
+  if (path.empty()) return ask(it);
+  const BootTime asked = BootClock::now();
+  session->server().transact({{Step::Kind::check, path}},
+                             [this, it, session, asked](int rc, const std::vector<int>&) {
+                               const Outcome outcome = outcome_of(rc);
+                               if (outcome == Outcome::over) return ask(it);
+                               if (outcome == Outcome::no_node) return ask_anew(it);
+                               if (outcome != Outcome::done) {
+                                 return fail_ask(it, rc, "confirming the grant");
+                               }
+                               session->confirmed(asked);
+                               grant(it, session);
+                             });
 }
 
 // Watches only the one before, so that one release wakes one.

@@ -35,6 +35,7 @@ struct Place {
   std::string path = {};
   std::int64_t token = 0;
   bool granted = false;
+  Millis ttl{0};                          // as granted
   std::optional<StoreId> lineage = {};    // at the grant
   BootTime expires = {};                  // not asked for until then: it is taken away
   bool expired = false;                   // that has happened

@@ -99,6 +99,7 @@ class ZookeeperStore final : public Store, private SessionListener {
   void judge(const AskPtr& it, const SessionPtr& session, int rc,
              const std::vector<std::string>& names);
   void grant(const AskPtr& it, const SessionPtr& session);
+  void confirm(const AskPtr& it, const SessionPtr& session);
   void queue(const AskPtr& it, const SessionPtr& session, const std::string& before,
              const std::string& first);
   void step_back(const AskPtr& it, const SessionPtr& session, const std::string& first);
@@ -117,6 +118,8 @@ class ZookeeperStore final : public Store, private SessionListener {
                 std::vector<std::size_t> which);
   void renewed(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
                std::vector<std::size_t> which, int rc, const std::vector<int>& each);
+  void renew_again(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
+                   std::vector<std::size_t> which);
 
   void overview(const SessionPtr& session, const LockName& lock,
                 std::function<void(Result<LockStatus>)> done);
