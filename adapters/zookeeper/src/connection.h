@@ -71,8 +71,8 @@ class Connection {
   ~Connection();  // close()
   Connection(const Connection&) = delete;
 
-  // Begins to connect, and tells by events.changed how that goes; once. `unavailable` if a host
-  // name cannot be resolved.
+  // Begins to connect, and tells by events.changed how that goes; once, and not beside close().
+  // `unavailable` if a host name cannot be resolved.
   [[nodiscard]] Status open(const Options& options, Millis session_timeout)
       LEASEHOLD_EXCLUDES(mutex_);
 

@@ -8,12 +8,12 @@
 
 namespace leasehold::zookeeper {
 
-Result<std::shared_ptr<Session>> Session::open(const Options& options, Millis timeout,
-                                               Agenda& agenda, SessionListener& listener) {
+std::shared_ptr<Session> Session::open(const Options& options, Millis timeout, Agenda& agenda,
+                                       Agenda& chores, SessionListener& listener) {
   auto session = std::make_shared<Session>(options, agenda, listener);
-  if (auto ok = session->connection_.open(options, timeout); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  chores.add(BootClock::now(), [session, timeout](Agenda::Reason reason) {
+    if (reason == Agenda::Reason::due) session->connect(timeout);
+  });
   return session;
 }
 
@@ -25,6 +25,14 @@ Session::Session(const Options& options, Agenda& agenda, SessionListener& listen
                    .touched = [this](const std::string& path) { touched(path); }}) {}
 
 // ---- from connecting to ready, and back -----------------------------------------------------
+
+void Session::connect(Millis timeout) {
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::over) return;
+  }
+  if (auto ok = connection_.open(options_, timeout); !ok) give_up(std::move(ok.error()));
+}
 
 void Session::changed(Connection::State state) {
   switch (state) {

@@ -20,7 +20,7 @@ namespace leasehold::zookeeper {
 
 class Session;
 
-// Told on the session's completion thread, with no lock held.
+// Told with no lock held.
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
@@ -34,10 +34,10 @@ class Session : public std::enable_shared_from_this<Session> {
  public:
   using WhenReady = std::function<void(const Status&)>;
 
-  // Begins to connect. Both outlive close(). Fails as Connection::open does.
-  [[nodiscard]] static Result<std::shared_ptr<Session>> open(const Options& options, Millis timeout,
-                                                             Agenda& agenda,
-                                                             SessionListener& listener);
+  // Begins to connect, on the thread of `chores`: that may take as long as a name server does. All
+  // of them outlive close().
+  static std::shared_ptr<Session> open(const Options& options, Millis timeout, Agenda& agenda,
+                                       Agenda& chores, SessionListener& listener);
   // For open().
   Session(const Options& options, Agenda& agenda, SessionListener& listener);
 
@@ -74,6 +74,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   enum class State { connecting, preparing, ready, over };
 
+  void connect(Millis timeout) LEASEHOLD_EXCLUDES(mutex_);
   void changed(Connection::State state);
   void connected() LEASEHOLD_EXCLUDES(mutex_);
   void prepare();

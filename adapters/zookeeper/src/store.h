@@ -23,14 +23,16 @@
 
 namespace leasehold::zookeeper {
 
-// No call blocks (but for name resolution when a session is made): replies come on the completion
-// threads of the sessions, one each, and on the agenda's thread for deadlines.
+// No call blocks: replies come on the completion threads of the sessions, one each, and on the
+// agenda's thread for deadlines. What may block has a thread of its own: to look host names up, and
+// to end sessions. Only close() waits for it.
 class ZookeeperStore final : public Store, private SessionListener {
  public:
   explicit ZookeeperStore(Options options);
   ~ZookeeperStore() override { close(); }
 
-  // Returns when the server answers as it should, or with `unavailable`.
+  // Returns when the server answers as it should, or with `unavailable`: at the deadline, or sooner
+  // if all hosts refuse the connection.
   [[nodiscard]] Status connect(BootTime deadline);
 
   const StoreTraits& traits() const override { return traits_; }
@@ -55,6 +57,7 @@ class ZookeeperStore final : public Store, private SessionListener {
   struct Leave;     // a release on its way
   struct Renewal;   // a renew on its way
   struct Overview;  // a status being put together
+  struct Visit;     // the first connection
   class Turn;       // the right to do something to a place's node
   using AskPtr = std::shared_ptr<Ask>;
   using SessionPtr = std::shared_ptr<Session>;
@@ -74,6 +77,7 @@ class ZookeeperStore final : public Store, private SessionListener {
     return options_.base + "/" + encode(lock.str());
   }
   Result<SessionPtr> session_of(Millis timeout) LEASEHOLD_EXCLUDES(sessions_mutex_);
+  void look_at_hosts(const std::shared_ptr<Visit>& visit, BootTime when);
   // The session for everything but leases, when it is ready; answers the call if it will not be.
   void with_session(const std::shared_ptr<AnyCall>& call,
                     std::function<void(const SessionPtr&)> then);
@@ -145,7 +149,8 @@ class ZookeeperStore final : public Store, private SessionListener {
   std::vector<SessionPtr> retired_ LEASEHOLD_GUARDED_BY(sessions_mutex_);
   bool no_more_sessions_ LEASEHOLD_GUARDED_BY(sessions_mutex_) = false;
 
-  Agenda agenda_;  // last: its thread uses the rest
+  Agenda chores_;  // what may block
+  Agenda agenda_;  // what must be in time. Last: their threads use the rest
 };
 
 // Ends with who has it at the latest, whatever becomes of the reply that was waited for. End it

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "interposed.h"
 #include "leasehold/client.h"
-#include "lost_replies.h"
 #include "proxied_server.h"
 #include "signs_of_life.h"
 #include "testing/raw_store.h"
@@ -315,6 +315,36 @@ TEST(ZookeeperQueue, ReplyThatTheLibraryLosesKeepsThePlaceNoLongerThanItsSession
     granted = reply && std::holds_alternative<Granted>(*reply);
   }
   EXPECT_TRUE(granted);
+}
+
+// ---- what may take long ---------------------------------------------------------------------
+
+// A call of one second is refused while `hang` lasts, and not only after it.
+template <class Hang>
+void expect_refusal_during(std::optional<Hang>& hang, RawStore& store, Millis ttl) {
+  auto answer = std::async(std::launch::async, [&] { return store.acquire(new_request(), ttl); });
+  const bool in_time = answer.wait_for(30s) == std::future_status::ready;
+  hang.reset();
+  EXPECT_TRUE(in_time);
+  EXPECT_FALSE(answer.get());
+}
+
+TEST(ZookeeperQueue, NameServerThatHangsDoesNotHoldUpCalls) {
+  ProxiedZookeeper server;
+  RawStore store(server.open(), "job", 1s);
+  std::optional<NamesHang> hang(std::in_place);
+  expect_refusal_during(hang, store, 5s);  // for which it needs another session
+}
+
+TEST(ZookeeperQueue, SessionThatIsSlowToCloseDoesNotHoldUpCalls) {
+  SessionKey key;
+  ProxiedZookeeper server(key.listener());
+  RawStore store(server.open_through_proxies(), "job", 1s);
+  std::optional<ClosingHangs> hang(std::in_place);
+  end_session_behind(server, key);
+  hang->wait_for_one();
+  const ListsAreLost losing;
+  expect_refusal_during(hang, store, 30s);
 }
 
 }  // namespace

@@ -61,6 +61,13 @@ TEST(SignsOfLife, ManyInAShortTimeDoNotPushOutTheOldOnes) {
   EXPECT_EQ(signs.certain_until(), at(26s));
 }
 
+TEST(SignsOfLife, TransactionOfLongAgoConfirmsNothingLater) {
+  SignsOfLife signs = opened();
+  for (Millis now = 1s; now < 100s; now += 1s) signs.answered(at(now), at(now));
+  signs.confirmed(at(10s), at(100s));
+  EXPECT_LE(signs.certain_until(), at(33s));
+}
+
 TEST(SignsOfLife, NeverGoBack) {
   SignsOfLife signs = opened();
   signs.answered(at(5s), at(5s));
