@@ -7,6 +7,7 @@ namespace leasehold::zookeeper {
 namespace {
 
 constexpr int kMostRounds = 8;
+constexpr Millis kLively{1000};
 constexpr std::size_t kMostFolders = 10'000;
 
 // Who stands there, for a message.
@@ -309,32 +310,40 @@ void ZookeeperStore::confirm(const AskPtr& it, const SessionPtr& session) {
                              });
 }
 
-// Watches only the one before, so that one release wakes one.
+// Watches only the one before, so that one release wakes one. Who is first is only for messages: in
+// a lively queue nobody waits long enough to be told.
 void ZookeeperStore::queue(const AskPtr& it, const SessionPtr& session, const std::string& before,
                            const std::string& first) {
   auto ahead = std::make_shared<std::string>();
   const std::string folder = it->place->folder + "/";
-  if (before != first) {
+  bool tells_first = false;
+  {
+    MutexLock lock(mutex_);
+    tells_first = std::exchange(it->place->queued_before, true) || before == first;
+  }
+  if (tells_first && before != first) {
     session->server().get(folder + first, false,
                           [ahead, first](int rc, const std::string& data, const NodeStat&) {
                             if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
                           });
   }
-  const auto watching = [this, it, session, ahead, path = folder + before](int rc) {
+  const Millis recheck =
+      tells_first ? session->lasts() / 3 : std::min(session->lasts() / 3, kLively);
+  const auto watching = [this, it, session, ahead, recheck, path = folder + before](int rc) {
     const Outcome outcome = outcome_of(rc);
     if (outcome != Outcome::done) session->tell_no_more(path, it->what.request);
     if (outcome == Outcome::no_node) return look(it, session);  // just gone
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");
     it->turn.end();
-    it->call->answer(Queued{session->lasts() / 3, *ahead});
+    it->call->answer(Queued{recheck, *ahead});
   };
   session->tell_of(folder + before, it->what.request);
   session->server().get(folder + before, true,
-                        [session, ahead, before, path = folder + before, watching](
+                        [session, ahead, tells_first, before, path = folder + before, watching](
                             int rc, const std::string& data, const NodeStat&) {
                           if (outcome_of(rc) != Outcome::refused) {
-                            if (ahead->empty()) *ahead = who(before, data);
+                            if (tells_first && ahead->empty()) *ahead = who(before, data);
                             return watching(rc);
                           }
                           // Another user's node cannot be read, but everybody may see whether it is
