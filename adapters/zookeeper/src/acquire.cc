@@ -26,6 +26,7 @@ struct ZookeeperStore::Ask {
   Turn turn = {};
   int rounds = 0;
   bool confirmed = false;
+  bool made_earlier = false;  // the node, by a call whose answer was lost
 };
 
 void ZookeeperStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
@@ -215,6 +216,7 @@ void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
             }
           }
           if (leftover) return ask(it);
+          it->made_earlier = true;
           look(it, session);
         });
   });
@@ -273,8 +275,8 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
     Place& place = *it->place;
     const auto token = TokenNumber::of(place.token);
     if (place.session == session && token) {
-      const bool fresh = !place.granted;
-      if (fresh) {
+      const bool fresh = !place.granted && !it->made_earlier;
+      if (!place.granted) {
         place.granted = true;
         place.lineage = lineage;
         place.ttl = certain;
