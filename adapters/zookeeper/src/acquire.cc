@@ -234,13 +234,12 @@ void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
     MutexLock lock(mutex_);
     if (it->place->session == session) mine = name_in(it->place->path);
   }
-  const std::vector<Child> children = in_order(names);
-  const auto found = std::find_if(children.begin(), children.end(),
-                                  [&](const Child& child) { return child.name == mine; });
-  if (found == children.end()) return ask_anew(it);
-  if (found == children.begin()) return grant(it, session);
-  const std::string& first = children.front().name;
-  if (it->what.queue) return queue(it, session, std::prev(found)->name, first);
+  const std::vector<std::string_view> ordered = names_in_order(names);
+  const auto found = std::find(ordered.begin(), ordered.end(), mine);
+  if (found == ordered.end()) return ask_anew(it);
+  if (found == ordered.begin()) return grant(it, session);
+  const std::string first(ordered.front());
+  if (it->what.queue) return queue(it, session, std::string(*std::prev(found)), first);
   step_back(it, session, first);
 }
 
