@@ -7,6 +7,7 @@ namespace leasehold::zookeeper {
 namespace {
 
 constexpr int kMostRounds = 8;
+constexpr Millis kLively{1000};
 constexpr std::size_t kMostFolders = 10'000;
 
 // Who stands there, for a message.
@@ -25,6 +26,7 @@ struct ZookeeperStore::Ask {
   Turn turn = {};
   int rounds = 0;
   bool confirmed = false;
+  bool made_earlier = false;  // the node, by a call whose answer was lost
 };
 
 void ZookeeperStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
@@ -214,6 +216,7 @@ void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
             }
           }
           if (leftover) return ask(it);
+          it->made_earlier = true;
           look(it, session);
         });
   });
@@ -231,13 +234,12 @@ void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
     MutexLock lock(mutex_);
     if (it->place->session == session) mine = name_in(it->place->path);
   }
-  const std::vector<Child> children = in_order(names);
-  const auto found = std::find_if(children.begin(), children.end(),
-                                  [&](const Child& child) { return child.name == mine; });
-  if (found == children.end()) return ask_anew(it);
-  if (found == children.begin()) return grant(it, session);
-  const std::string& first = children.front().name;
-  if (it->what.queue) return queue(it, session, std::prev(found)->name, first);
+  const std::vector<std::string_view> ordered = names_in_order(names);
+  const auto found = std::find(ordered.begin(), ordered.end(), mine);
+  if (found == ordered.end()) return ask_anew(it);
+  if (found == ordered.begin()) return grant(it, session);
+  const std::string first(ordered.front());
+  if (it->what.queue) return queue(it, session, std::string(*std::prev(found)), first);
   step_back(it, session, first);
 }
 
@@ -252,8 +254,15 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
   }
   const Millis whole = session->lasts();
   const Millis certain = std::min(whole, session->certain_from(it->began));
-  if (certain < whole && !std::exchange(it->confirmed, true)) return confirm(it, session);
-  if (certain < whole / 2) {
+  bool again = false;
+  {
+    MutexLock lock(mutex_);
+    again = it->place->granted;
+  }
+  if (!again && certain < whole && !std::exchange(it->confirmed, true)) {
+    return confirm(it, session);
+  }
+  if (!again && certain < whole / 2) {
     it->turn.end();
     return it->call->refuse(Error(ErrorCode::outcome_unknown,
                                   "it was granted, but the server has not answered for so long "
@@ -265,15 +274,14 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
     Place& place = *it->place;
     const auto token = TokenNumber::of(place.token);
     if (place.session == session && token) {
-      const bool fresh = !place.granted;
-      if (fresh) {
+      const bool fresh = !place.granted && !it->made_earlier;
+      if (!place.granted) {
         place.granted = true;
         place.lineage = lineage;
         place.ttl = certain;
         place.expires = it->began + certain;
       }
-      const auto left = std::chrono::duration_cast<Millis>(place.expires - it->began);
-      granted = Granted{*token, *place.lineage, std::clamp(left, Millis(0), certain), fresh};
+      granted = Granted{*token, *place.lineage, place.ttl, fresh};
     }
   }
   if (!granted) return ask(it);
@@ -303,32 +311,40 @@ void ZookeeperStore::confirm(const AskPtr& it, const SessionPtr& session) {
                              });
 }
 
-// Watches only the one before, so that one release wakes one.
+// Watches only the one before, so that one release wakes one. Who is first is only for messages: in
+// a lively queue nobody waits long enough to be told.
 void ZookeeperStore::queue(const AskPtr& it, const SessionPtr& session, const std::string& before,
                            const std::string& first) {
   auto ahead = std::make_shared<std::string>();
   const std::string folder = it->place->folder + "/";
-  if (before != first) {
+  bool tells_first = false;
+  {
+    MutexLock lock(mutex_);
+    tells_first = std::exchange(it->place->queued_before, true) || before == first;
+  }
+  if (tells_first && before != first) {
     session->server().get(folder + first, false,
                           [ahead, first](int rc, const std::string& data, const NodeStat&) {
                             if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
                           });
   }
-  const auto watching = [this, it, session, ahead, path = folder + before](int rc) {
+  const Millis recheck =
+      tells_first ? session->lasts() / 3 : std::min(session->lasts() / 3, kLively);
+  const auto watching = [this, it, session, ahead, recheck, path = folder + before](int rc) {
     const Outcome outcome = outcome_of(rc);
     if (outcome != Outcome::done) session->tell_no_more(path, it->what.request);
     if (outcome == Outcome::no_node) return look(it, session);  // just gone
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");
     it->turn.end();
-    it->call->answer(Queued{session->lasts() / 3, *ahead});
+    it->call->answer(Queued{recheck, *ahead});
   };
   session->tell_of(folder + before, it->what.request);
   session->server().get(folder + before, true,
-                        [session, ahead, before, path = folder + before, watching](
+                        [session, ahead, tells_first, before, path = folder + before, watching](
                             int rc, const std::string& data, const NodeStat&) {
                           if (outcome_of(rc) != Outcome::refused) {
-                            if (ahead->empty()) *ahead = who(before, data);
+                            if (tells_first && ahead->empty()) *ahead = who(before, data);
                             return watching(rc);
                           }
                           // Another user's node cannot be read, but everybody may see whether it is

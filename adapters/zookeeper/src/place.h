@@ -42,6 +42,8 @@ struct Place {
   bool leaving = false;                   // it is being taken away, until that is acknowledged
   std::optional<Agenda::Key> timer = {};  // looks at `expires`
 
+  bool queued_before = false;  // by an earlier ask
+
   // One thing at a time is done to the node; the rest waits here.
   bool occupied = false;
   std::deque<std::function<void()>> turns = {};

@@ -268,12 +268,14 @@ void end_session(std::uint16_t port, const std::string& key) {
 }
 
 // Ends the session of the client behind the proxy.
-void end_session_behind(ProxiedZookeeper& server, SessionKey& key) {
+void end_session_behind(ProxiedZookeeper& server, SessionKey& key, RawStore& store) {
   server.proxy().cut();  // it comes back, and shows its key
   wait_until([&] {
     const std::string seen = key.key();
     return !seen.empty() && seen.substr(0, 8) != std::string(8, '\0');
   });
+  // It is back, and will not take the session over from the one who ends it.
+  wait_until([&] { return store.inspect().has_value(); });
   end_session(long_server().port(), key.key());
 }
 
@@ -285,7 +287,7 @@ TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsTold) {
   const RequestId waits = new_request();
   const std::int64_t token = store.token(held);
   ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(waits, 30s, true).value()));
-  end_session_behind(server, key);
+  end_session_behind(server, key, store);
   wait_until([&] { return store.events.was_ended(held); });
   EXPECT_TRUE(store.events.wait_for_nudge(waits, 10s)) << "its place is gone: it has to ask again";
   EXPECT_EQ(store.renew(held), RenewReply::gone);
@@ -307,7 +309,7 @@ TEST(ZookeeperQueue, ReplyThatTheLibraryLosesKeepsThePlaceNoLongerThanItsSession
     ASSERT_FALSE(unanswered);
     EXPECT_EQ(unanswered.error().code, ErrorCode::outcome_unknown);
   }
-  end_session_behind(server, key);
+  end_session_behind(server, key, store);
   ASSERT_TRUE(store.events.wait_for_nudge(request, 30s));
   bool granted = false;
   for (int tries = 0; tries < 10 && !granted; ++tries) {
@@ -341,7 +343,7 @@ TEST(ZookeeperQueue, SessionThatIsSlowToCloseDoesNotHoldUpCalls) {
   ProxiedZookeeper server(key.listener());
   RawStore store(server.open_through_proxies(), "job", 1s);
   std::optional<ClosingHangs> hang(std::in_place);
-  end_session_behind(server, key);
+  end_session_behind(server, key, store);
   hang->wait_for_one();
   const ListsAreLost losing;
   expect_refusal_during(hang, store, 30s);
