@@ -51,12 +51,21 @@ Objection unanswered_objection(const ResourceName& resource) {
           {}};
 }
 
+namespace {
+
+Objection stopping_objection() {
+  return {Objection::Why::stopping, "the gate is stopping", {}};
+}
+
+}  // namespace
+
 Turns::Turns(const ResourceStates& states, Write write, TurnOptions options)
     : write_(std::move(write)), options_(options) {
   for (const auto& [name, state] : states) {
     auto resource = std::make_unique<Resource>(name);
     resource->state = state;
     resource->unanswered = state.open;
+    if (state.open) ++unanswered_;
     resources_.emplace(name.str(), std::move(resource));
   }
 }
@@ -76,6 +85,10 @@ void Turns::save(Resource& resource) {
 }
 
 Turns::Visit* Turns::enter(Entry entry, Tell tell) {
+  if (stopping_) {
+    tell(stopping_objection());
+    return nullptr;
+  }
   Resource* const found = find_or_add(entry.resource);
   if (found == nullptr) {
     tell(Objection{Objection::Why::too_many,
@@ -185,7 +198,10 @@ void Turns::missed(Visit* visit) {
   Resource& resource = visit->resource;
   const bool wrote = visit->entry.writes;
   end(visit);
-  if (wrote) resource.unanswered = true;
+  if (wrote && !resource.unanswered) {
+    resource.unanswered = true;
+    ++unanswered_;
+  }
   look(resource);
 }
 
@@ -214,6 +230,17 @@ void Turns::tick(TurnClock::time_point now) {
   }
 }
 
+void Turns::stop() {
+  stopping_ = true;
+  for (auto& [text, resource] : resources_) {
+    resource->visits.remove_if([](const auto& visit) {
+      if (visit->stage == Stage::forwarded) return false;
+      visit->tell(stopping_objection());
+      return true;
+    });
+  }
+}
+
 Result<Version> Turns::clear(const ResourceName& resource) {
   const auto found = resources_.find(resource.str());
   if (found == resources_.end() || !found->second->unanswered) {
@@ -222,6 +249,7 @@ Result<Version> Turns::clear(const ResourceName& resource) {
   }
   Resource& it = *found->second;
   it.unanswered = false;
+  --unanswered_;
   if (!it.has_writes()) {
     it.state.open = false;
     save(it);

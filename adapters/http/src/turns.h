@@ -58,6 +58,9 @@ class Turns {
   void tick(TurnClock::time_point now);
   void close_all_quiet() { tick(TurnClock::time_point::max()); }
 
+  // Turns away everybody who waits or comes: nothing more will become durable.
+  void stop();
+
   // Lets requests to the resource in again after a missing answer. Gives the version to wait for.
   // Fails with `invalid` if nothing is unanswered there.
   [[nodiscard]] Result<Version> clear(const ResourceName& resource);
@@ -65,6 +68,7 @@ class Turns {
                                       TokenNumber at_least);
 
   std::vector<ResourceName> unanswered() const;
+  bool has_unanswered() const { return unanswered_ > 0; }
   std::size_t resources() const { return resources_.size(); }
   // Requests that may be at the upstream now.
   std::size_t on_their_way() const { return on_their_way_; }
@@ -86,6 +90,8 @@ class Turns {
   std::deque<std::pair<Version, Resource*>> syncing_;
   std::deque<std::pair<TurnClock::time_point, Resource*>> quiet_;
   std::size_t on_their_way_ = 0;
+  std::size_t unanswered_ = 0;
+  bool stopping_ = false;
 };
 
 // What to tell a client whose resource waits to be cleared.

@@ -1,0 +1,134 @@
+// asio as the gate uses it: one thread, coroutines, connections that do not wait for ever.
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/buffer.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <array>
+#include <chrono>
+#include <list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "head.h"
+
+namespace leasehold::http {
+
+using asio::ip::tcp;
+template <class T>
+using Async = asio::awaitable<T>;
+
+using NetClock = std::chrono::steady_clock;
+using NetTime = NetClock::time_point;
+
+// Something that happens once, for a coroutine to wait for.
+class Event {
+ public:
+  explicit Event(asio::io_context& io) : timer_(io, NetTime::max()) {}
+
+  void set();
+  bool is_set() const { return set_; }
+  Async<void> wait();
+
+ private:
+  asio::steady_timer timer_;
+  bool set_ = false;
+};
+
+class Connection;
+
+// Closes connections that have waited too long. Everything on one thread.
+class Watch {
+ public:
+  void sweep(NetTime now);
+  void close_all();
+
+ private:
+  friend class Connection;
+  std::list<Connection*> connections_;
+};
+
+// A socket with what was read from it and not used yet.
+class Connection {
+ public:
+  Connection(tcp::socket socket, Watch& watch);
+  ~Connection();
+  Connection(const Connection&) = delete;
+
+  // Reads more behind what is there, at most 64 KiB in all.
+  Async<std::error_code> fill();
+  std::string_view in() const { return {buffer_.data() + begin_, end_ - begin_}; }
+  void consume(std::size_t size) { begin_ += size; }
+
+  struct Sent {
+    std::error_code error;
+    std::size_t bytes = 0;
+  };
+  // All of it, unless it fails.
+  Async<Sent> send(std::string_view text);
+  Async<Sent> send(std::array<std::string_view, 3> texts);
+
+  // When to give up; a deadline stays until it is changed.
+  void read_by(NetTime when) { read_by_ = when; }
+  void write_by(NetTime when) { write_by_ = when; }
+  bool timed_out() const { return timed_out_; }
+
+  // Ends whatever is waited for.
+  void cancel();
+  void close();
+  // The other side shall not take what it got for complete.
+  void close_abruptly();
+  void end_of_sending();
+
+  // Without waiting: has the other side closed, or sent what nobody asked for?
+  bool is_quiet() const;
+  bool has_hung_up() const;
+
+  tcp::socket& socket() { return socket_; }
+
+ private:
+  friend class Watch;
+
+  tcp::socket socket_;
+  Watch& watch_;
+  std::list<Connection*>::iterator place_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  NetTime read_by_ = NetTime::max();
+  NetTime write_by_ = NetTime::max();
+  bool timed_out_ = false;
+};
+
+// Until when a body must have come on: neither a pause of `timeout`, nor less than 4 KiB/s.
+class Pace {
+ public:
+  explicit Pace(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  void add(std::size_t bytes) { bytes_ += bytes; }
+  NetTime deadline() const;
+
+ private:
+  std::chrono::milliseconds timeout_;
+  NetTime start_ = NetClock::now();
+  std::uint64_t bytes_ = 0;
+};
+
+// The head at the front of the connection's input.
+struct HeadRead {
+  std::size_t size = 0;
+  std::optional<BadMessage> bad;
+  std::error_code error;
+};
+Async<HeadRead> read_head(Connection& connection);
+
+}  // namespace leasehold::http
