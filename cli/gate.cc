@@ -24,7 +24,6 @@ SafeMethods safe_methods_of(const std::string& word) {
   return word == "as-writes" ? SafeMethods::as_writes : SafeMethods::enter;
 }
 
-
 Status serve(http::Gate& gate, Signals& signals) {
   Status result;
   Flag ended;
