@@ -107,6 +107,9 @@ Parsed<bool> expectation(const Fields& fields) {
 }  // namespace
 
 Parsed<std::size_t> head_size(std::string_view bytes, std::size_t seen) {
+  if (!bytes.empty() && !is_token_char(bytes.front())) {
+    return bad_message("this is not HTTP; the gate does not speak TLS");
+  }
   for (std::size_t i = seen > 3 ? seen - 3 : 0; i < bytes.size(); ++i) {
     if (i >= kMaxHeadBytes) {
       return bad_message("the head is longer than " + std::to_string(kMaxHeadBytes) + " bytes",

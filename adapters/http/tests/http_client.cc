@@ -123,6 +123,15 @@ Reply HttpClient::reply(bool to_head) {
   return reply;
 }
 
+bool HttpClient::skip(std::size_t size) {
+  while (size > 0 && (!in_.empty() || fill())) {
+    const std::size_t now = std::min(size, in_.size());
+    in_.erase(0, now);
+    size -= now;
+  }
+  return size == 0;
+}
+
 bool HttpClient::ends() {
   return in_.empty() && !fill() && in_.empty();
 }

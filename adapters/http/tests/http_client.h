@@ -37,6 +37,8 @@ class HttpClient {
   Reply reply(bool to_head = false);
   // The next head alone: an interim reply.
   std::string head();
+  // Reads so many bytes and forgets them; false if they do not come.
+  bool skip(std::size_t size);
   // True if the other side closes without sending anything more.
   bool ends();
   void close();

@@ -74,9 +74,9 @@ std::string Arrival::read(std::size_t size) const {
   return bytes;
 }
 
-void Arrival::answer(int status, std::string_view body) {
+void Arrival::answer(int status, std::string_view text) {
   send("HTTP/1.1 " + std::to_string(status) + " Whatever\r\nContent-Length: " +
-       std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
+       std::to_string(text.size()) + "\r\n\r\n" + std::string(text));
   finish();
 }
 
@@ -167,7 +167,10 @@ std::shared_ptr<Arrival> ScriptedUpstream::read_request(int fd, std::string& in)
   arrival->fd = fd;
   arrival->head = in.substr(0, end + 4);
   in.erase(0, end + 4);
-  if (!options_.read_bodies) return arrival;
+  if (!options_.read_bodies) {
+    arrival->body.swap(in);
+    return arrival;
+  }
   const std::size_t length = arrival->head.find("Content-Length: ");
   if (arrival->has_line("Transfer-Encoding: chunked")) {
     arrival->body = read_chunked(fd, in);

@@ -19,7 +19,7 @@ namespace leasehold::http {
 // One request that has reached the service.
 struct Arrival {
   std::string head;  // with the empty line
-  std::string body;  // decoded; empty if the service reads it itself
+  std::string body;  // decoded; or what came with the head, if the test reads it
   int fd = -1;
   std::atomic<bool> done = false;
 
@@ -29,7 +29,7 @@ struct Arrival {
 
   void send(std::string_view bytes) const;
   std::string read(std::size_t size) const;  // from a body that is left to the test
-  void answer(int status, std::string_view body = {});
+  void answer(int status, std::string_view text = {});
   // Answers nothing.
   void hang_up();
   void finish();
