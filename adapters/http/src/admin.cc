@@ -39,8 +39,8 @@ std::string answer(const GateCore& core, const RequestHead& head) {
 
 Async<void> serve_admin(GateCore& core, tcp::socket socket) {
   Connection connection(std::move(socket), core.watch);
-  connection.read_by(NetClock::now() + core.options.head_timeout);
-  const HeadRead read = co_await read_head(connection);
+  const NetTime by = NetClock::now() + core.options.head_timeout;
+  const HeadRead read = co_await read_head(connection, by);
   if (read.error) co_return;
   std::string text;
   if (read.bad) {
@@ -49,8 +49,8 @@ Async<void> serve_admin(GateCore& core, tcp::socket socket) {
     const auto head = parse_request(connection.in().substr(0, read.size));
     text = head ? answer(core, *head) : response_of(problem_of(head.error()), false, false);
   }
-  connection.write_by(NetClock::now() + core.options.client_timeout);
-  co_await connection.send(text);
+  const NetTime end = NetClock::now() + core.options.client_timeout;
+  co_await connection.send(text, end);
   connection.end_of_sending();
 }
 

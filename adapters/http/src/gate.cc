@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kTick = 50ms;
 constexpr auto kProbePause = 1s;
+constexpr int kMaxAdmins = 64;
 constexpr auto kPauseWithoutFiles = 100ms;
 
 Status check_options(const GateOptions& options) {
@@ -73,6 +74,7 @@ class Gate::Impl {
   std::optional<asio::steady_timer> prober_;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::set<Session*> sessions_;
+  int admins_ = 0;
   std::unique_ptr<Event> room_;  // set when a connection has ended
   Version durable_ = 0;
   NetTime end_by_ = NetTime::max();
@@ -209,7 +211,10 @@ Async<void> Gate::Impl::accept_admin() {
     std::error_code error;
     auto socket = co_await admin_->async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (!admin_->is_open()) co_return;
-    if (!error) co_await serve_admin(*core_, std::move(socket));
+    if (error || admins_ >= kMaxAdmins) continue;
+    ++admins_;
+    asio::co_spawn(core_->io, serve_admin(*core_, std::move(socket)),
+                   [this](const std::exception_ptr&) { --admins_; });
   }
 }
 

@@ -35,6 +35,7 @@ void Watch::sweep(NetTime now) {
 }
 
 void Watch::close_all() {
+  closed_ = true;
   for (Connection* const connection : connections_) connection->close();
 }
 
@@ -43,13 +44,24 @@ Connection::Connection(tcp::socket socket, Watch& watch)
   place_ = watch_.connections_.insert(watch_.connections_.end(), this);
   std::error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
+  if (watch_.closed_) close();
 }
 
 Connection::~Connection() {
   watch_.connections_.erase(place_);
 }
 
-Async<std::error_code> Connection::fill() {
+Async<std::error_code> Connection::connect(tcp::endpoint endpoint, NetTime by) {
+  std::error_code error;
+  write_by_ = by;
+  co_await socket_.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+  write_by_ = NetTime::max();
+  std::error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+  co_return error;
+}
+
+Async<std::error_code> Connection::fill(NetTime by) {
   if (begin_ == end_) begin_ = end_ = 0;
   if (buffer_.empty()) buffer_.resize(kFirstBuffer);
   if (end_ == buffer_.size()) {
@@ -65,25 +77,25 @@ Async<std::error_code> Connection::fill() {
   }
   std::error_code error;
   const auto room = asio::buffer(buffer_.data() + end_, buffer_.size() - end_);
+  read_by_ = by;
   end_ += co_await socket_.async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
+  read_by_ = NetTime::max();
   co_return error;
 }
 
-Async<Connection::Sent> Connection::send(std::string_view text) {
-  Sent sent;
-  const auto bytes = asio::buffer(text.data(), text.size());
-  sent.bytes = co_await asio::async_write(socket_, bytes,
-                                          asio::redirect_error(asio::use_awaitable, sent.error));
-  co_return sent;
+Async<Connection::Sent> Connection::send(std::string_view text, NetTime by) {
+  return send(std::array<std::string_view, 3>{text, {}, {}}, by);
 }
 
-Async<Connection::Sent> Connection::send(std::array<std::string_view, 3> texts) {
+Async<Connection::Sent> Connection::send(std::array<std::string_view, 3> texts, NetTime by) {
   Sent sent;
   const std::array<asio::const_buffer, 3> bytes = {asio::buffer(texts[0].data(), texts[0].size()),
                                                    asio::buffer(texts[1].data(), texts[1].size()),
                                                    asio::buffer(texts[2].data(), texts[2].size())};
+  write_by_ = by;
   sent.bytes = co_await asio::async_write(socket_, bytes,
                                           asio::redirect_error(asio::use_awaitable, sent.error));
+  write_by_ = NetTime::max();
   co_return sent;
 }
 
@@ -124,12 +136,19 @@ bool Connection::has_hung_up() const {
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-NetTime Pace::deadline() const {
-  const auto earned = std::chrono::milliseconds(bytes_ * 1000 / kSlowest);
-  return std::min(NetClock::now() + timeout_, start_ + timeout_ + earned);
+NetTime Pace::wait() {
+  began_ = NetClock::now();
+  const NetClock::duration earned = std::chrono::milliseconds(bytes_ * 1000 / kSlowest);
+  const NetClock::duration pause = timeout_;
+  return began_ + std::min(pause, pause + earned - waited_);
 }
 
-Async<HeadRead> read_head(Connection& connection) {
+void Pace::done(std::size_t bytes) {
+  waited_ += NetClock::now() - began_;
+  bytes_ += bytes;
+}
+
+Async<HeadRead> read_head(Connection& connection, NetTime by) {
   std::size_t seen = 0;
   for (;;) {
     HeadRead read;
@@ -143,7 +162,7 @@ Async<HeadRead> read_head(Connection& connection) {
       co_return read;
     }
     seen = connection.in().size();
-    read.error = co_await connection.fill();
+    read.error = co_await connection.fill(by);
     if (read.error) co_return read;
   }
 }

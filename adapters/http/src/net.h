@@ -11,6 +11,7 @@
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <list>
@@ -51,11 +52,14 @@ class Connection;
 class Watch {
  public:
   void sweep(NetTime now);
+  // For good: what is opened later is closed too.
   void close_all();
+  bool is_closed() const { return closed_; }
 
  private:
   friend class Connection;
   std::list<Connection*> connections_;
+  bool closed_ = false;
 };
 
 // A socket with what was read from it and not used yet.
@@ -65,8 +69,10 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
 
+  // Each of these waits until `by`; then the connection is closed, and timed_out().
+  Async<std::error_code> connect(tcp::endpoint endpoint, NetTime by);
   // Reads more behind what is there, at most 64 KiB in all.
-  Async<std::error_code> fill();
+  Async<std::error_code> fill(NetTime by);
   std::string_view in() const { return {buffer_.data() + begin_, end_ - begin_}; }
   void consume(std::size_t size) { begin_ += size; }
 
@@ -75,13 +81,14 @@ class Connection {
     std::size_t bytes = 0;
   };
   // All of it, unless it fails.
-  Async<Sent> send(std::string_view text);
-  Async<Sent> send(std::array<std::string_view, 3> texts);
+  Async<Sent> send(std::string_view text, NetTime by);
+  Async<Sent> send(std::array<std::string_view, 3> texts, NetTime by);
 
-  // When to give up; a deadline stays until it is changed.
-  void read_by(NetTime when) { read_by_ = when; }
-  void write_by(NetTime when) { write_by_ = when; }
   bool timed_out() const { return timed_out_; }
+  // Whoever waits for input may go on waiting until `by`.
+  void postpone(NetTime by) {
+    if (read_by_ != NetTime::max()) read_by_ = std::max(read_by_, by);
+  }
 
   // Ends whatever is waited for.
   void cancel();
@@ -110,16 +117,21 @@ class Connection {
   bool timed_out_ = false;
 };
 
-// Until when a body must have come on: neither a pause of `timeout`, nor less than 4 KiB/s.
+// How long to wait for a client: no pause of `timeout`, and on average no less than 4 KiB/s. Only
+// the time counts that was spent waiting for it.
 class Pace {
  public:
   explicit Pace(std::chrono::milliseconds timeout) : timeout_(timeout) {}
-  void add(std::size_t bytes) { bytes_ += bytes; }
-  NetTime deadline() const;
+
+  // Waiting begins now, and has to end then.
+  NetTime wait();
+  // It has ended, after so many bytes.
+  void done(std::size_t bytes);
 
  private:
   std::chrono::milliseconds timeout_;
-  NetTime start_ = NetClock::now();
+  NetTime began_;
+  NetClock::duration waited_{};
   std::uint64_t bytes_ = 0;
 };
 
@@ -129,6 +141,6 @@ struct HeadRead {
   std::optional<BadMessage> bad;
   std::error_code error;
 };
-Async<HeadRead> read_head(Connection& connection);
+Async<HeadRead> read_head(Connection& connection, NetTime by);
 
 }  // namespace leasehold::http

@@ -15,11 +15,10 @@ Async<bool> is_done(GateCore& core, const ResourceName& resource) {
   if (!connection) co_return false;
   const std::string request =
       "GET " + path + " HTTP/1.1\r\nHost: leasehold-gate\r\nConnection: close\r\n\r\n";
-  connection->write_by(NetClock::now() + core.options.connect_timeout);
-  connection->read_by(NetClock::now() + core.options.answer_timeout);
-  const auto sent = co_await connection->send(request);
+  const NetTime by = NetClock::now() + core.options.answer_timeout;
+  const auto sent = co_await connection->send(request, by);
   if (sent.error) co_return false;
-  const HeadRead read = co_await read_head(*connection);
+  const HeadRead read = co_await read_head(*connection, by);
   if (read.error || read.bad) co_return false;
   const auto head = parse_response(connection->in().substr(0, read.size), false);
   co_return head && (head->status == 200 || head->status == 204);

@@ -44,7 +44,8 @@ struct Session::Forwarding {
   Turns::Visit* visit = nullptr;  // until its end is known
   std::unique_ptr<Connection> upstream;
   BodyDecoder* decoder = nullptr;  // of the request's body
-  Pace* pace = nullptr;            // of the client as a reader
+  Pace* up_pace = nullptr;         // of the client that sends
+  Pace* down_pace = nullptr;       // of the client that reads
   bool reused = false;             // the connection has served a request before
   bool again = false;              // nothing was lost: send it over another connection
   bool only_fresh = false;
@@ -93,20 +94,19 @@ Async<bool> Session::read_request_head() {
   if (client_.in().empty()) {
     if (core_.stopping) co_return false;
     idle_ = true;
-    client_.read_by(NetClock::now() + core_.options.idle_timeout);
-    const std::error_code error = co_await client_.fill();
+    const NetTime until = NetClock::now() + core_.options.idle_timeout;
+    const std::error_code error = co_await client_.fill(until);
     idle_ = false;
     if (error) co_return false;
   }
-  client_.read_by(NetClock::now() + core_.options.head_timeout);
+  const NetTime by = NetClock::now() + core_.options.head_timeout;
   // An empty line in front is from a client that counted its last body wrong; one may be.
   if (client_.in() == "\r") {
-    const std::error_code error = co_await client_.fill();
+    const std::error_code error = co_await client_.fill(by);
     if (error) co_return false;
   }
   if (client_.in().starts_with("\r\n")) client_.consume(2);
-  const HeadRead read = co_await read_head(client_);
-  client_.read_by(NetTime::max());
+  const HeadRead read = co_await read_head(client_, by);
   if (read.bad) {
     Problem problem = problem_of(*read.bad);
     co_await refuse(nullptr, std::move(problem));
@@ -157,19 +157,16 @@ Async<bool> Session::read_small_body(const RequestHead& head, BodyDecoder& decod
     }
     body_ += step->data;
     client_.consume(step->consumed);
-    pace.add(step->consumed);
     if (step->consumed > 0) continue;
     if (!wait) break;
-    client_.read_by(pace.deadline());
-    const std::error_code error = co_await client_.fill();
+    const NetTime by = pace.wait();
+    const std::error_code error = co_await client_.fill(by);
+    pace.done(client_.in().size());
     if (error) {
-      if (client_.timed_out()) {
-        core_.log("refused status=408 type=slow client=" + address_);
-      }
+      if (client_.timed_out()) core_.log("closed: a body came too slowly, client=" + address_);
       co_return false;
     }
   }
-  client_.read_by(NetTime::max());
   co_return true;
 }
 
@@ -213,12 +210,14 @@ Async<Session::After> Session::forward(const RequestHead& head, const Entry* ent
   }
 
   Forwarding way(core_);
-  Pace pace(core_.options.client_timeout);
+  Pace up_pace(core_.options.client_timeout);
+  Pace down_pace(core_.options.client_timeout);
   way.head = &head;
   way.entry = entry;
   way.visit = visit;
   way.decoder = &decoder;
-  way.pace = &pace;
+  way.up_pace = &up_pace;
+  way.down_pace = &down_pace;
   way.request_complete = decoder.done();
   do {
     way.again = false;
@@ -275,8 +274,8 @@ Async<bool> Session::send_request(Forwarding& way) {
       way.visit = nullptr;
       co_return false;
     }
-    way.upstream->write_by(NetClock::now() + core_.options.answer_timeout);
-    const auto sent = co_await way.upstream->send({text, body_, tail});
+    const NetTime by = NetClock::now() + core_.options.answer_timeout;
+    const auto sent = co_await way.upstream->send({text, body_, tail}, by);
     // The kernel took nothing: the upstream had closed the idle connection.
     const bool untouched =
         sent.error && way.reused && sent.bytes == 0 && !way.upstream->timed_out();
@@ -286,11 +285,14 @@ Async<bool> Session::send_request(Forwarding& way) {
 
 // Passes the rest of the request's body on while the answer may come.
 Async<void> Session::upload(Forwarding& way, Upload& upload) {
-  for (;;) {
-    const bool more = co_await upload_some(way);
-    if (!more || upload.stop) break;
+  try {
+    while (!upload.stop) {
+      const bool more = co_await upload_some(way);
+      if (!more) break;
+    }
+  } catch (const std::exception&) {  // no memory
+    way.client_broke_off = true;
   }
-  client_.read_by(NetTime::max());
   if (way.client_broke_off && !upload.stop) way.upstream->close();
   upload.finished.set();
 }
@@ -302,27 +304,30 @@ Async<bool> Session::upload_some(Forwarding& way) {
     way.client_broke_off = true;
     co_return false;
   }
-  way.upstream->write_by(NetClock::now() + core_.options.answer_timeout);
+  const NetTime by = NetClock::now() + core_.options.answer_timeout;
   if (!step->data.empty()) {
     const std::string start = chunked ? chunk_start(step->data.size()) : std::string();
     const std::string_view end = chunked ? "\r\n" : "";
-    const auto sent = co_await way.upstream->send({start, step->data, end});
+    const auto sent = co_await way.upstream->send({start, step->data, end}, by);
     if (sent.error) co_return false;
   }
   client_.consume(step->consumed);
-  way.pace->add(step->consumed);
+  way.upstream->postpone(by);
   if (way.decoder->done()) {
     std::string last;
     if (chunked) last = "0\r\n" + way.decoder->trailer() + "\r\n";
-    const auto sent = co_await way.upstream->send(last);
+    const auto sent = co_await way.upstream->send(last, by);
     way.request_complete = !sent.error;
-    way.upstream->write_by(NetTime::max());
+    way.upstream->postpone(NetClock::now() + core_.options.answer_timeout);
     co_return false;
   }
-  way.upstream->write_by(NetTime::max());
   if (step->consumed > 0) co_return true;
-  client_.read_by(way.pace->deadline());
-  const std::error_code error = co_await client_.fill();
+  const std::size_t had = client_.in().size();
+  const NetTime until = way.up_pace->wait();
+  // The upstream is not silent as long as it has not got everything.
+  way.upstream->postpone(until + core_.options.answer_timeout);
+  const std::error_code error = co_await client_.fill(until);
+  way.up_pace->done(client_.in().size() - had);
   way.client_broke_off = bool(error);
   co_return !error;
 }
@@ -333,18 +338,11 @@ Async<void> Session::relay(Forwarding& way) {
     rest = std::make_shared<Upload>(core_.io);
     asio::co_spawn(core_.io, upload(way, *rest), asio::detached);
   }
-  ResponseHead response;
-  std::string text;
-  const bool has_head = co_await relay_head(way, response, text);
-  if (has_head) {
-    ResponseChanges changes;
-    changes.closes = way.head->wants_close || core_.stopping || !way.decoder->done();
-    way.told_to_close = changes.closes;
-    changes.via = core_.options.add_forwarded;
-    std::string head = response_head_for_client(response, changes);
-    co_await relay_body(way, response, std::move(head));
-    way.keep_upstream = way.response_complete && way.request_complete && !response.closes &&
-                        way.upstream->in().empty();
+  std::exception_ptr failure;
+  try {
+    co_await relay_answer(way);
+  } catch (...) {
+    failure = std::current_exception();  // the upload uses what would go away
   }
   if (rest) {
     rest->stop = true;
@@ -355,13 +353,29 @@ Async<void> Session::relay(Forwarding& way) {
     }
     co_await rest->finished.wait();
   }
+  if (failure) std::rethrow_exception(failure);
+}
+
+Async<void> Session::relay_answer(Forwarding& way) {
+  ResponseHead response;
+  std::string text;
+  const bool has_head = co_await relay_head(way, response, text);
+  if (!has_head) co_return;
+  ResponseChanges changes;
+  changes.closes = way.head->wants_close || core_.stopping || !way.decoder->done();
+  changes.via = core_.options.add_forwarded;
+  way.told_to_close = changes.closes;
+  std::string head = response_head_for_client(response, changes);
+  co_await relay_body(way, response, std::move(head));
+  way.keep_upstream = way.response_complete && way.request_complete && !response.closes &&
+                      way.upstream->in().empty();
 }
 
 // Reads heads until the final one; passes interim ones on. False if none came.
 Async<bool> Session::relay_head(Forwarding& way, ResponseHead& response, std::string& text) {
   for (int interim = 0; interim <= kMaxInterim; ++interim) {
-    way.upstream->read_by(NetClock::now() + core_.options.answer_timeout);
-    const HeadRead read = co_await read_head(*way.upstream);
+    const NetTime by = NetClock::now() + core_.options.answer_timeout;
+    const HeadRead read = co_await read_head(*way.upstream, by);
     if (read.error) {
       no_head(way, interim > 0);
       co_return false;
@@ -436,8 +450,8 @@ Async<void> Session::relay_body(Forwarding& way, const ResponseHead& response, s
     if (!waits) continue;
     if (way.client_gone && way.changes_nothing()) co_return;  // nobody waits for the rest
     const NetTime limit = way.client_gone ? start + core_.options.answer_timeout : NetTime::max();
-    way.upstream->read_by(std::min(NetClock::now() + core_.options.answer_timeout, limit));
-    const std::error_code error = co_await way.upstream->fill();
+    const NetTime by = std::min(NetClock::now() + core_.options.answer_timeout, limit);
+    const std::error_code error = co_await way.upstream->fill(by);
     if (!error) continue;
     if (error == asio::error::eof && decoder.end_of_stream()) continue;
     missed(way, way.upstream->timed_out() ? "its end was too late" : "it ends in the middle", 502);
@@ -449,10 +463,9 @@ Async<void> Session::relay_body(Forwarding& way, const ResponseHead& response, s
 Async<void> Session::send_to_client(Forwarding& way, std::array<std::string_view, 3> texts) {
   if (way.client_gone) co_return;
   way.response_begun = true;
-  client_.write_by(way.pace->deadline());
-  const auto sent = co_await client_.send(texts);
-  client_.write_by(NetTime::max());
-  way.pace->add(sent.bytes);
+  const NetTime by = way.down_pace->wait();
+  const auto sent = co_await client_.send(texts, by);
+  way.down_pace->done(sent.bytes);
   // A client that left does not end what it began: the upstream's answer is awaited all the same.
   if (sent.error) way.client_gone = true;
 }
@@ -485,21 +498,20 @@ Async<Session::After> Session::refuse(const RequestHead* head, Problem problem, 
   const bool at_end = head != nullptr && (body_read || head->body.framing == Framing::none);
   const bool keep = at_end && !head->wants_close && !core_.stopping;
   const std::string text = response_of(problem, keep, head != nullptr && head->is("HEAD"));
-  client_.write_by(NetClock::now() + core_.options.client_timeout);
-  const auto sent = co_await client_.send(text);
-  client_.write_by(NetTime::max());
+  const NetTime by = NetClock::now() + core_.options.client_timeout;
+  const auto sent = co_await client_.send(text, by);
   co_return keep && !sent.error ? After::keep : After::close;
 }
 
 // Closing a socket with unread input would reset it, and the client might never see its answer.
 Async<void> Session::linger() {
   client_.end_of_sending();
-  client_.read_by(NetClock::now() + kLingerTime);
+  const NetTime by = NetClock::now() + kLingerTime;
   std::size_t thrown_away = 0;
   while (thrown_away < kMaxLinger) {
     thrown_away += client_.in().size();
     client_.consume(client_.in().size());
-    const std::error_code error = co_await client_.fill();
+    const std::error_code error = co_await client_.fill(by);
     if (error) co_return;
   }
 }

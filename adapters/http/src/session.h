@@ -40,6 +40,7 @@ class Session {
   Async<void> upload(Forwarding& way, Upload& upload);
   Async<bool> upload_some(Forwarding& way);
   Async<void> relay(Forwarding& way);
+  Async<void> relay_answer(Forwarding& way);
   Async<bool> relay_head(Forwarding& way, ResponseHead& response, std::string& text);
   Async<void> relay_body(Forwarding& way, const ResponseHead& response, std::string head);
   Async<void> send_to_client(Forwarding& way, std::array<std::string_view, 3> texts);

@@ -84,23 +84,20 @@ Async<std::unique_ptr<Connection>> Upstream::connect(std::string& error) {
     co_return nullptr;
   }
   for (const tcp::endpoint& endpoint : endpoints) {
-    auto connection = std::make_unique<Connection>(tcp::socket(io_), watch_);
-    connection->write_by(NetClock::now() + connect_timeout_);
-    co_await connection->socket().async_connect(endpoint,
-                                                asio::redirect_error(asio::use_awaitable, failed));
-    connection->write_by(NetTime::max());
-    if (!failed) {
-      connection->socket().set_option(tcp::no_delay(true), failed);
-      co_return connection;
+    if (watch_.is_closed()) {
+      error = "the gate is stopping";
+      co_return nullptr;
     }
+    auto connection = std::make_unique<Connection>(tcp::socket(io_), watch_);
+    const NetTime by = NetClock::now() + connect_timeout_;
+    failed = co_await connection->connect(endpoint, by);
+    if (!failed) co_return connection;
     error = address_.str() + ": " + (connection->timed_out() ? "timed out" : failed.message());
   }
   co_return nullptr;
 }
 
 void Upstream::give_back(std::unique_ptr<Connection> connection) {
-  connection->read_by(NetTime::max());
-  connection->write_by(NetTime::max());
   if (idle_.size() >= kMaxIdle) idle_.pop_front();
   idle_.push_back({std::move(connection), NetClock::now()});
 }

@@ -141,6 +141,7 @@ TEST_F(GateProgramTest, KilledAtAnyStep) {
     }
     gate.kill();
     holder.join();
+    upstream_->wait_until_quiet();
     gate.start();
     const std::int64_t last_seen = seen;
     HttpClient next = to_gate();
@@ -153,7 +154,9 @@ TEST_F(GateProgramTest, KilledAtAnyStep) {
       EXPECT_EQ(next.ask("PUT", "/a", with_token(sent + 1, 1), "x").status, 503);
       EXPECT_EQ(seen, last_seen);
     }
-    if (!shut->empty()) ASSERT_TRUE(clear_unanswered(state(), name("a")));
+    if (!shut->empty()) {
+      ASSERT_TRUE(clear_unanswered(state(), name("a")));
+    }
     number = sent;
   }
 }

@@ -344,6 +344,44 @@ TEST_F(GateProxyTest, AClientThatDoesNotReadIsLeftBehind) {
   EXPECT_EQ(higher.get().status, 200) << "its answer has come, whether it reads it or not";
 }
 
+// Only the pauses count, not the whole.
+TEST_F(GateProxyTest, AnAnswerMayTakeLongIfItGoesOn) {
+  GateOptions strict = options();
+  strict.answer_timeout = Millis(1000);
+  strict.client_timeout = Millis(500);
+  start_gate(std::move(strict));
+  Pending pending = ask_later("PUT", "/a", with_token(33, 1), "x");
+  const auto arrival = upstream_->next();
+  std::this_thread::sleep_for(700ms);  // the client waits, and nobody waits for the client
+  arrival->send("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n");
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(100ms);
+    arrival->send("x");
+  }
+  arrival->finish();
+  const Reply reply = pending.get();
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.complete);
+}
+
+TEST_F(GateProxyTest, AnUploadMayTakeLongIfItGoesOn) {
+  GateOptions strict = options();
+  strict.answer_timeout = Millis(1000);
+  start_gate(std::move(strict));
+  HttpClient slow = client();
+  slow.send(request_text("PUT /a", with_token(33, 1), "Transfer-Encoding: chunked\r\n\r\n"));
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(100ms);
+    slow.send("1\r\nx\r\n");
+  }
+  slow.send("0\r\n\r\n");
+  const auto arrival = upstream_->next();
+  ASSERT_TRUE(arrival);
+  EXPECT_EQ(arrival->body, std::string(20, 'x'));
+  arrival->answer(200);
+  EXPECT_EQ(slow.reply().status, 200);
+}
+
 TEST_F(GateProxyTest, RequestsThatCouldBeTwo) {
   start_gate();
   answer_everything();

@@ -156,6 +156,7 @@ void ScriptedUpstream::serve(int fd) {
   const std::lock_guard lock(mutex_);
   std::erase(open_, fd);
   close(fd);
+  changed_.notify_all();
 }
 
 std::shared_ptr<Arrival> ScriptedUpstream::read_request(int fd, std::string& in) const {
@@ -190,6 +191,11 @@ std::shared_ptr<Arrival> ScriptedUpstream::next() {
   auto arrival = waiting_.front();
   waiting_.pop_front();
   return arrival;
+}
+
+void ScriptedUpstream::wait_until_quiet() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return open_.empty(); });
 }
 
 void ScriptedUpstream::answer_by(std::function<bool(Arrival&)> answer) {

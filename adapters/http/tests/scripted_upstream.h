@@ -53,6 +53,9 @@ class ScriptedUpstream {
   int arrived() const { return arrived_; }
   int connections() const { return connections_; }
 
+  // Until nobody is connected any more, and so nothing can come.
+  void wait_until_quiet();
+
   // From now on: asked on the connection's own thread, before next() would see it. True: answered.
   void answer_by(std::function<bool(Arrival&)> answer);
 
