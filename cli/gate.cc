@@ -1,6 +1,7 @@
 #include "leasehold/http/gate.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <thread>
 
@@ -22,6 +23,14 @@ using http::SafeMethods;
 SafeMethods safe_methods_of(const std::string& word) {
   if (word == "pass") return SafeMethods::pass;
   return word == "as-writes" ? SafeMethods::as_writes : SafeMethods::enter;
+}
+
+// A client takes two files, and the usual limit is 1024.
+void raise_limit_of_files() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
 }
 
 Status serve(http::Gate& gate, Signals& signals) {
@@ -178,6 +187,7 @@ int Gate::clear() const {
 
 int Gate::run() {
   if (const auto ok = read_options(); !ok) return report(ok.error());
+  raise_limit_of_files();
   Signals signals;
   auto gate = http::Gate::open(std::move(options_));
   if (!gate) {

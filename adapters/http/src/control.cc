@@ -202,7 +202,10 @@ Async<void> ControlSocket::serve() {
     auto socket =
         co_await acceptor_->async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted || !acceptor_->is_open()) co_return;
-    if (error) continue;
+    if (error) {
+      co_await pause(core_.io, kPauseWithoutFiles);
+      continue;
+    }
     co_await answer(std::move(socket));  // one at a time: these are an operator's commands
   }
 }

@@ -21,7 +21,6 @@ using namespace std::chrono_literals;
 constexpr auto kTick = 50ms;
 constexpr auto kProbePause = 1s;
 constexpr int kMaxAdmins = 64;
-constexpr auto kPauseWithoutFiles = 100ms;
 
 Status check_options(const GateOptions& options) {
   if (options.state.empty()) return fail(ErrorCode::invalid, "the state folder has no name");
@@ -184,8 +183,7 @@ Async<void> Gate::Impl::accept() {
         co_await listener_->async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (!listener_->is_open()) co_return;
     if (error) {  // no more files, or the client has left again
-      asio::steady_timer pause(core_->io, kPauseWithoutFiles);
-      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      co_await pause(core_->io, kPauseWithoutFiles);
       continue;
     }
     const auto client = socket.remote_endpoint(error);
@@ -211,6 +209,7 @@ Async<void> Gate::Impl::accept_admin() {
     std::error_code error;
     auto socket = co_await admin_->async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (!admin_->is_open()) co_return;
+    if (error) co_await pause(core_->io, kPauseWithoutFiles);
     if (error || admins_ >= kMaxAdmins) continue;
     ++admins_;
     asio::co_spawn(core_->io, serve_admin(*core_, std::move(socket)),
@@ -241,12 +240,7 @@ Async<void> Gate::Impl::probe() {
 }
 
 Async<bool> Gate::Impl::wait_until_durable(Version version) {
-  asio::steady_timer pause(core_->io);
-  std::error_code error;
-  while (durable_ < version && !ended_) {
-    pause.expires_after(1ms);
-    co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
-  }
+  while (durable_ < version && !ended_) co_await pause(core_->io, 1ms);
   co_return durable_ >= version;
 }
 

@@ -189,7 +189,10 @@ Parsed<ResponseHead> parse_response(std::string_view head, bool to_head) {
   const bool bare =
       to_head || response.is_interim() || response.status == 204 || response.status == 304;
   if (!bare) response.body = frame->value_or(BodyFrame{Framing::until_close, 0});
-  response.closes = response.body.framing == Framing::until_close ||
+  // A body that must not be there may come all the same, and would look like the next answer.
+  const bool doubtful = (response.is_interim() || response.status == 204) && *frame &&
+                        (*frame)->framing != Framing::none;
+  response.closes = doubtful || response.body.framing == Framing::until_close ||
                     connection_says(response.fields, "close") ||
                     (old && !connection_says(response.fields, "keep-alive"));
   return response;

@@ -26,6 +26,12 @@ Async<void> Event::wait() {
   while (!set_) co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
 }
 
+Async<void> pause(asio::io_context& io, std::chrono::milliseconds time) {
+  asio::steady_timer timer(io, time);
+  std::error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
 void Watch::sweep(NetTime now) {
   for (Connection* const connection : connections_) {
     if (now < connection->read_by_ && now < connection->write_by_) continue;

@@ -46,6 +46,11 @@ class Event {
   bool set_ = false;
 };
 
+// When the process has as many files open as it may, before it tries again.
+inline constexpr std::chrono::milliseconds kPauseWithoutFiles{100};
+
+Async<void> pause(asio::io_context& io, std::chrono::milliseconds time);
+
 class Connection;
 
 // Closes connections that have waited too long. Everything on one thread.

@@ -70,6 +70,7 @@ std::string request_head_for_upstream(const RequestHead& head, const RequestChan
               joined(head.fields, "X-Forwarded-For", changes.forwarded_for));
   }
   if (head.body.framing == Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
+  if (changes.closes) out += "Connection: close\r\n";
   out += "\r\n";
   return out;
 }
@@ -87,6 +88,7 @@ std::string response_head_for_client(const ResponseHead& head, const ResponseCha
     // The client must see where the body ends, whatever the upstream's Connection says.
     const bool taken_away = among(words, field.name) && !same_word(field.name, "Content-Length");
     if (is_hop_by_hop(field.name) || taken_away) continue;
+    if (head.status == 204 && same_word(field.name, "Content-Length")) continue;
     add_field(out, field.name, field.value);
   }
   if (changes.via) add_field(out, "Via", kVia);

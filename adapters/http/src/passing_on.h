@@ -14,6 +14,7 @@ namespace leasehold::http {
 
 struct RequestChanges {
   bool keep_expectation = false;
+  bool closes = false;        // the upstream shall end the connection after it
   std::string forwarded_for;  // the client's address; empty: neither Via nor X-Forwarded-For
 };
 std::string request_head_for_upstream(const RequestHead& head, const RequestChanges& changes);

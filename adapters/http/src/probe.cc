@@ -35,9 +35,12 @@ Status check_probe(const std::string& path) {
 
 Async<void> probe_unanswered(GateCore& core) {
   for (const ResourceName& resource : core.turns.unanswered()) {
+    const std::uint64_t asked_about = core.turns.misses(resource);
     const bool done = co_await is_done(core, resource);
     if (core.stopping) co_return;
-    if (!done || !core.turns.clear(resource)) continue;
+    // The answer may be older than what went missing meanwhile.
+    if (!done || core.turns.misses(resource) != asked_about) continue;
+    if (!core.turns.clear(resource)) continue;
     core.log("cleared by the probe: resource=" + json_string(resource.str()));
   }
 }

@@ -14,6 +14,15 @@ constexpr std::size_t kSmallBody = 64 * 1024;
 constexpr int kMaxInterim = 16;
 constexpr std::size_t kMaxLinger = 256 * 1024;
 constexpr std::chrono::seconds kLingerTime{2};
+constexpr const char* kLeft =
+    "the client closed its side of the connection while the request waited for its turn; it was "
+    "not forwarded";
+
+// Services that expect no body here may take it for the next request. So there is none after it.
+bool may_be_left_unread(const RequestHead& head) {
+  if (head.body.framing == Framing::none) return false;
+  return head.is("GET") || head.is("HEAD") || head.is("DELETE") || head.is("OPTIONS");
+}
 
 Parsed<void> check_method(const RequestHead& head) {
   if (head.is("CONNECT") || head.is("TRACE")) {
@@ -206,7 +215,11 @@ Async<Session::After> Session::forward(const RequestHead& head, const Entry* ent
       const After after = co_await refuse(&head, std::move(problem), decoder.done());
       co_return after;
     }
-    if (visit == nullptr) co_return After::close;  // the client left while it waited
+    if (visit == nullptr) {
+      Problem problem = problem_of(BadMessage{400, kLeft});
+      co_await refuse(&head, std::move(problem), decoder.done());
+      co_return After::close;
+    }
   }
 
   Forwarding way(core_);
@@ -257,6 +270,7 @@ Async<bool> Session::send_request(Forwarding& way) {
   const RequestHead& head = *way.head;
   RequestChanges changes;
   changes.keep_expectation = head.expects_continue && !way.request_complete && body_.empty();
+  changes.closes = may_be_left_unread(head);
   if (core_.options.add_forwarded) {
     changes.forwarded_for = address_.substr(0, address_.rfind(':'));
   }
@@ -345,6 +359,9 @@ Async<void> Session::relay(Forwarding& way) {
     failure = std::current_exception();  // the upload uses what would go away
   }
   if (rest) {
+    // The answer was yes, and the service has yet to get the rest of what it said yes to.
+    const bool owed = way.response_complete && way.visit != nullptr;
+    if (owed) co_await rest->finished.wait();
     rest->stop = true;
     if (!rest->finished.is_set()) {
       client_.cancel();
@@ -352,6 +369,10 @@ Async<void> Session::relay(Forwarding& way) {
       way.keep_upstream = false;
     }
     co_await rest->finished.wait();
+    if (owed && way.request_complete) answered(way);
+    if (owed && !way.request_complete) {
+      missed(way, "it answered before the end of the request, which never came", 502);
+    }
   }
   if (failure) std::rethrow_exception(failure);
 }
@@ -368,7 +389,7 @@ Async<void> Session::relay_answer(Forwarding& way) {
   std::string head = response_head_for_client(response, changes);
   co_await relay_body(way, response, std::move(head));
   way.keep_upstream = way.response_complete && way.request_complete && !response.closes &&
-                      way.upstream->in().empty();
+                      way.upstream->in().empty() && !may_be_left_unread(*way.head);
 }
 
 // Reads heads until the final one; passes interim ones on. False if none came.
@@ -432,7 +453,7 @@ Async<void> Session::relay_body(Forwarding& way, const ResponseHead& response, s
       missed(way, "its body is malformed: " + step.error().what, 502);
       co_return;
     }
-    if (decoder.done()) answered(way);
+    if (decoder.done()) answer_is_complete(way, response.status);
     std::string tail;
     if (chunked && !step->data.empty()) {
       head += chunk_start(step->data.size());
@@ -468,6 +489,13 @@ Async<void> Session::send_to_client(Forwarding& way, std::array<std::string_view
   way.down_pace->done(sent.bytes);
   // A client that left does not end what it began: the upstream's answer is awaited all the same.
   if (sent.error) way.client_gone = true;
+}
+
+// Before the whole request was sent, only a refusal is an end: then no more of it is sent.
+void Session::answer_is_complete(Forwarding& way, int status) {
+  if (!way.request_complete && status < 300) return;
+  if (!way.request_complete) way.upstream->close();
+  answered(way);
 }
 
 void Session::answered(Forwarding& way) {

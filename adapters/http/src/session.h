@@ -46,6 +46,7 @@ class Session {
   Async<void> send_to_client(Forwarding& way, std::array<std::string_view, 3> texts);
   void no_head(Forwarding& way, bool heard_something);
   void missed(Forwarding& way, const std::string& why, int status);
+  void answer_is_complete(Forwarding& way, int status);
   void answered(Forwarding& way);
 
   // `body_read`: the next request can follow on this connection.

@@ -15,8 +15,18 @@ Problem missing(const std::string& field) {
           .detail = "the field " + field + " is missing; this service is behind a fence"};
 }
 
+// Some services do what one of these fields says instead of the method.
+bool may_mean_another_method(const RequestHead& head) {
+  return has_field(head.fields, "X-HTTP-Method-Override") ||
+         has_field(head.fields, "X-HTTP-Method") || has_field(head.fields, "X-Method-Override");
+}
+
 bool only_reads(const RequestHead& head) {
-  return head.is("GET") || head.is("HEAD");
+  return (head.is("GET") || head.is("HEAD")) && !may_mean_another_method(head);
+}
+
+bool passes_by(const RequestHead& head) {
+  return only_reads(head) || (head.is("OPTIONS") && !may_mean_another_method(head));
 }
 
 }  // namespace
@@ -98,8 +108,7 @@ tl::expected<Token, Problem> TicketReader::token(const RequestHead& head) const 
 }
 
 tl::expected<std::optional<Entry>, Problem> TicketReader::read(const RequestHead& head) const {
-  const bool reads = only_reads(head);
-  if (safe_methods_ == SafeMethods::pass && (reads || head.is("OPTIONS"))) {
+  if (safe_methods_ == SafeMethods::pass && passes_by(head)) {
     if (const auto ok = check_target(head.target, slashes_); !ok) {
       return tl::unexpected(problem_of(ok.error()));
     }
@@ -110,7 +119,7 @@ tl::expected<std::optional<Entry>, Problem> TicketReader::read(const RequestHead
   auto proof = token(head);
   if (!proof) return tl::unexpected(std::move(proof.error()));
   Entry entry{std::move(*name), std::move(*proof)};
-  entry.writes = !reads || safe_methods_ == SafeMethods::as_writes;
+  entry.writes = !only_reads(head) || safe_methods_ == SafeMethods::as_writes;
 
   const auto sequence = value(head, sequence_);
   if (!sequence) return tl::unexpected(sequence.error());

@@ -31,6 +31,7 @@ struct Turns::Resource {
   std::uint64_t generation = 0;  // counts the changes of the holder
   Version version = 0;           // of the latest state given to the ledger
   bool unanswered = false;
+  std::uint64_t misses = 0;
   TurnClock::time_point quiet_from = TurnClock::time_point::min();
   std::list<std::unique_ptr<Visit>> visits;
 
@@ -144,6 +145,7 @@ bool Turns::may_go(const Resource& resource, const Visit& visit) const {
 
 // Tells every visit whose time has come.
 void Turns::look(Resource& resource) {
+  bool left_open = false;
   for (auto it = resource.visits.begin(); it != resource.visits.end();) {
     Visit& visit = **it;
     if (visit.stage == Stage::forwarded) {
@@ -160,6 +162,7 @@ void Turns::look(Resource& resource) {
         ++it;
         continue;
       }
+      left_open = left_open || visit.generation > 0;  // it had entered, and so noted it
       visit.tell(std::move(visit.objection));
       it = resource.visits.erase(it);
       continue;
@@ -176,6 +179,7 @@ void Turns::look(Resource& resource) {
     }
     ++it;
   }
+  if (left_open) close_when_quiet(resource, TurnClock::time_point::min());
 }
 
 void Turns::end(Visit* visit) {
@@ -184,21 +188,25 @@ void Turns::end(Visit* visit) {
   resource.visits.remove_if([&](const auto& one) { return one.get() == visit; });
 }
 
+void Turns::close_when_quiet(Resource& resource, TurnClock::time_point now) {
+  if (!resource.state.open || resource.unanswered || resource.has_writes()) return;
+  resource.quiet_from = now;
+  quiet_.emplace_back(now + options_.close_after, &resource);
+}
+
 void Turns::answered(Visit* visit, TurnClock::time_point now) {
   Resource& resource = visit->resource;
   end(visit);
-  if (resource.state.open && !resource.unanswered && !resource.has_writes()) {
-    resource.quiet_from = now;
-    quiet_.emplace_back(now + options_.close_after, &resource);
-  }
+  close_when_quiet(resource, now);
   look(resource);
 }
 
 void Turns::missed(Visit* visit) {
+  if (!visit->entry.writes) return withdrawn(visit);  // nothing can take effect
   Resource& resource = visit->resource;
-  const bool wrote = visit->entry.writes;
   end(visit);
-  if (wrote && !resource.unanswered) {
+  ++resource.misses;
+  if (!resource.unanswered) {
     resource.unanswered = true;
     ++unanswered_;
   }
@@ -239,6 +247,11 @@ void Turns::stop() {
       return true;
     });
   }
+}
+
+std::uint64_t Turns::misses(const ResourceName& resource) const {
+  const auto found = resources_.find(resource.str());
+  return found == resources_.end() ? 0 : found->second->misses;
 }
 
 Result<Version> Turns::clear(const ResourceName& resource) {

@@ -61,6 +61,10 @@ class Turns {
   // Turns away everybody who waits or comes: nothing more will become durable.
   void stop();
 
+  // Counts the missing answers of a resource, so that whoever finds out what became of one does not
+  // clear a later one.
+  std::uint64_t misses(const ResourceName& resource) const;
+
   // Lets requests to the resource in again after a missing answer. Gives the version to wait for.
   // Fails with `invalid` if nothing is unanswered there.
   [[nodiscard]] Result<Version> clear(const ResourceName& resource);
@@ -82,6 +86,7 @@ class Turns {
   void look(Resource& resource);
   bool may_go(const Resource& resource, const Visit& visit) const;
   void end(Visit* visit);
+  void close_when_quiet(Resource& resource, TurnClock::time_point now);
 
   Write write_;
   TurnOptions options_;

@@ -9,6 +9,7 @@
 #include "gate_fixture.h"
 #include "leasehold/process/child.h"
 #include "ledger_format.h"
+#include "state_folder.h"
 #include "testing/servers/port.h"
 #include "testing/servers/server_process.h"
 #include "text.h"
@@ -159,6 +160,92 @@ TEST_F(GateProgramTest, KilledAtAnyStep) {
     }
     number = sent;
   }
+}
+
+// The service of the step tests: answers everything, and remembers the highest token.
+class SeenTokens {
+ public:
+  explicit SeenTokens(ScriptedUpstream& upstream) {
+    upstream.answer_by([this](Arrival& arrival) {
+      const std::size_t at = arrival.head.find("Leasehold-Token: ");
+      highest_ = std::stoll(arrival.head.substr(at + 17));
+      arrival.answer(200);
+      return true;
+    });
+  }
+  std::int64_t highest() const { return highest_; }
+
+ private:
+  std::atomic<std::int64_t> highest_ = 0;
+};
+
+// SIGKILL at the n-th call of one kind, for every n that two holders' writes come to: so at every
+// point where the gate writes its ledger, syncs it, or sends and receives anything.
+TEST_F(GateProgramTest, KilledBetweenAnyTwoSteps) {
+  int kills = 0;
+  int shut = 0;
+  for (const std::string call : {"pwrite64", "fdatasync", "connect", "sendmsg", "sendto", "recvmsg",
+                                 "recvfrom", "futex", "epoll_wait", "write"}) {
+    for (int n = 1;; ++n) {
+      const std::string where = call + " " + std::to_string(n);
+      const SeenTokens seen(*upstream_);
+      std::filesystem::remove_all(state());
+      std::vector<std::string> argv = {"strace", "-f", "-qq", "-o", "/dev/null"};
+      argv.insert(argv.end(),
+                  {"-e", "inject=" + call + ":signal=SIGKILL:when=" + std::to_string(n)});
+      for (std::string& word : command()) argv.push_back(std::move(word));
+      auto traced = Child::start({.argv = argv,
+                                  .in = process::Null{},
+                                  .out = process::Null{},
+                                  .err = process::ToFile{folder_.file("gate.log"), true},
+                                  .placement = process::Placement::own_group,
+                                  .parent_death_signal = SIGKILL});
+      ASSERT_TRUE(traced) << traced.error().message;
+      while (!leasehold::testing::accepts(port_.number()) && !traced->poll()) {
+      }
+      std::int64_t answered = 0;
+      for (const std::int64_t token : {33, 34}) {
+        try {
+          if (to_gate().ask("PUT", "/a", with_token(token, 1), "x").status != 200) break;
+        } catch (const std::exception&) {
+          break;  // it is gone already
+        }
+        answered = token;
+      }
+      const bool survived = answered == 34 && !traced->wait_for(0s);
+      traced->signal_group(SIGKILL);
+      traced->wait();
+      while (!FolderLock::take(StateFolder{state()})) {  // strace has ended, the gate perhaps not
+      }
+      upstream_->wait_until_quiet();
+      if (survived) break;
+      ++kills;
+
+      auto gate = start();
+      const auto names = unanswered(state());
+      ASSERT_TRUE(names) << where << gate.log();
+      const std::int64_t reached = seen.highest();
+      if (reached > answered) {
+        ++shut;
+        EXPECT_THAT(*names, ::testing::ElementsAre(name("a"))) << where;
+        EXPECT_EQ(to_gate().ask("PUT", "/a", with_token(35, 2), "y").status, 503) << where;
+        EXPECT_EQ(seen.highest(), reached) << where;
+      }
+      if (reached > 0) {
+        EXPECT_EQ(to_gate().ask("PUT", "/a", with_token(reached - 1, 3), "z").status, 409) << where;
+      }
+      if (!names->empty()) {
+        EXPECT_TRUE(clear_unanswered(state(), name("a"))) << where;
+      }
+      EXPECT_EQ(to_gate().ask("PUT", "/a", with_token(35, 2), "y").status, 200) << where;
+      gate.kill();
+      upstream_->wait_until_quiet();
+    }
+  }
+  EXPECT_GT(kills, 20);
+  EXPECT_GT(shut, 2);
+  RecordProperty("kills", kills);
+  RecordProperty("shut", shut);
 }
 
 TEST_F(GateProgramTest, WhatIsAnsweredIsClosedSoon) {

@@ -121,6 +121,46 @@ TEST_F(GateProxyTest, AnswersWithoutABody) {
   EXPECT_EQ(upstream_->connections(), 1) << "kept alive";
 }
 
+// A service that looks for no body there would take it for the next request.
+TEST_F(GateProxyTest, ABodyThatNobodyExpectsIsTheLastOnItsConnection) {
+  start_gate();
+  answer_everything();
+  HttpClient holder = client();
+  for (const char* method : {"GET", "HEAD", "DELETE", "OPTIONS"}) {
+    const int before = upstream_->connections();
+    bool closes = false;
+    upstream_->answer_by([&](Arrival& arrival) {
+      closes = arrival.has_line("Connection: close");
+      if (arrival.method() == "HEAD") {
+        arrival.send("HTTP/1.1 200 OK\r\n\r\n");
+        arrival.finish();
+      } else {
+        arrival.answer(200);
+      }
+      return true;
+    });
+    EXPECT_EQ(holder.ask(method, "/a", with_token(33, 1), "PUT /b HTTP/1.1\r\n").status, 200);
+    EXPECT_TRUE(closes) << method;
+    EXPECT_EQ(holder.ask(method, "/a", with_token(33, 1)).status, 200);
+    EXPECT_FALSE(closes) << method;
+    EXPECT_EQ(upstream_->connections(), before + (before == 0 ? 2 : 1)) << method;
+  }
+}
+
+TEST_F(GateProxyTest, ABodyThatMustNotBeThereEndsTheConnection) {
+  start_gate();
+  HttpClient holder = client();
+  holder.send(request_text("PUT /a", with_token(33, 1), "\r\n"));
+  const auto arrival = upstream_->next();
+  arrival->send("HTTP/1.1 204 No Content\r\nContent-Length: 44\r\n\r\n");
+  EXPECT_EQ(holder.head(), "HTTP/1.1 204 No Content\r\n");
+  arrival->finish();
+  Pending next = ask_later("PUT", "/a", with_token(34, 2), "y");
+  upstream_->next()->answer(201);
+  EXPECT_EQ(next.get().status, 201);
+  EXPECT_EQ(upstream_->connections(), 2) << "another connection";
+}
+
 TEST_F(GateProxyTest, ExpectContinue) {
   upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
   start_gate();

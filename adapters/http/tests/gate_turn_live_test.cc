@@ -11,7 +11,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-using GateTurnTest = GateTest;
+class GateTurnTest : public GateTest {
+ protected:
+  // Until the token has come to /a, whether it passes or waits.
+  void wait_for_mark(std::int64_t mark) {
+    HttpClient zombie = client();
+    Reply late;
+    do {
+      late = zombie.ask("GET", "/a", with_token(mark - 1, 9));
+    } while (problem(late)["mark"] != mark);
+  }
+};
 
 TEST_F(GateTurnTest, TheZombieIsRefusedAlsoBeforeTheNewHolderHasWritten) {
   start_gate();
@@ -54,13 +64,9 @@ TEST_F(GateTurnTest, AHigherTokenWaitsForTheAnswerOfTheLower) {
   elsewhere->answer(200);
   EXPECT_EQ(other.get().status, 200);
   // The mark is raised although the higher one has not gone yet.
+  wait_for_mark(34);
   HttpClient zombie = client();
-  while (zombie.ask("PUT", "/a", with_token(32, 4), "x").status != 409) {
-  }
-  Reply late;
-  do {
-    late = zombie.ask("GET", "/a", with_token(33, 9));
-  } while (problem(late)["mark"] != 34);
+  EXPECT_EQ(zombie.ask("PUT", "/a", with_token(33, 1), "x").status, 409);
   EXPECT_EQ(upstream_->arrived(), 2);
   slow->answer(200);
   EXPECT_EQ(lower.get().status, 200);
@@ -77,11 +83,7 @@ TEST_F(GateTurnTest, TheLowerIsAnsweredOnlyWhenItsWholeAnswerHasCome) {
   const auto slow = upstream_->next();
   slow->send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab");
   Pending higher = ask_later("PUT", "/a", with_token(34, 2), "x");
-  HttpClient zombie = client();
-  Reply late;
-  do {
-    late = zombie.ask("GET", "/a", with_token(33, 9));
-  } while (problem(late)["mark"] != 34);
+  wait_for_mark(34);
   settle();
   EXPECT_EQ(upstream_->arrived(), 1);
   slow->send("cd");
@@ -220,11 +222,7 @@ TEST_F(GateTurnTest, ClientsThatLeaveDoNotEndWhatTheyBegan) {
   const auto arrival = upstream_->next();
   leaver.close();
   Pending higher = ask_later("PUT", "/a", with_token(34, 2), "y");
-  HttpClient zombie = client();
-  Reply late;
-  do {
-    late = zombie.ask("GET", "/a", with_token(33, 9));
-  } while (problem(late)["mark"] != 34);
+  wait_for_mark(34);
   EXPECT_EQ(upstream_->arrived(), 1) << "still waiting for the answer nobody reads";
   arrival->answer(200, std::string(300'000, 'z'));
   upstream_->next()->answer(200);
@@ -284,6 +282,103 @@ TEST_F(GateTurnTest, TheProbeClears) {
   }
   EXPECT_EQ(holder.ask("PUT", "/a%20b", with_token(33, 1)).status, 204);
   EXPECT_THAT(log(), HasSubstr("cleared by the probe: resource=\"a b\""));
+}
+
+// What the probe says is about what was missing when it was asked.
+TEST_F(GateTurnTest, AnOldAnswerOfTheProbeClearsNothing) {
+  GateOptions probing = options();
+  probing.probe = "/-/done/{resource}";
+  start_gate(std::move(probing));
+  Pending lost = ask_later("PUT", "/a", with_token(33, 1), "x");
+  upstream_->next()->hang_up();
+  EXPECT_EQ(lost.get().status, 502);
+  const auto old_probe = upstream_->next();
+  ASSERT_EQ(old_probe->target(), "/-/done/a");
+  ASSERT_TRUE(clear_unanswered(folder_.file("state"), name("a"))) << "by hand, meanwhile";
+  lost = ask_later("PUT", "/a", with_token(34, 2), "y");
+  upstream_->next()->hang_up();
+  EXPECT_EQ(lost.get().status, 502);
+  old_probe->answer(204);
+  const auto new_probe = upstream_->next();
+  ASSERT_EQ(new_probe->target(), "/-/done/a") << "it asks again";
+  HttpClient holder = client();
+  EXPECT_EQ(type_of(holder.ask("PUT", "/a", with_token(34, 2), "z")), "unanswered");
+  upstream_->answer_by([](Arrival& arrival) {
+    arrival.answer(200);
+    return true;
+  });
+  new_probe->answer(204);
+  while (holder.ask("PUT", "/a", with_token(34, 2), "z").status == 503) {
+  }
+  EXPECT_EQ(holder.ask("PUT", "/a", with_token(34, 2), "z").status, 200);
+}
+
+// A service that says yes to half a request may still be at the other half.
+TEST_F(GateTurnTest, AnEarlyYesEndsTheTurnOnlyWithTheRequest) {
+  upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
+  start_gate();
+  HttpClient holder = client();
+  holder.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 100005\r\n\r\nbegin"));
+  upstream_->next()->answer(200, "yes");
+  EXPECT_EQ(holder.reply_and_stay().body, "yes");
+  Pending higher = ask_later("PUT", "/a", with_token(34, 2), "y");
+  wait_for_mark(34);
+  EXPECT_EQ(upstream_->arrived(), 1);
+  holder.send(std::string(100'000, 'x'));
+  upstream_->next()->answer(200);
+  EXPECT_EQ(higher.get().status, 200);
+}
+
+TEST_F(GateTurnTest, AnEarlyYesToARequestThatBreaksOffIsNoAnswer) {
+  upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
+  start_gate();
+  HttpClient holder = client();
+  holder.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 100005\r\n\r\nbegin"));
+  upstream_->next()->answer(200, "yes");
+  EXPECT_EQ(holder.reply_and_stay().body, "yes");
+  Pending higher = ask_later("PUT", "/a", with_token(34, 2), "y");
+  wait_for_mark(34);
+  holder.close();
+  EXPECT_EQ(type_of(higher.get()), "unanswered");
+}
+
+// A client that has given up may have sent the same again: what waited for it is not forwarded.
+TEST_F(GateTurnTest, WhoHangsUpWhileItWaitsIsNotForwarded) {
+  start_gate();
+  Pending lower = ask_later("PUT", "/a", with_token(33, 1), "slow");
+  const auto slow = upstream_->next();
+  HttpClient leaver = client();
+  leaver.send(request_text("PUT /a", with_token(34, 2), "Content-Length: 1\r\n\r\nx"));
+  leaver.end_of_sending();
+  wait_for_mark(34);
+  slow->answer(200);
+  EXPECT_EQ(lower.get().status, 200);
+  const Reply refused = leaver.reply();
+  EXPECT_EQ(refused.status, 400) << "it still listens, and is told";
+  EXPECT_THAT(refused.body, HasSubstr("not forwarded"));
+  EXPECT_EQ(upstream_->arrived(), 1);
+  Pending next = ask_later("PUT", "/a", with_token(34, 2), "y");
+  upstream_->next()->answer(200);
+  EXPECT_EQ(next.get().status, 200);
+}
+
+TEST_F(GateTurnTest, ARequestThatMeansAnotherMethodIsAWrite) {
+  GateOptions open = options();
+  open.safe_methods = SafeMethods::pass;
+  start_gate(std::move(open));
+  HttpClient sneaky = client();
+  for (const char* field : {"X-HTTP-Method-Override", "x-http-method", "X-Method-Override"}) {
+    for (const char* method : {"GET", "HEAD", "OPTIONS"}) {
+      EXPECT_EQ(sneaky.ask(method, "/a", {{field, "PUT"}}).status, 428) << method << field;
+    }
+  }
+  EXPECT_EQ(upstream_->arrived(), 0);
+  FieldList fields = with_token(33, 1);
+  fields.emplace_back("X-HTTP-Method-Override", "PUT");
+  Pending lost = ask_later("GET", "/a", fields, "");
+  upstream_->next()->hang_up();
+  EXPECT_EQ(lost.get().status, 502);
+  EXPECT_THAT(unanswered(folder_.file("state")).value(), ::testing::ElementsAre(name("a")));
 }
 
 TEST_F(GateTurnTest, TicketsThatCannotBeRead) {

@@ -97,6 +97,13 @@ void HttpClient::read_chunks(Reply& reply) {
 }
 
 Reply HttpClient::reply(bool to_head) {
+  Reply reply = reply_and_stay(to_head);
+  const auto connection = reply.fields.find("connection");
+  if (connection != reply.fields.end() && connection->second == "close") close();
+  return reply;
+}
+
+Reply HttpClient::reply_and_stay(bool to_head) {
   Reply reply;
   const std::string text = head();
   if (!text.starts_with("HTTP/1.1 ")) return reply;
@@ -118,8 +125,6 @@ Reply HttpClient::reply(bool to_head) {
     reply.body = take(size);
     reply.complete = reply.body.size() == size;
   }
-  const auto connection = reply.fields.find("connection");
-  if (connection != reply.fields.end() && connection->second == "close") close();
   return reply;
 }
 

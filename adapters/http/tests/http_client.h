@@ -35,6 +35,8 @@ class HttpClient {
 
   void send(std::string_view bytes);  // ignores that the other side has gone
   Reply reply(bool to_head = false);
+  // The same, and the connection stays open although the reply says that it ends.
+  Reply reply_and_stay(bool to_head = false);
   // The next head alone: an interim reply.
   std::string head();
   // Reads so many bytes and forgets them; false if they do not come.

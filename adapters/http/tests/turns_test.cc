@@ -204,6 +204,44 @@ TEST_F(TurnsTest, OneThatGoesAfterTheCloseNotesItAgain) {
   EXPECT_TRUE(second->goes());
 }
 
+TEST_F(TurnsTest, AWriteThatNeverWentLeavesNothingOpen) {
+  const auto lower = enter(33, 1);
+  sync();
+  const auto waiting = enter(34, 2);
+  const auto reader = read(35, 3);
+  turns_->answered(lower.visit, kNow);
+  sync();
+  sync();
+  ASSERT_TRUE(waiting->refused(Why::fenced_out));
+  ASSERT_TRUE(reader->goes());
+  turns_->missed(reader.visit);
+  turns_->close_all_quiet();
+  EXPECT_FALSE(on_disk().open) << "only a read got no answer";
+
+  const auto slow = enter(35, 3);
+  sync();
+  const auto next = enter(36, 4);
+  ASSERT_TRUE(turns_->adopt(name("book"), test_lineage(2), *TokenNumber::of(1)));
+  turns_->answered(slow.visit, kNow);
+  turns_->close_all_quiet();
+  sync();
+  sync();
+  ASSERT_TRUE(next->refused(Why::fenced_out)) << "overtaken by the operator";
+  turns_->close_all_quiet();
+  EXPECT_FALSE(on_disk().open);
+}
+
+TEST_F(TurnsTest, MissingAnswersAreCounted) {
+  EXPECT_EQ(turns_->misses(name("book")), 0u);
+  const auto first = enter(33, 1);
+  const auto second = enter(33, 1);
+  sync();
+  turns_->missed(first.visit);
+  EXPECT_EQ(turns_->misses(name("book")), 1u);
+  turns_->missed(second.visit);
+  EXPECT_EQ(turns_->misses(name("book")), 2u) << "also if it was shut before";
+}
+
 TEST_F(TurnsTest, SequenceNumbersOrderOneHoldersRequests) {
   const auto first = enter(33, 1, 1);
   const auto second = enter(33, 1, 2);
