@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "bench/compare.h"
@@ -87,8 +88,23 @@ using Request = std::function<std::string(int connection, long n)>;
 
 struct Measured {
   double per_second = 0;
-  double p99_micros = 0;
+  double p99_millis = 0;
+  double requests = 0;
 };
+
+// Microseconds of processor time that all threads of the server have used. What else runs on the
+// machine hardly changes it.
+double processor_micros(const Server& server) {
+  double nanos = 0;
+  const std::string tasks = "/proc/" + std::to_string(server.process.pid()) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    std::ifstream file(task.path() / "schedstat");
+    double ran = 0;
+    file >> ran;
+    nanos += ran;
+  }
+  return nanos / 1000;
+}
 
 // Connections that each send a request when the one before is answered; one thread.
 class Clients {
@@ -110,7 +126,8 @@ class Clients {
     in_flight_ = kConnections;
     while (in_flight_ > 0) read_some(began + turn);
     const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
-    return {static_cast<double>(latencies_.size()) / seconds, percentile(latencies_, 0.99)};
+    const auto requests = static_cast<double>(latencies_.size());
+    return {requests / seconds, percentile(latencies_, 0.99), requests};
   }
 
  private:
@@ -161,7 +178,7 @@ class Clients {
     if (one.in.size() < head + 4 + size) return false;
     one.in.clear();
     latencies_.push_back(
-        std::chrono::duration<double, std::micro>(Clock::now() - one.since).count());
+        std::chrono::duration<double, std::milli>(Clock::now() - one.since).count());
     return true;
   }
 
@@ -197,28 +214,36 @@ void compare_proxies(const std::string& what, const Server& gate, const Server& 
   std::vector<double> tails[2];
   std::vector<double> rate_ratios;
   std::vector<double> tail_ratios;
+  double requests[2] = {0, 0};
+  const double processor_before[2] = {processor_micros(gate), processor_micros(nginx)};
   for (int i = 0; i < effort.turns; ++i) {
     const Measured mine = ours.run(effort.turn);
     const Measured other = theirs.run(effort.turn);
     rates[0].push_back(mine.per_second);
     rates[1].push_back(other.per_second);
-    tails[0].push_back(mine.p99_micros);
-    tails[1].push_back(other.p99_micros);
+    tails[0].push_back(mine.p99_millis);
+    tails[1].push_back(other.p99_millis);
     rate_ratios.push_back(mine.per_second / other.per_second);
-    tail_ratios.push_back(mine.p99_micros / other.p99_micros);
+    tail_ratios.push_back(mine.p99_millis / other.p99_millis);
+    requests[0] += mine.requests;
+    requests[1] += other.requests;
   }
-  const auto both = [](std::vector<double>& rate, std::vector<double>& tail) {
-    return format(percentile(rate, 0.5), "%.0f per s") +
-           format(percentile(tail, 0.5) / 1000, ", p99 %.1f ms");
-  };
+  const double mine = (processor_micros(gate) - processor_before[0]) / requests[0];
+  const double other = (processor_micros(nginx) - processor_before[1]) / requests[1];
   const double rate = percentile(rate_ratios, 0.5);
   const double tail = percentile(tail_ratios, 0.5);
-  report({"Gate: " + what, both(rates[0], tails[0]), ""});
-  report({"  nginx as a plain proxy", both(rates[1], tails[1]), ""});
-  report({"  ratio of requests", format(rate, "%.2f x"), has_target ? ">= 0.7 x" : "",
+  const auto rate_of = [&](int side) { return format(percentile(rates[side], 0.5), "%.0f per s"); };
+  const auto tail_of = [&](int side) { return format(percentile(tails[side], 0.5), "%.1f ms"); };
+  report({"Gate: " + what, rate_of(0), ""});
+  report({"  nginx as a plain proxy", rate_of(1), ""});
+  report({"  ratio", format(rate, "%.2f x"), has_target ? ">= 0.7 x" : "",
           !has_target || rate >= 0.7});
+  report({"  p99 of the gate", tail_of(0), ""});
+  report({"  p99 of nginx", tail_of(1), ""});
   report({"  ratio of p99", format(tail, "%.2f x"), has_target ? "<= 2 x" : "",
           !has_target || tail <= 2});
+  report({"  processor time per request, gate", format(mine, "%.1f us"), ""});
+  report({"  processor time per request, nginx", format(other, "%.1f us"), ""});
 }
 
 }  // namespace
