@@ -1,6 +1,8 @@
 // The fence through real sockets: who passes, who waits, who is refused.
 #include <unistd.h>
 
+#include <random>
+
 #include "gate_fixture.h"
 #include "text.h"
 
@@ -282,6 +284,82 @@ TEST_F(GateTurnTest, TheProbeClears) {
   }
   EXPECT_EQ(holder.ask("PUT", "/a%20b", with_token(33, 1)).status, 204);
   EXPECT_THAT(log(), HasSubstr("cleared by the probe: resource=\"a b\""));
+}
+
+// A service that checks its writes: one token at a time, and never a lower one after a higher.
+class StrictService {
+ public:
+  // True if it answers; else it breaks off.
+  bool write(std::int64_t token) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (token < highest_ || (busy_ > 0 && token != highest_)) ++broken_rules_;
+      highest_ = std::max(highest_, token);
+      ++busy_;
+      ++writes_;
+    }
+    std::this_thread::yield();  // let others come, if they can
+    const std::lock_guard lock(mutex_);
+    --busy_;
+    return writes_ % 17 != 0;
+  }
+  int broken_rules() const { return broken_rules_; }
+  int writes() const { return writes_; }
+
+ private:
+  std::mutex mutex_;
+  std::int64_t highest_ = 0;
+  int busy_ = 0;
+  std::atomic<int> writes_ = 0;
+  std::atomic<int> broken_rules_ = 0;
+};
+
+TEST_F(GateTurnTest, WhateverHappensTheServiceSeesOneTokenAtATime) {
+  start_gate();
+  StrictService service;
+  upstream_->answer_by([&](Arrival& arrival) {
+    const std::size_t at = arrival.head.find("Leasehold-Token: ");
+    const bool answers = service.write(std::stoll(arrival.head.substr(at + 17)));
+    if (answers) {
+      arrival.answer(200);
+    } else {
+      arrival.hang_up();
+    }
+    return true;
+  });
+  std::atomic<std::int64_t> granted = 1;
+  std::atomic<int> passed = 0;
+  std::atomic<int> stale = 0;
+  std::atomic<int> shut = 0;
+  const auto work = [&](unsigned seed) {
+    std::minstd_rand random(seed);
+    HttpClient holder = client();
+    std::int64_t token = granted;
+    for (int i = 0; i < 300; ++i) {
+      if (random() % 8 == 0) token = ++granted;
+      if (random() % 8 == 0) token = granted;
+      const FieldList fields = with_token(token, static_cast<std::uint8_t>(token % 200));
+      if (random() % 10 == 0) {  // asks, and does not stay for the answer
+        holder.send(request_text("PUT /a", fields, "Content-Length: 1\r\n\r\nx"));
+        holder.close();
+        continue;
+      }
+      const int status = holder.ask("PUT", "/a", fields, "x").status;
+      passed += status == 200;
+      stale += status == 409;
+      if (status != 503) continue;
+      ++shut;
+      (void)clear_unanswered(folder_.file("state"), name("a"));  // another may have been faster
+    }
+  };
+  std::vector<std::thread> workers;
+  for (unsigned seed = 1; seed <= 6; ++seed) workers.emplace_back(work, seed);
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(service.broken_rules(), 0);
+  EXPECT_GT(service.writes(), 100);
+  EXPECT_GT(passed, 50);
+  EXPECT_GT(stale, 0);
+  EXPECT_GT(shut, 0);
 }
 
 // What the probe says is about what was missing when it was asked.
