@@ -231,6 +231,28 @@ TEST_F(GateTurnTest, ClientsThatLeaveDoNotEndWhatTheyBegan) {
   EXPECT_EQ(higher.get().status, 200);
 }
 
+TEST_F(GateTurnTest, AClientThatLeavesDuringItsAnswerHasNotBeenAnswered) {
+  start_gate();
+  HttpClient leaver = client();
+  leaver.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 1\r\n\r\nx"));
+  const auto arrival = upstream_->next();
+  arrival->send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na");
+  EXPECT_THAT(leaver.head(), HasSubstr("200"));
+  leaver.close();
+  for (const char* piece : {"b", "c", "d", "e"}) {  // the gate sees that it has gone
+    arrival->send(piece);
+    settle();
+  }
+  Pending higher = ask_later("PUT", "/a", with_token(34, 2), "y");
+  wait_for_mark(34);
+  settle();
+  EXPECT_EQ(upstream_->arrived(), 1);
+  arrival->send("f");
+  arrival->finish();
+  upstream_->next()->answer(200);
+  EXPECT_EQ(higher.get().status, 200);
+}
+
 TEST_F(GateTurnTest, HalfAnUploadIsAMissingAnswer) {
   upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
   start_gate();
