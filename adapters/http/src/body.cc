@@ -19,7 +19,7 @@ constexpr std::size_t kMaxSizeDigits = 15;
 bool may_be_in_trailer(std::string_view name) {
   constexpr std::string_view never[] = {"Content-Length", "Host",    "Authorization", "Cookie",
                                         "Set-Cookie",     "Trailer", "Expect"};
-  const auto is = [&](std::string_view one) { return same_word(one, name); };
+  const auto is = [&](std::string_view one) { return looks_like_word(one, name); };
   return !is_hop_by_hop(name) && std::none_of(std::begin(never), std::end(never), is);
 }
 

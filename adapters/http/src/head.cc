@@ -201,7 +201,11 @@ Parsed<ResponseHead> parse_response(std::string_view head, bool to_head) {
 Parsed<std::optional<std::string_view>> only_value(const Fields& fields, std::string_view name) {
   std::optional<std::string_view> found;
   for (const Field& field : fields) {
-    if (!same_word(field.name, name)) continue;
+    if (!looks_like_word(field.name, name)) continue;
+    if (!same_word(field.name, name)) {
+      return bad_message("the field " + std::string(field.name) + " may be taken for " +
+                         std::string(name));
+    }
     if (found) return bad_message("the field " + std::string(name) + " is there twice");
     found = field.value;
   }
@@ -210,14 +214,14 @@ Parsed<std::optional<std::string_view>> only_value(const Fields& fields, std::st
 
 bool has_field(const Fields& fields, std::string_view name) {
   return std::any_of(fields.begin(), fields.end(),
-                     [&](const Field& field) { return same_word(field.name, name); });
+                     [&](const Field& field) { return looks_like_word(field.name, name); });
 }
 
 bool is_hop_by_hop(std::string_view name) {
   constexpr std::string_view names[] = {"Connection", "Keep-Alive",        "Proxy-Connection",
                                         "TE",         "Transfer-Encoding", "Upgrade"};
   return std::any_of(std::begin(names), std::end(names),
-                     [&](std::string_view one) { return same_word(one, name); });
+                     [&](std::string_view one) { return looks_like_word(one, name); });
 }
 
 std::vector<std::string_view> connection_words(const Fields& fields) {

@@ -75,9 +75,11 @@ struct ResponseHead {
 // "Name: value\r\n" lines, as in a trailer.
 [[nodiscard]] Parsed<Fields> parse_fields(std::string_view lines);
 
-// The only value of a field; nothing if it is missing. Fails if it is there twice.
+// The only value of a field; nothing if it is missing. Fails if it is there twice, or there is one
+// that differs in underscores only: some services take those for dashes.
 [[nodiscard]] Parsed<std::optional<std::string_view>> only_value(const Fields& fields,
                                                                  std::string_view name);
+// Also with underscores for dashes.
 bool has_field(const Fields& fields, std::string_view name);
 
 // Fields that speak about one connection, and so are not passed on.

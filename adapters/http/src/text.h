@@ -20,6 +20,17 @@ constexpr bool same_word(std::string_view a, std::string_view b) {
   return true;
 }
 
+// The same to services that take an underscore in a field's name for a dash.
+constexpr bool looks_like_word(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const char left = a[i] == '_' ? '-' : lower(a[i]);
+    const char right = b[i] == '_' ? '-' : lower(b[i]);
+    if (left != right) return false;
+  }
+  return true;
+}
+
 constexpr bool starts_with_word(std::string_view text, std::string_view start) {
   return same_word(text.substr(0, start.size()), start);
 }

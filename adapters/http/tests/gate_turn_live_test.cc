@@ -467,7 +467,8 @@ TEST_F(GateTurnTest, ARequestThatMeansAnotherMethodIsAWrite) {
   open.safe_methods = SafeMethods::pass;
   start_gate(std::move(open));
   HttpClient sneaky = client();
-  for (const char* field : {"X-HTTP-Method-Override", "x-http-method", "X-Method-Override"}) {
+  for (const char* field :
+       {"X-HTTP-Method-Override", "x-http-method", "X-Method-Override", "X_HTTP_Method_Override"}) {
     for (const char* method : {"GET", "HEAD", "OPTIONS"}) {
       EXPECT_EQ(sneaky.ask(method, "/a", {{field, "PUT"}}).status, 428) << method << field;
     }
@@ -525,6 +526,9 @@ TEST_F(GateTurnTest, TicketsThatCannotBeRead) {
       with("Leasehold-Entry", "twice"),
       twice("Leasehold-Token", "34"),
       twice("leasehold-token", "33"),
+      twice("Leasehold_Token", "33"),
+      twice("leasehold-REQUEST", "0123456789abcdef0123456789abcdef"),
+      twice("Leasehold_Sequence", "1"),
       twice("Leasehold-Lineage", test_lineage(2).str()),
       twice("Leasehold-Request", "0123456789abcdef0123456789abcdef"),
   };
