@@ -134,14 +134,19 @@ CREATE FUNCTION leasehold_fence.enter(resource text, token bigint, lineage text,
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-  -- As one expression it costs little; which of them is wrong is asked only if one is.
-  IF NOT coalesce(leasehold_fence.is_name(enter.resource) AND enter.token >= 1
-                  AND leasehold_fence.is_lineage(enter.lineage)
-                  AND leasehold_fence.is_id(enter.request), false) THEN
-    PERFORM leasehold_fence.check_resource(enter.resource);
-    PERFORM leasehold_fence.check_token(enter.token, enter.lineage);
-    PERFORM leasehold_fence.check_request(enter.request);
+  IF current_setting('synchronous_commit') <> 'on' THEN
+    PERFORM leasehold_fence.commit_durably();
   END IF;
+  -- The holder that is inside already, which is the most frequent one: what equals the mark needs no
+  -- other check.
+  UPDATE leasehold_fence.mark m SET entered_xact = pg_current_xact_id(), entered_at = now()
+    WHERE m.resource = enter.resource AND m.token = enter.token AND m.request = enter.request
+      AND m.lineage = enter.lineage AND m.claim IS NULL AND NOT coalesce(enter.once, false);
+  IF FOUND THEN RETURN; END IF;
+
+  PERFORM leasehold_fence.check_resource(enter.resource);
+  PERFORM leasehold_fence.check_token(enter.token, enter.lineage);
+  PERFORM leasehold_fence.check_request(enter.request);
   INSERT INTO leasehold_fence.mark AS m (resource, lineage, token, request, entered_xact, entered_at)
     VALUES (enter.resource, enter.lineage, enter.token, enter.request, pg_current_xact_id(), now())
     ON CONFLICT (resource) DO UPDATE
@@ -156,9 +161,6 @@ BEGIN
   IF NOT FOUND THEN
     PERFORM leasehold_fence.refuse(enter.resource, enter.token, enter.lineage,
                                    coalesce(enter.once, false));
-  END IF;
-  IF current_setting('synchronous_commit') <> 'on' THEN
-    PERFORM leasehold_fence.commit_durably();
   END IF;
 END $$;
 

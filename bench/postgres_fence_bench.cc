@@ -1,0 +1,129 @@
+// A fenced transaction on PostgreSQL beside the same transaction without a fence, and a fenced
+// statement beside the same statement without one. Each connection has a row of its own.
+#include <libpq-fe.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/compare.h"
+#include "bench/report.h"
+#include "leasehold/postgres/fence.h"
+#include "leasehold/postgres/row_fence.h"
+#include "testing/servers/postgres.h"
+
+namespace {
+
+using namespace leasehold;
+using namespace leasehold::bench;
+
+constexpr int kMostConnections = 16;
+
+class Connection {
+ public:
+  explicit Connection(const std::string& url) : connection_(PQconnectdb(url.c_str()), &PQfinish) {
+    if (PQstatus(get()) != CONNECTION_OK) stop("libpq cannot connect");
+  }
+  PGconn* get() const { return connection_.get(); }
+
+  void run(const char* sql) const { check(PQexec(get(), sql)); }
+  void run(const char* sql, const std::vector<const char*>& values) const {
+    check(PQexecParams(get(), sql, static_cast<int>(values.size()), nullptr, values.data(), nullptr,
+                       nullptr, 0));
+  }
+
+ private:
+  static void check(PGresult* result) {
+    const ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+      stop(std::string("PostgreSQL, by hand: ") + PQresultErrorMessage(result));
+    }
+    PQclear(result);
+  }
+  std::unique_ptr<PGconn, void (*)(PGconn*)> connection_;
+};
+
+void make_tables(const Connection& connection) {
+  connection.run("CREATE TABLE account(id int PRIMARY KEY, cents bigint) WITH (fillfactor = 50)");
+  connection.run("INSERT INTO account SELECT i, 0 FROM generate_series(0, 99) i");
+  connection.run("CREATE TABLE fenced_account(LIKE account INCLUDING ALL)");
+  connection.run("ALTER TABLE fenced_account SET (fillfactor = 50)");
+  must(postgres::install_fence(connection.get()).map([] { return 0; }));
+  must(postgres::add_fence_columns(connection.get(), "fenced_account").map([] { return 0; }));
+  connection.run("INSERT INTO fenced_account SELECT i, 0 FROM generate_series(0, 99) i");
+}
+
+Token token_of(int worker) {
+  return must(Token::parse("33", std::string(32, 'a') + "/account",
+                           "000000000000000000000000000000" + std::to_string(10 + worker)));
+}
+
+constexpr const char* kUpdate = "UPDATE account SET cents = cents + 1 WHERE id = $1";
+
+Side fenced_transaction(const std::string& url) {
+  return {"fenced", [url](int worker) {
+            auto mine = std::make_shared<Connection>(url);
+            auto fence =
+                must(postgres::Fence::open(mine->get(), "account " + std::to_string(worker)));
+            return [mine, fence, token = token_of(worker), id = std::to_string(worker)] {
+              const auto done = fence.transaction(token, [&](auto&) -> Status {
+                mine->run(kUpdate, {id.c_str()});
+                return {};
+              });
+              if (!done) stop(done.error().message);
+              return true;
+            };
+          }};
+}
+
+Side bare_transaction(const std::string& url) {
+  return {"bare", [url](int worker) {
+            auto mine = std::make_shared<Connection>(url);
+            return [mine, id = std::to_string(worker)] {
+              mine->run("BEGIN");
+              mine->run(kUpdate, {id.c_str()});
+              mine->run("COMMIT");
+              return true;
+            };
+          }};
+}
+
+Side fenced_statement(const std::string& url) {
+  return {"fenced", [url](int worker) {
+            auto mine = std::make_shared<Connection>(url);
+            auto rows = must(postgres::RowFence::open(mine->get(), "fenced_account"));
+            return [mine, rows, token = token_of(worker), id = std::to_string(worker),
+                    cents = 0]() mutable {
+              const auto done = rows.write(id, token, {{"cents", std::to_string(++cents)}});
+              if (!done) stop(done.error().message);
+              return true;
+            };
+          }};
+}
+
+Side bare_statement(const std::string& url) {
+  return {"bare", [url](int worker) {
+            auto mine = std::make_shared<Connection>(url);
+            return [mine, id = std::to_string(worker), cents = 0]() mutable {
+              const std::string value = std::to_string(++cents);
+              mine->run("UPDATE account SET cents = $2 WHERE id = $1", {id.c_str(), value.c_str()});
+              return true;
+            };
+          }};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const testing::PostgresServer server({.settings = {"max_connections=100"}});
+  const std::string url = server.url("postgres");
+  make_tables(Connection(url));
+  for (const int connections : {1, kMostConnections}) {
+    const std::string tail = ", connections: " + std::to_string(connections);
+    compare("PostgreSQL: fenced transaction" + tail, fenced_transaction(url), bare_transaction(url),
+            effort_of(argc, argv, connections), 0.85);
+    compare("PostgreSQL: fenced statement" + tail, fenced_statement(url), bare_statement(url),
+            effort_of(argc, argv, connections), 0.95);
+  }
+  return 0;
+}
