@@ -1,5 +1,6 @@
-// A fenced transaction on PostgreSQL beside the same transaction without a fence, and a fenced
-// statement beside the same statement without one. Each connection has a row of its own.
+// A fenced transaction on PostgreSQL beside the same transaction without a fence: once the smallest
+// there is, with one update, and once the five statements of TPC-B. And a fenced statement beside
+// the same statement without a fence. Each connection has rows of its own.
 #include <libpq-fe.h>
 
 #include <memory>
@@ -46,6 +47,11 @@ class Connection {
 void make_tables(const Connection& connection) {
   connection.run("CREATE TABLE account(id int PRIMARY KEY, cents bigint) WITH (fillfactor = 50)");
   connection.run("INSERT INTO account SELECT i, 0 FROM generate_series(0, 99) i");
+  connection.run("CREATE TABLE teller(LIKE account INCLUDING ALL) WITH (fillfactor = 50)");
+  connection.run("CREATE TABLE branch(LIKE account INCLUDING ALL) WITH (fillfactor = 50)");
+  connection.run("INSERT INTO teller SELECT * FROM account");
+  connection.run("INSERT INTO branch SELECT * FROM account");
+  connection.run("CREATE TABLE history(id int, cents bigint, at timestamptz)");
   connection.run("CREATE TABLE fenced_account(LIKE account INCLUDING ALL)");
   connection.run("ALTER TABLE fenced_account SET (fillfactor = 50)");
   must(postgres::install_fence(connection.get()).map([] { return 0; }));
@@ -58,16 +64,23 @@ Token token_of(int worker) {
                            "000000000000000000000000000000" + std::to_string(10 + worker)));
 }
 
-constexpr const char* kUpdate = "UPDATE account SET cents = cents + 1 WHERE id = $1";
+using Work = std::vector<const char*>;  // statements with the connection's number as $1
 
-Side fenced_transaction(const std::string& url) {
-  return {"fenced", [url](int worker) {
+const Work kOneUpdate = {"UPDATE account SET cents = cents + 1 WHERE id = $1"};
+const Work kFiveStatements = {"UPDATE account SET cents = cents + 1 WHERE id = $1",
+                              "SELECT cents FROM account WHERE id = $1",
+                              "UPDATE teller SET cents = cents + 1 WHERE id = $1",
+                              "UPDATE branch SET cents = cents + 1 WHERE id = $1",
+                              "INSERT INTO history VALUES($1, 1, now())"};
+
+Side fenced_transaction(const std::string& url, const Work& work) {
+  return {"fenced", [url, &work](int worker) {
             auto mine = std::make_shared<Connection>(url);
             auto fence =
                 must(postgres::Fence::open(mine->get(), "account " + std::to_string(worker)));
-            return [mine, fence, token = token_of(worker), id = std::to_string(worker)] {
+            return [mine, fence, &work, token = token_of(worker), id = std::to_string(worker)] {
               const auto done = fence.transaction(token, [&](auto&) -> Status {
-                mine->run(kUpdate, {id.c_str()});
+                for (const char* sql : work) mine->run(sql, {id.c_str()});
                 return {};
               });
               if (!done) stop(done.error().message);
@@ -76,12 +89,12 @@ Side fenced_transaction(const std::string& url) {
           }};
 }
 
-Side bare_transaction(const std::string& url) {
-  return {"bare", [url](int worker) {
+Side bare_transaction(const std::string& url, const Work& work) {
+  return {"bare", [url, &work](int worker) {
             auto mine = std::make_shared<Connection>(url);
-            return [mine, id = std::to_string(worker)] {
+            return [mine, &work, id = std::to_string(worker)] {
               mine->run("BEGIN");
-              mine->run(kUpdate, {id.c_str()});
+              for (const char* sql : work) mine->run(sql, {id.c_str()});
               mine->run("COMMIT");
               return true;
             };
@@ -120,7 +133,11 @@ int main(int argc, char** argv) {
   make_tables(Connection(url));
   for (const int connections : {1, kMostConnections}) {
     const std::string tail = ", connections: " + std::to_string(connections);
-    compare("PostgreSQL: fenced transaction" + tail, fenced_transaction(url), bare_transaction(url),
+    compare("PostgreSQL: fenced transaction, TPC-B" + tail,
+            fenced_transaction(url, kFiveStatements), bare_transaction(url, kFiveStatements),
+            effort_of(argc, argv, connections), 0.85);
+    compare("PostgreSQL: fenced transaction, one update" + tail,
+            fenced_transaction(url, kOneUpdate), bare_transaction(url, kOneUpdate),
             effort_of(argc, argv, connections), 0.85);
     compare("PostgreSQL: fenced statement" + tail, fenced_statement(url), bare_statement(url),
             effort_of(argc, argv, connections), 0.95);
