@@ -76,7 +76,7 @@ void compare(const std::string& what, const Side& ours, const Side& theirs, cons
   const double ratio = percentile(ratios, 0.5);
   report({what, format(percentile(our_rates, 0.5), "%.0f per s"), ""});
   report({"  " + theirs.name, format(percentile(their_rates, 0.5), "%.0f per s"), ""});
-  report({"  ratio", format(ratio, "%.2f x"), at_least ? format(*at_least, ">= %.1f x") : "",
+  report({"  ratio", format(ratio, "%.2f x"), at_least ? format(*at_least, ">= %.2f x") : "",
           !at_least || ratio >= *at_least});
 }
 
