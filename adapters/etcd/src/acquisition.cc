@@ -169,7 +169,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     const int base = waiters_lease_ != 0 ? 1 : 0;
     const wire::KeyValue* own = first_kv(response, base);
     const wire::KeyValue* first = first_kv(response, base + 1);
-    if (own == nullptr) return not_in_folder(first);
+    if (own == nullptr || first == nullptr) return not_in_folder(first);
     created_ = own->create_revision();
     if (first->key() == own_) {
       const bool on_its_lease = own->lease() == lease_.id || own->lease() == held_already_;
@@ -232,7 +232,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     const wire::KeyValue* first = first_kv(response, 1);
     const wire::KeyValue* before = first_kv(response, 2);
     const bool still_there = own != nullptr && own->create_revision() == created_;
-    if (!still_there || before == nullptr) {
+    if (!still_there || before == nullptr || first == nullptr) {
       session_.claims.change(call_.request, [](Claim& claim) {
         claim.state = Claim::State::unconfirmed;
         claim.created = 0;

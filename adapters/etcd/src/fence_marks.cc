@@ -74,10 +74,8 @@ Result<std::shared_ptr<FenceMarks>> FenceMarks::open(const Url& url) {
 // ---- one transaction -----------------------------------------------------------------------
 
 Result<wire::TxnResponse> FenceMarks::txn(wire::TxnRequest request, const Limits& limits) {
-  auto answer = answer_of<tl::expected<wire::TxnResponse, Failure>>([&](auto done) {
-    transport_->call<wire::TxnRequest, wire::TxnResponse>(
-        "/etcdserverpb.KV/Txn", std::move(request), limits, std::move(done));
-  });
+  auto answer = answer_of<tl::expected<wire::TxnResponse, Failure>>(
+      [&](auto done) { send_txn(*transport_, std::move(request), limits, std::move(done)); });
   transport_->tidy();
   if (answer) return std::move(*answer);
   Error error = answer.error().error(address_);
