@@ -62,8 +62,9 @@ BlockingSession::~BlockingSession() {
     closing = std::exchange(over_, {});
     if (session_) closing.push_back(std::exchange(session_, nullptr));
   }
-  for (const SessionPtr& it : closing) it->close();
   agenda_.close();
+  chores_.close();
+  for (const SessionPtr& it : closing) it->close();
 }
 
 void BlockingSession::session_over(const SessionPtr& session) {
@@ -72,7 +73,7 @@ void BlockingSession::session_over(const SessionPtr& session) {
   over_.push_back(std::exchange(session_, nullptr));
 }
 
-Result<BlockingSession::SessionPtr> BlockingSession::current() {
+BlockingSession::SessionPtr BlockingSession::current() {
   std::vector<SessionPtr> over;
   SessionPtr found;
   {
@@ -82,14 +83,13 @@ Result<BlockingSession::SessionPtr> BlockingSession::current() {
   }
   for (const SessionPtr& it : over) it->close();
   if (found) return found;
-  auto opened = Session::open(options_, kSessionTimeout, agenda_, *this);
-  if (!opened) return fail(std::move(opened.error()));
+  const SessionPtr opened = Session::open(options_, kSessionTimeout, agenda_, chores_, *this);
   {
     MutexLock lock(mutex_);
-    if (!session_) session_ = *opened;
+    if (!session_) session_ = opened;
     found = session_;
   }
-  if (found != *opened) (*opened)->close();
+  if (found != opened) opened->close();
   return found;
 }
 
@@ -110,10 +110,9 @@ Error BlockingSession::lost(int rc) const {
 }
 
 Result<BlockingSession::SessionPtr> BlockingSession::ready(const CallContext& context) {
-  auto session = current();
-  if (!session) return session;
+  const SessionPtr session = current();
   const auto status = answer_to<Status>(
-      context, [&](auto done) { (*session)->when_ready([done](const Status& it) { done(it); }); });
+      context, [&](auto done) { session->when_ready([done](const Status& it) { done(it); }); });
   if (!status) return fail(late(context, /*sent=*/false));
   if (!*status) {
     Error error = status->error();

@@ -57,13 +57,14 @@ class BlockingSession final : private SessionListener {
   void session_over(const SessionPtr& session) override LEASEHOLD_EXCLUDES(mutex_);
   void node_touched(const RequestId&) override {}
 
-  [[nodiscard]] Result<SessionPtr> current() LEASEHOLD_EXCLUDES(mutex_);
+  SessionPtr current() LEASEHOLD_EXCLUDES(mutex_);
   [[nodiscard]] Result<SessionPtr> ready(const CallContext& context);
   Error lost(int rc) const;
   Error late(const CallContext& context, bool sent) const;
 
   const Options options_;
   Agenda agenda_;
+  Agenda chores_;  // what may take as long as a name server does
   Mutex mutex_;
   SessionPtr session_ LEASEHOLD_GUARDED_BY(mutex_);
   std::vector<SessionPtr> over_ LEASEHOLD_GUARDED_BY(mutex_);  // closed by the next caller
