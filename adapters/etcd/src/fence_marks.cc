@@ -4,6 +4,7 @@
 #include <map>
 
 #include "answer.h"
+#include "send_txn.h"
 
 namespace leasehold::etcd {
 
