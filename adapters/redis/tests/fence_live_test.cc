@@ -480,6 +480,13 @@ TEST_F(RedisFenceLive, TheOperatorSeesAndAdopts) {
   ASSERT_TRUE(admin->adopt(resource, restored, TokenNumber::of(5).value()));
   EXPECT_FALSE(fence("b").enter(test_token(35, 1)));
   EXPECT_TRUE(fence("b").enter(test_token(5, 1, restored)));
+  ASSERT_TRUE(admin->reset(resource));
+  const FenceMark forgotten = fence("b").mark()->value();
+  EXPECT_FALSE(forgotten.mark);
+  EXPECT_FALSE(forgotten.lineage);
+  EXPECT_EQ(forgotten.refused, 1);
+  EXPECT_TRUE(fence("b").enter(test_token(1, 1))) << "the first to come";
+  EXPECT_EQ(admin->reset(ResourceName::parse("nobody").value()).error().code, ErrorCode::invalid);
 }
 
 TEST_F(RedisFenceLive, AServerThatEvictsAnyKeyIsRefused) {

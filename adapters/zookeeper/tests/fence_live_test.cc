@@ -258,6 +258,13 @@ TEST_F(ZookeeperFenceLive, TheOperatorSeesAndAdopts) {
   ASSERT_TRUE(admin->adopt(ResourceName::parse("b").value(), restored, TokenNumber::of(5).value()));
   EXPECT_FALSE(resources.fence("b")->enter(test_token(35, 1)));
   EXPECT_TRUE(resources.fence("b")->enter(test_token(5, 1, restored)));
+  ASSERT_TRUE(admin->reset(ResourceName::parse("b").value()));
+  const FenceMark forgotten = resources.fence("b")->mark()->value();
+  EXPECT_FALSE(forgotten.mark);
+  EXPECT_FALSE(forgotten.lineage);
+  EXPECT_EQ(forgotten.refused, 1);
+  EXPECT_TRUE(resources.fence("b")->enter(test_token(1, 1))) << "the first to come";
+  EXPECT_EQ(admin->reset(ResourceName::parse("nobody").value()).error().code, ErrorCode::invalid);
 }
 
 TEST_F(ZookeeperFenceLive, LocksAndMarksDoNotMeet) {
