@@ -189,6 +189,11 @@ Status FenceMarks::adopt(const ResourceName& resource, const Lineage& lineage, T
                                           pass_at(resource, {}, context, unused), context);
 }
 
+Status FenceMarks::reset(const ResourceName& resource, const CallContext& context) {
+  TransactionResult unused;
+  return leasehold::detail::pass_reset(resource, pass_at(resource, {}, context, unused), context);
+}
+
 // ---- looking -------------------------------------------------------------------------------
 
 Result<std::optional<FenceMark>> FenceMarks::read(const ResourceName& resource,
