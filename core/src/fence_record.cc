@@ -146,7 +146,10 @@ Result<FenceAttempt> attempt_of(const Token& token, const EnterOptions& options,
 FenceVerdict judge(const ResourceName& resource, const FenceRecord& record,
                    const FenceAttempt& attempt) {
   const bool same = same_holder(record, attempt.token);
-  if (same && !attempt.write.empty() && record.entered->write == attempt.write) {
+  // The same content under another number is another write.
+  const bool same_number =
+      attempt.sequence == 0 || (same && record.entered->sequence == attempt.sequence);
+  if (same && same_number && !attempt.write.empty() && record.entered->write == attempt.write) {
     return FenceRepeated{};
   }
   if (same && attempt.sequence != 0 && record.entered->sequence == attempt.sequence) {

@@ -1,5 +1,8 @@
 #include "leasehold/detail/row_fence_sql.h"
 
+#include <algorithm>
+#include <cctype>
+
 namespace leasehold::detail {
 
 std::string RowFenceSql::quoted(const std::string& identifier) {
@@ -23,6 +26,20 @@ std::string RowFenceSql::admits(bool once) const {
 std::string RowFenceSql::update(bool once, const std::string& more) const {
   return "UPDATE " + table_ + " SET fence = " + parameter(2) + ", fence_lineage = " + parameter(3) +
          ", fence_request = " + parameter(4) + more + " WHERE " + is_key() + " AND " + admits(once);
+}
+
+Status RowFenceSql::check_columns(const std::vector<std::string>& columns) {
+  for (const std::string& column : columns) {
+    std::string lower = column;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const bool of_the_mark = lower == "fence" || lower == "fence_lineage" ||
+                             lower == "fence_request" || lower == "fence_refused";
+    if (!of_the_mark) continue;
+    return fail(ErrorCode::invalid,
+                "column '" + column + "' is part of the mark, which only the fence sets");
+  }
+  return {};
 }
 
 std::string RowFenceSql::write(const std::vector<std::string>& columns, bool once) const {

@@ -94,6 +94,18 @@ TEST(FenceRules, ASequenceNumberIsUsedOnce) {
   EXPECT_EQ(std::get<FenceAdmitted>(next).record, entered(33, 1, 6, "six"));
 }
 
+TEST(FenceRules, TheSameContentUnderAnotherNumberIsAnotherWrite) {
+  const FenceRecord record = entered(33, 1, 5, "same");
+  const Token mine = token(33, 1);
+  const auto next = judge(kLedger, record, {.token = mine, .sequence = 6, .write = "same"});
+  ASSERT_TRUE(std::holds_alternative<FenceAdmitted>(next));
+  EXPECT_EQ(std::get<FenceAdmitted>(next).record, entered(33, 1, 6, "same"));
+  EXPECT_THAT(sentence(judge(kLedger, record, {.token = mine, .sequence = 4, .write = "same"})),
+              HasSubstr("fenced_out"));
+  EXPECT_TRUE(std::holds_alternative<FenceRepeated>(
+      judge(kLedger, record, {.token = mine, .write = "same"})));
+}
+
 TEST(FenceRules, TheNextHolderCountsForItself) {
   const auto next = judge(kLedger, entered(33, 1, 5, "five"), {.token = token(34, 2)});
   ASSERT_TRUE(std::holds_alternative<FenceAdmitted>(next));

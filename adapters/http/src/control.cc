@@ -210,12 +210,15 @@ Async<void> ControlSocket::serve() {
   }
 }
 
-Async<void> ControlSocket::answer(Protocol::socket socket) {
+Async<void> ControlSocket::answer(Protocol::socket accepted) {
   std::error_code error;
+  // The timer's handler may come after the end of this function.
+  const auto shared = std::make_shared<Protocol::socket>(std::move(accepted));
+  Protocol::socket& socket = *shared;
   asio::steady_timer timer(core_.io, kPatience);
-  timer.async_wait([&socket](std::error_code stopped) {
+  timer.async_wait([shared](std::error_code stopped) {
     std::error_code ignored;
-    if (!stopped) socket.close(ignored);
+    if (!stopped) shared->close(ignored);
   });
   std::string line;
   co_await asio::async_read_until(socket, asio::dynamic_buffer(line, kMaxLine), '\n',

@@ -275,8 +275,13 @@ BEGIN
   RETURN NEW;
 END $$;
 
+-- A statement that names the parent does not fire the triggers of the child.
+CREATE FUNCTION leasehold_fence.has_parent(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_inherits WHERE inhrelid = a_relation)
+$$;
+
 CREATE FUNCTION leasehold_fence.is_armed(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT count(*) = CASE (SELECT relkind FROM pg_catalog.pg_class WHERE oid = a_relation)
+  SELECT NOT leasehold_fence.has_parent(a_relation) AND count(*) = CASE (SELECT relkind FROM pg_catalog.pg_class WHERE oid = a_relation)
                     WHEN 'p' THEN 2 ELSE 1 END
   FROM pg_catalog.pg_trigger
   WHERE tgrelid = a_relation AND tgenabled IN ('O', 'A')
@@ -304,6 +309,10 @@ BEGIN
        SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
        WHERE n.nspname IN ('leasehold_fence', 'pg_catalog', 'information_schema')) THEN
     PERFORM leasehold_fence.wrong(format('%s is not a table of yours that can be guarded', a_relation));
+  END IF;
+  IF leasehold_fence.has_parent(a_relation) THEN
+    PERFORM leasehold_fence.wrong(format('table %s is part of another table, and writes through that one '
+      'would pass its guard; guard the whole', a_relation));
   END IF;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', a_relation);
   SELECT resource INTO other FROM leasehold_fence.guarded WHERE relation = a_relation;

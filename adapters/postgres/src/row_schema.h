@@ -160,7 +160,8 @@ BEGIN
       SET token = token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
           expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false,
           attend = EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
-            OR EXISTS (SELECT 1 FROM @S.withdrawn w WHERE w.lock = a_lock)
+            OR EXISTS (SELECT 1 FROM @S.withdrawn w
+                       WHERE w.lock = a_lock AND w.at > clock_timestamp() - interval '1 hour')
       WHERE name = a_lock RETURNING token INTO o_token;
     o_outcome := 'granted';
     o_fresh := true;

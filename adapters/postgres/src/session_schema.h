@@ -4,26 +4,15 @@
 // how long the lease lasts: if its session dies early, the next Leasehold client has the advisory
 // lock, but waits until the lease is over, since its holder may not know yet.
 //
-// The row is not logged, so a grant need not wait for the disk. What must outlive a crash is in
-// session_reserve: numbers up to the ceiling may have been given out, for leases up to the longest.
-// A row that is missing begins behind them.
-//
 // An advisory lock is not given back by a rollback. So a client drops a session whose call failed.
 #pragma once
 
 namespace leasehold::postgres {
 
 inline constexpr const char* kSessionSchema = R"sql(
-CREATE TABLE @S.session_reserve(
-  name text COLLATE "C" PRIMARY KEY,
-  ceiling bigint NOT NULL,
-  longest_ms bigint NOT NULL);
-
-CREATE UNLOGGED TABLE @S.session_lock(
+CREATE TABLE @S.session_lock(
   name text COLLATE "C" PRIMARY KEY,
   token bigint NOT NULL,
-  ceiling bigint NOT NULL,
-  longest_ms bigint NOT NULL,
   request uuid,
   owner text NOT NULL,
   pid integer NOT NULL,
@@ -44,7 +33,8 @@ CREATE FUNCTION @S.key(a_lock text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 -- Looked up once in a session: the statistics of all sessions must be read for it.
-CREATE FUNCTION @S.own_start() RETURNS timestamptz LANGUAGE plpgsql AS $$
+CREATE FUNCTION @S.own_start() RETURNS timestamptz
+LANGUAGE plpgsql SET datestyle = 'ISO' SET timezone = 'UTC' AS $$
 DECLARE
   known text := current_setting('leasehold.backend_start', true);
 BEGIN
@@ -76,19 +66,6 @@ BEGIN
     WHERE pid = a_pid AND backend_start = a_start AND pid <> pg_backend_pid();
 END $$;
 
--- Puts the row in place, with the row of the reserve. After a crash every lease that may have been
--- there is waited out.
-CREATE FUNCTION @S.session_row(a_lock text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO @S.session_reserve VALUES (a_lock, 0, 0) ON CONFLICT DO NOTHING;
-  INSERT INTO @S.session_lock
-    SELECT name, ceiling, ceiling, longest_ms, gen_random_uuid(),
-           '(unknown, from before a crash of the server)', 0, '-infinity', clock_timestamp(),
-           clock_timestamp() + longest_ms * interval '1 ms', NULL
-    FROM @S.session_reserve WHERE name = a_lock
-    ON CONFLICT DO NOTHING;
-END $$;
-
 CREATE FUNCTION @S.session_grant(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
@@ -102,7 +79,9 @@ BEGIN
     SELECT k.*, m.session_store INTO l FROM @S.session_lock k, @S.meta m
       WHERE k.name = a_lock FOR UPDATE OF k;
     EXIT WHEN FOUND;
-    PERFORM @S.session_row(a_lock);
+    INSERT INTO @S.session_lock
+      VALUES (a_lock, 0, NULL, '', 0, '-infinity', '-infinity', '-infinity', NULL)
+      ON CONFLICT DO NOTHING;
   END LOOP;
   IF l.last_released = a_request
      OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request) THEN
@@ -125,15 +104,9 @@ BEGIN
     UPDATE @S.session_lock SET pid = pg_backend_pid(), backend_start = @S.own_start()
       WHERE name = a_lock RETURNING token INTO o_token;
   ELSE
-    IF l.token >= l.ceiling OR a_ttl_ms > l.longest_ms THEN
-      UPDATE @S.session_reserve
-        SET ceiling = greatest(ceiling, l.token + 1000), longest_ms = greatest(longest_ms, a_ttl_ms)
-        WHERE name = a_lock RETURNING ceiling, longest_ms INTO l.ceiling, l.longest_ms;
-    END IF;
     UPDATE @S.session_lock
-      SET token = token + 1, ceiling = l.ceiling, longest_ms = l.longest_ms, request = a_request,
-          owner = a_owner, pid = pg_backend_pid(), backend_start = @S.own_start(),
-          granted_at = clock_timestamp(),
+      SET token = token + 1, request = a_request, owner = a_owner, pid = pg_backend_pid(),
+          backend_start = @S.own_start(), granted_at = clock_timestamp(),
           expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms'
       WHERE name = a_lock RETURNING token INTO o_token;
     o_fresh := true;
@@ -353,9 +326,6 @@ BEGIN
       PERFORM set_config('lock_timeout', before, true);
     END IF;
     -- The lease of a session that died early is waited out.
-    IF EXISTS (SELECT 1 FROM @S.session_reserve WHERE name = a_lock) THEN
-      PERFORM @S.session_row(a_lock);
-    END IF;
     LOOP
       SELECT expires_at INTO ends FROM @S.session_lock
         WHERE name = a_lock AND expires_at > clock_timestamp();

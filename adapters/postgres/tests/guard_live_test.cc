@@ -1,4 +1,5 @@
 // Tables that refuse whoever has not entered.
+#include <algorithm>
 #include <vector>
 
 #include "fence_database.h"
@@ -203,6 +204,22 @@ TEST_F(GuardTest, HostileNamesAreOnlyNames) {
       });
   EXPECT_TRUE(good(entered));
   EXPECT_EQ(orders(), "1:false");
+}
+
+TEST_F(GuardTest, PartOfAnotherTableIsNotGuardedByItself) {
+  ASSERT_EQ(user_.exec("CREATE TABLE whole(id int) PARTITION BY LIST (id)"), "");
+  ASSERT_EQ(user_.exec("CREATE TABLE one PARTITION OF whole FOR VALUES IN (1)"), "");
+  ASSERT_EQ(user_.exec("CREATE TABLE heir() INHERITS (orders)"), "");
+  EXPECT_TRUE(bad(guard("one"), ErrorCode::invalid)) << "INSERT INTO whole would pass";
+  EXPECT_TRUE(bad(guard("heir"), ErrorCode::invalid));
+  ASSERT_EQ(user_.exec("CREATE TABLE two(id int)"), "");
+  ASSERT_TRUE(good(guard("two")));
+  ASSERT_EQ(user_.exec("ALTER TABLE whole ATTACH PARTITION two FOR VALUES IN (2)"), "");
+  const auto tables = guards();
+  const auto two = std::find_if(tables.begin(), tables.end(),
+                                [](const GuardedTable& it) { return it.table == "two"; });
+  ASSERT_NE(two, tables.end());
+  EXPECT_FALSE(two->armed) << "writes through the parent pass it now";
 }
 
 }  // namespace

@@ -68,6 +68,17 @@ TEST_F(SessionStoreTest, UncontendedAcquireAndReleaseAreOneRoundTripEach) {
   EXPECT_EQ(server.proxy().round_trips(), before + 2);
 }
 
+TEST_F(SessionStoreTest, HolderIsFoundWhateverWayTimesAreWritten) {
+  psql("ALTER DATABASE " + server.database() + " SET datestyle = 'SQL'");
+  psql("ALTER DATABASE " + server.database() + " SET timezone = 'Asia/Kolkata'");
+  RawStore holder(server.open());
+  RawStore operator_(server.open());
+  const RequestId request = new_request();
+  ASSERT_TRUE(std::holds_alternative<Granted>(holder.acquire(request).value()));
+  ASSERT_EQ(operator_.force_release(request), ReleaseReply::released);
+  EXPECT_TRUE(std::holds_alternative<Granted>(operator_.acquire(new_request()).value()));
+}
+
 TEST_F(SessionStoreTest, PsqlAndLeaseholdExcludeEachOther) {
   const std::string call = known_as();
   EXPECT_THAT(call, StartsWith("SELECT pg_try_advisory_lock("));

@@ -108,7 +108,10 @@ Result<Value> FenceCall::run(Server& server, const EnterOptions& options) const 
     in_doubt = in_doubt || code == ErrorCode::outcome_unknown;
     if (!in_doubt) return reply;
     const bool settled = code != ErrorCode::outcome_unknown && code != ErrorCode::unavailable;
-    if (settled && !has_command_) return reply;
+    // In once mode the refusal may be the answer to its own entry, whose reply was lost.
+    const auto words = script_words(reply.error());
+    const bool perhaps_its_own = !words.empty() && words.front() == "once";
+    if (settled && !has_command_ && !perhaps_its_own) return reply;
     if (settled || !may_repeat_ || !pause(server, context)) {
       return fail(doubtful(std::move(reply.error())));
     }

@@ -95,6 +95,8 @@ TEST_F(RowFenceTest, WhatIsNotThereIsInvalid) {
   EXPECT_TRUE(bad(mine.write("7", token, {{"no", "1"}}), ErrorCode::invalid));
   EXPECT_TRUE(bad(mine.write("7", token, {{"paid\" = 1 --", "1"}}), ErrorCode::invalid));
   EXPECT_TRUE(bad(mine.write("7", token, {{"paid", "2"}}), ErrorCode::invalid));
+  EXPECT_TRUE(bad(mine.write("7", token, {{"paid", "1"}, {"Fence", "1"}}), ErrorCode::invalid));
+  EXPECT_TRUE(bad(mine.write("7", token, {{"fence_request", "x"}}), ErrorCode::invalid));
   EXPECT_TRUE(bad(mine.enter("7", token, {"no"}), ErrorCode::invalid));
   EXPECT_TRUE(
       bad(mine.adopt("8", lineage_of('b'), TokenNumber::of(1).value()), ErrorCode::invalid));

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "leasehold/error.h"
+
 namespace leasehold::detail {
 
 class RowFenceSql {
@@ -22,6 +24,8 @@ class RowFenceSql {
         key_(known_as_ + "." + quoted(key)),
         sign_(sign) {}
 
+  // `invalid` if one of them is of the mark: nobody but the fence sets those.
+  [[nodiscard]] static Status check_columns(const std::vector<std::string>& columns);
   // Sets the mark, and the columns to the parameters from 5 on. No row changed: refused, or not
   // there.
   std::string write(const std::vector<std::string>& columns, bool once) const;
