@@ -212,10 +212,17 @@ DECLARE
   done boolean;
 BEGIN
   PERFORM @S.commit_durably();
-  SELECT *, expires_at > clock_timestamp() AS alive INTO l FROM @S.session_lock
-    WHERE name = a_lock FOR UPDATE;
+  -- The row is there before it is looked at: a grant that is not committed yet is waited for.
+  LOOP
+    SELECT *, expires_at > clock_timestamp() AS alive INTO l FROM @S.session_lock
+      WHERE name = a_lock FOR UPDATE;
+    EXIT WHEN FOUND;
+    INSERT INTO @S.session_lock
+      VALUES (a_lock, 0, NULL, '', 0, '-infinity', '-infinity', '-infinity', NULL)
+      ON CONFLICT DO NOTHING;
+  END LOOP;
   IF a_doubtful THEN PERFORM @S.withdraw(a_lock, a_request); END IF;
-  IF FOUND AND l.request = a_request THEN
+  IF l.request = a_request THEN
     UPDATE @S.session_lock
       SET request = NULL, expires_at = '-infinity',
           last_released = CASE WHEN l.alive THEN a_request ELSE last_released END
