@@ -290,7 +290,13 @@ TEST_F(GateProxyTest, LargeBodiesGoThroughInConstantMemory) {
   EXPECT_THAT(holder.head(), StartsWith("HTTP/1.1 200"));
   EXPECT_TRUE(holder.skip(size));
   answerer.join();
-  EXPECT_LT(resident_kib(), before + 32 * 1024) << "nothing is kept";
+  // AddressSanitizer sets aside up to 256 MB of what was freed.
+#ifdef __SANITIZE_ADDRESS__
+  constexpr std::size_t slack = 320 * 1024;
+#else
+  constexpr std::size_t slack = 32 * 1024;
+#endif
+  EXPECT_LT(resident_kib(), before + slack) << "of twice 200 MB nothing is kept";
 }
 
 // What is written without anybody reading must come to a stop: backpressure, both ways.

@@ -578,12 +578,15 @@ TEST_F(GateTurnTest, AnotherPrefixAndAFieldForTheResource) {
 
 TEST_F(GateTurnTest, NothingIsForwardedBeforeItIsSafeOnDisk) {
   GateOptions slow = options();
-  std::mutex disk;
-  std::atomic<int> syncs = 0;
-  slow.sync = [&](int fd) {
-    ++syncs;
-    syncs.notify_all();
-    const std::lock_guard lock(disk);
+  struct Disk {
+    std::mutex mutex;
+    std::atomic<int> syncs = 0;
+  };
+  const auto shared = std::make_shared<Disk>();  // the gate lives longer than this function
+  slow.sync = [shared](int fd) {
+    ++shared->syncs;
+    shared->syncs.notify_all();
+    const std::lock_guard lock(shared->mutex);
     return fdatasync(fd);
   };
   slow.safe_methods = SafeMethods::pass;
@@ -593,10 +596,10 @@ TEST_F(GateTurnTest, NothingIsForwardedBeforeItIsSafeOnDisk) {
     arrival.answer(200);
     return true;
   });
-  std::unique_lock stuck(disk);
-  const int before = syncs;
+  std::unique_lock stuck(shared->mutex);
+  const int before = shared->syncs;
   Pending write = ask_later("PUT", "/a", with_token(33, 1), "x");
-  syncs.wait(before);
+  shared->syncs.wait(before);
   HttpClient reader = client();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(reader.ask("GET", "/b").status, 200);
   EXPECT_EQ(upstream_->arrived(), 20) << "the write is not among them";
@@ -607,14 +610,14 @@ TEST_F(GateTurnTest, NothingIsForwardedBeforeItIsSafeOnDisk) {
 
 TEST_F(GateTurnTest, ADiskThatFailsEndsTheGate) {
   GateOptions broken = options();
-  std::atomic<bool> fails = false;
-  broken.sync = [&](int fd) {
-    if (!fails) return fdatasync(fd);
+  const auto fails = std::make_shared<std::atomic<bool>>(false);
+  broken.sync = [fails](int fd) {
+    if (!*fails) return fdatasync(fd);
     errno = EIO;
     return -1;
   };
   start_gate(std::move(broken));
-  fails = true;
+  *fails = true;
   HttpClient holder = client();
   const Reply reply = holder.ask("PUT", "/a", with_token(33, 1), "x");
   EXPECT_TRUE(reply.status == 0 || reply.status == 503) << reply.status;
