@@ -124,7 +124,7 @@ Side prepared_statement(const std::string& url) {
       "prepared", [url](int worker) {
         auto mine = std::make_shared<Connection>(url);
         const auto rows = must(postgres::RowFence::open(mine->get(), "fenced_account"));
-        mine->run(("PREPARE pay AS " + rows.write_sql({"cents"})).c_str());
+        mine->run(("PREPARE pay AS " + must(rows.write_sql({"cents"}))).c_str());
         const Token token = token_of(worker);
         return [mine, id = std::to_string(worker), lineage = token.lineage.str(),
                 request = token.request.hex(), cents = 0]() mutable {

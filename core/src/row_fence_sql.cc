@@ -4,6 +4,16 @@
 #include <cctype>
 
 namespace leasehold::detail {
+namespace {
+
+bool is_of_the_mark(std::string column) {
+  std::transform(column.begin(), column.end(), column.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return column == "fence" || column == "fence_lineage" || column == "fence_request" ||
+         column == "fence_refused";
+}
+
+}  // namespace
 
 std::string RowFenceSql::quoted(const std::string& identifier) {
   std::string out = "\"";
@@ -28,24 +38,14 @@ std::string RowFenceSql::update(bool once, const std::string& more) const {
          ", fence_request = " + parameter(4) + more + " WHERE " + is_key() + " AND " + admits(once);
 }
 
-Status RowFenceSql::check_columns(const std::vector<std::string>& columns) {
-  for (const std::string& column : columns) {
-    std::string lower = column;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const bool of_the_mark = lower == "fence" || lower == "fence_lineage" ||
-                             lower == "fence_request" || lower == "fence_refused";
-    if (!of_the_mark) continue;
-    return fail(ErrorCode::invalid,
-                "column '" + column + "' is part of the mark, which only the fence sets");
-  }
-  return {};
-}
-
-std::string RowFenceSql::write(const std::vector<std::string>& columns, bool once) const {
+Result<std::string> RowFenceSql::write(const std::vector<std::string>& columns, bool once) const {
   std::string more;
   int next = 5;
   for (const std::string& column : columns) {
+    if (is_of_the_mark(column)) {
+      return fail(ErrorCode::invalid,
+                  "column '" + column + "' is part of the mark, which only the fence sets");
+    }
     more += ", " + quoted(column) + " = " + parameter(next++);
   }
   return update(once, more);

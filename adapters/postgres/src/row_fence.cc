@@ -106,8 +106,9 @@ Status RowFence::write(std::string_view key, const Token& token, const Values& v
     columns.push_back(column);
     filled.add(value);
   }
-  if (auto ok = sql_.check_columns(columns); !ok) return ok;
-  const auto rows = session.run(sql_.write(columns, entry == Entry::once), filled.parameters());
+  const auto sql = write_sql(columns, entry);
+  if (!sql) return fail(sql.error());
+  const auto rows = session.run(*sql, filled.parameters());
   if (!rows) return fail(rows.error());
   if (rows->changed() > 0) return {};
   return fail(refused(*name, token, entry));

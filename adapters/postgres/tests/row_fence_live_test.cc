@@ -33,7 +33,7 @@ TEST_F(RowFenceTest, WritesOfTheHighestTokenPass) {
 }
 
 TEST_F(RowFenceTest, StatementCanBePreparedByTheUser) {
-  const std::string sql = orders().write_sql({"note"});
+  const std::string sql = orders().write_sql({"note"}).value();
   ASSERT_EQ(user_.exec("PREPARE pay AS " + sql), "");
   const auto pay = [&](const std::string& token) {
     return user_.exec("EXECUTE pay(7, " + token + ", '" + lineage_of('a').str() + "', '" +

@@ -152,6 +152,20 @@ TEST_F(RowStoreTest, AcquireThatComesLateWhereNothingElseHappenedIsNotGranted) {
   EXPECT_TRUE(std::holds_alternative<Busy>(raw.acquire(released).value()));
 }
 
+TEST_F(RowStoreTest, WithdrawalIsForgottenInTheEnd) {
+  RawStore raw(server.open());
+  EXPECT_EQ(raw.release(new_request()), ReleaseReply::not_held);
+  const auto attends_after_a_lease = [&] {
+    const RequestId request = new_request();
+    EXPECT_TRUE(std::holds_alternative<Granted>(raw.acquire(request).value()));
+    EXPECT_EQ(raw.release(request), ReleaseReply::released);
+    return psql("SELECT attend FROM leasehold.lock");
+  };
+  EXPECT_EQ(attends_after_a_lease(), "t") << "the late acquire may still come";
+  psql("UPDATE leasehold.withdrawn SET at = at - interval '61 minutes'");
+  EXPECT_EQ(attends_after_a_lease(), "f");
+}
+
 TEST_F(RowStoreTest, AcquireThatComesAfterItsReleaseIsNotGranted) {
   RawStore raw(server.open());
   for (const char* lock : {"never taken", "taken before"}) {

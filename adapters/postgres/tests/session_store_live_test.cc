@@ -79,6 +79,26 @@ TEST_F(SessionStoreTest, HolderIsFoundWhateverWayTimesAreWritten) {
   EXPECT_TRUE(std::holds_alternative<Granted>(operator_.acquire(new_request()).value()));
 }
 
+TEST_F(SessionStoreTest, ReleaseWaitsForAGrantThatIsNotCommittedYet) {
+  const std::string call = known_as();
+  const RequestId request = new_request();
+  Libpq late(server.database());  // stands for an acquire whose caller has given up
+  late.run("BEGIN");
+  ASSERT_EQ(late.run(call), "t");
+  ASSERT_EQ(late.run("SELECT o_outcome FROM leasehold.session_grant('job', '" + request.hex() +
+                     "', 'late', 3600000, false)"),
+            "granted");
+  RawStore raw(server.open());
+  auto released = std::async(std::launch::async, [&] { return raw.release(request); });
+  while (psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE "
+              "'%session_release%' AND pid <> pg_backend_pid()") != "1") {
+    ASSERT_EQ(released.wait_for(10ms), std::future_status::timeout) << "it did not wait";
+  }
+  late.run("COMMIT");
+  EXPECT_EQ(released.get(), ReleaseReply::released);
+  EXPECT_TRUE(client.acquire("job")) << "long before its hour is over";
+}
+
 TEST_F(SessionStoreTest, PsqlAndLeaseholdExcludeEachOther) {
   const std::string call = known_as();
   EXPECT_THAT(call, StartsWith("SELECT pg_try_advisory_lock("));

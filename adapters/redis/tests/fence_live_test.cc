@@ -280,6 +280,15 @@ TEST_F(RedisFenceLive, AWriteWhoseReplyIsLostIsToldAndDone) {
   EXPECT_EQ(cli({"GET", "n"}), "1");
 }
 
+TEST_F(RedisFenceLive, ALostReplyInOnceModeIsNotToldAsARefusal) {
+  const Fence door = fence_through_proxy();
+  ASSERT_TRUE(door.enter(test_token(32, 1)));
+  proxy_.arm(WireFault::lose_reply);
+  const auto lost = door.enter(test_token(33, 2), {.entry = Entry::once, .within = 3s});
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, ErrorCode::outcome_unknown) << "it was this very call that entered";
+}
+
 TEST_F(RedisFenceLive, ANumberedWriteWhoseReplyIsLostIsDoneOnce) {
   for (const WireFault fault : {WireFault::cut_before, WireFault::cut_during, WireFault::cut_after,
                                 WireFault::lose_reply}) {

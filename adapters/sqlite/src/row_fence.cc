@@ -142,9 +142,10 @@ Status RowFence::write(std::string_view key, const Token& token, const Values& v
   if (!name) return fail(std::move(name.error()));
   std::vector<std::string> columns;
   for (const auto& [column, value] : values) columns.push_back(column);
-  if (auto ok = sql_.check_columns(columns); !ok) return ok;
+  const auto sql = write_sql(columns, entry);
+  if (!sql) return fail(sql.error());
   const TokenTexts texts(token);
-  auto update = connection.prepare(sql_.write(columns, entry == Entry::once));
+  auto update = connection.prepare(*sql);
   if (!update) return fail(write_error(connection, std::move(update.error())));
   texts.bind_to(update->bind(1, name->str()));
   int next = 5;

@@ -42,9 +42,9 @@ TEST_F(RowFenceTest, WritesOfTheHighestTokenPass) {
 
 TEST_F(RowFenceTest, StatementCanBePreparedByTheUser) {
   sqlite3_stmt* pay = nullptr;
-  ASSERT_EQ(
-      sqlite3_prepare_v2(user_.get(), orders().write_sql({"note"}).c_str(), -1, &pay, nullptr),
-      SQLITE_OK);
+  ASSERT_EQ(sqlite3_prepare_v2(user_.get(), orders().write_sql({"note"}).value().c_str(), -1, &pay,
+                               nullptr),
+            SQLITE_OK);
   const std::string lineage = lineage_of('a').str();
   const std::string request(32, '1');
   sqlite3_bind_int64(pay, 1, 7);
@@ -96,7 +96,7 @@ TEST_F(RowFenceTest, WhatIsNotThereIsInvalid) {
   EXPECT_TRUE(bad(mine.write("7", token, {{"paid\" = 1 --", "1"}}), ErrorCode::invalid));
   EXPECT_TRUE(bad(mine.write("7", token, {{"paid", "2"}}), ErrorCode::invalid));
   EXPECT_TRUE(bad(mine.write("7", token, {{"paid", "1"}, {"Fence", "1"}}), ErrorCode::invalid));
-  EXPECT_TRUE(bad(mine.write("7", token, {{"fence_request", "x"}}), ErrorCode::invalid));
+  EXPECT_TRUE(bad(mine.write_sql({"fence_request"}), ErrorCode::invalid));
   EXPECT_TRUE(bad(mine.enter("7", token, {"no"}), ErrorCode::invalid));
   EXPECT_TRUE(
       bad(mine.adopt("8", lineage_of('b'), TokenNumber::of(1).value()), ErrorCode::invalid));

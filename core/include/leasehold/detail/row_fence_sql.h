@@ -24,11 +24,9 @@ class RowFenceSql {
         key_(known_as_ + "." + quoted(key)),
         sign_(sign) {}
 
-  // `invalid` if one of them is of the mark: nobody but the fence sets those.
-  [[nodiscard]] static Status check_columns(const std::vector<std::string>& columns);
   // Sets the mark, and the columns to the parameters from 5 on. No row changed: refused, or not
-  // there.
-  std::string write(const std::vector<std::string>& columns, bool once) const;
+  // there. `invalid` if one of the columns is of the mark: nobody but the fence sets those.
+  [[nodiscard]] Result<std::string> write(const std::vector<std::string>& columns, bool once) const;
   // Sets the mark; a number, then those columns. No row: as above.
   std::string enter(const std::vector<std::string>& columns, bool once) const;
   // Counts, if these parameters are refused: fence, fence_lineage.

@@ -66,16 +66,18 @@ class RowFence {
   // - `fenced_out`: refused, and counted in the row; error.refusal has both numbers. Nothing else
   //   was written. In a transaction of yours the count is undone if you roll back.
   // - `invalid`: a wrong key (1 to 512 bytes of UTF-8 without control characters), a row or column
-  //   that is not there, a value that the column does not take.
-  // - `unavailable`, `outcome_unknown`: as a Fence. The same call may be repeated.
+  //   that is not there or of the mark, a value that the column does not take.
+  // - `unavailable`, `outcome_unknown`: as a Fence. The same call may be repeated; in once mode the
+  //   repeat of a write that was done is `fenced_out`, and counted.
   [[nodiscard]] Status write(std::string_view key, const Token& token, const Values& values,
                              Entry entry = Entry::repeatable) const;
 
   // The statement of write(), for a program that prepares it once and runs it often. Parameters: $1
   // the key, $2 the token's number, $3 its lineage, $4 its request, then the columns in this order.
-  // No row changed: refused and not counted, or there is no such row; write() tells which.
-  std::string write_sql(const std::vector<std::string>& columns,
-                        Entry entry = Entry::repeatable) const {
+  // No row changed: refused and not counted, or there is no such row; write() tells which. Fails
+  // with `invalid` for a column of the mark.
+  [[nodiscard]] Result<std::string> write_sql(const std::vector<std::string>& columns,
+                                              Entry entry = Entry::repeatable) const {
     return sql_.write(columns, entry == Entry::once);
   }
 
