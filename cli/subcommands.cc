@@ -13,6 +13,7 @@ constexpr SubcommandEntry kSubcommands[] = {
     {"release", "Take a lock away from a dead or stuck holder", make_release},
     {"rotate-lineage", "Begin a new lineage after a restore", make_rotate_lineage},
     {"fence", "Look after the fences at a resource", make_fence},
+    {"outbox", "Relay messages that were written in a transaction", make_outbox},
 #ifdef LEASEHOLD_HAS_DEMO
     {"demo", "See why a lock needs a fence, in ten seconds", make_demo},
     {"demo-worker", "One worker of the demo", make_demo_worker, true},

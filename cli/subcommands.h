@@ -13,6 +13,7 @@ std::unique_ptr<Subcommand> make_demo_worker();  // likewise
 std::unique_ptr<Subcommand> make_fence();
 std::unique_ptr<Subcommand> make_ls();
 std::unique_ptr<Subcommand> make_man();
+std::unique_ptr<Subcommand> make_outbox();
 std::unique_ptr<Subcommand> make_release();
 std::unique_ptr<Subcommand> make_rotate_lineage();
 std::unique_ptr<Subcommand> make_run();
