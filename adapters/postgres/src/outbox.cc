@@ -8,76 +8,29 @@
 #include "fence_functions.h"
 #include "leasehold/postgres/fence.h"
 #include "leasehold/postgres/outbox.h"
+#include "leasehold_part.h"
 #include "outbox_schema.h"
 
 namespace leasehold::postgres {
 namespace {
 
-// The lock makes racing installers agree; the catalogue is read after it.
-constexpr const char* kInstall = R"sql(
-DO $do$ BEGIN
-  PERFORM pg_catalog.pg_advisory_xact_lock(7810758531586156407);
-  IF EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = 'leasehold' AND c.relname = 'outbox') THEN RETURN; END IF;
-  IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'leasehold') THEN
-    CREATE SCHEMA leasehold;
-  END IF;
-  EXECUTE $ddl$ @DDL $ddl$;
-END $do$
-)sql";
-
-constexpr const char* kNotInstalled =
-    "the outbox is not installed in this database; install it with `leasehold outbox install` or "
-    "install_outbox()";
-
-std::string replaced(std::string text, std::string_view from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
-std::string installation() {
-  std::string ddl = replaced(kOutboxSchema, "@VERSION", std::to_string(kOutboxVersion));
-  ddl = replaced(std::move(ddl), "@PAYLOAD", std::to_string(kMaxOutboxPayload));
-  return replaced(kInstall, "@DDL", ddl);
-}
-
-Result<bool> is_installed(Session session) {
-  auto rows = session.run(
-      "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
-      " ON n.oid = c.relnamespace WHERE n.nspname = 'leasehold' AND c.relname = 'outbox')",
-      {});
-  if (!rows) return fail(std::move(rows.error()));
-  return rows->flag(0);
+LeaseholdPart part() {
+  std::string ddl = replaced_all(kOutboxSchema, "@VERSION", std::to_string(kOutboxVersion));
+  return {.name = "outbox",
+          .table = "outbox",
+          .version = "leasehold.outbox_version()",
+          .number = kOutboxVersion,
+          .ddl = replaced_all(std::move(ddl), "@PAYLOAD", std::to_string(kMaxOutboxPayload)),
+          .how = "install it with `leasehold outbox install` or install_outbox()"};
 }
 
 Status check_schema(Session session) {
-  if (auto ok = session.check(); !ok) return ok;
-  auto there = is_installed(session);
-  if (!there) return fail(std::move(there.error()));
-  if (!*there) return fail(ErrorCode::unavailable, kNotInstalled);
-  auto version = session.run("SELECT leasehold.outbox_version()", {});
-  if (!version) return fail(std::move(version.error()));
-  if (version->number(0) == kOutboxVersion) return {};
-  return fail(ErrorCode::unavailable,
-              "the database has version " + std::string(version->text(0)) +
-                  " of Leasehold's outbox; this program works with version " +
-                  std::to_string(kOutboxVersion));
+  return check_part(session, part());
 }
 
 Status install(Session session) {
   if (auto ok = install_fence_schema(session); !ok) return ok;
-  auto there = is_installed(session);
-  if (!there) return fail(std::move(there.error()));
-  if (!*there) {
-    auto made = session.run(installation(), {});
-    if (!made) {
-      made.error().message = "the outbox was not made: " + made.error().message;
-      return fail(std::move(made.error()));
-    }
-  }
-  return check_schema(session);
+  return install_part(session, part());
 }
 
 // One row must have been meant.
@@ -262,7 +215,7 @@ Result<std::int64_t> outbox_put(pg_conn* connection, const OutboxEntry& entry) {
   if (!rows) {
     Error error = rows.error();
     const bool missing = error.message.find("the fence is not installed") != std::string::npos;
-    if (missing) error.message = kNotInstalled;
+    if (missing) error.message = std::string("the outbox is not installed in this database; ") + part().how;
     return fail(std::move(error));
   }
   return rows->number(0);

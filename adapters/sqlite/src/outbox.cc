@@ -18,16 +18,19 @@ constexpr Part kPart{"outbox", 1, "install it with `leasehold outbox install` or
 
 constexpr const char* kNow = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
 
+// The name of the constraint is what a program is told.
 std::string a_name(const std::string& column) {
-  return column + " TEXT NOT NULL CHECK(NOT (" + not_text(column) + " OR " + not_a_name(column) +
-         "))";
+  return column + " TEXT NOT NULL CONSTRAINT \"leasehold: invalid: " + column +
+         " must be 1 to 512 bytes of text without control characters\" CHECK(NOT (" +
+         not_text(column) + " OR " + not_a_name(column) + "))";
 }
 
 // AUTOINCREMENT: a number is never given twice, also when the last row was deleted.
 std::string table() {
   return "CREATE TABLE main.leasehold_outbox(id INTEGER PRIMARY KEY AUTOINCREMENT, " +
          a_name("key") + ", " + a_name("topic") +
-         ", payload BLOB NOT NULL CHECK(typeof(payload) IN ('text', 'blob')"
+         ", payload BLOB NOT NULL CONSTRAINT \"leasehold: invalid: payload must be text or a blob of"
+         " at most 1 MiB\" CHECK(typeof(payload) IN ('text', 'blob')"
          " AND length(CAST(payload AS BLOB)) <= " +
          std::to_string(kMaxOutboxPayload) + "), " + a_name("idempotency_key") +
          " UNIQUE DEFAULT (lower(hex(randomblob(16)))), put_at INTEGER NOT NULL DEFAULT (" + kNow +
