@@ -63,10 +63,9 @@ Status check_part(Session session, const LeaseholdPart& part) {
   auto version = session.run(std::string("SELECT ") + part.version, {});
   if (!version) return fail(std::move(version.error()));
   if (version->number(0) == part.number) return {};
-  return fail(ErrorCode::unavailable, "the database has version " + std::string(version->text(0)) +
-                                          " of Leasehold's " + part.name +
-                                          "; this program works with version " +
-                                          std::to_string(part.number));
+  return fail(ErrorCode::unavailable,
+              "the database has version " + std::string(version->text(0)) + " of Leasehold's " +
+                  part.name + "; this program works with version " + std::to_string(part.number));
 }
 
 }  // namespace leasehold::postgres

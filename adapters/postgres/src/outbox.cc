@@ -215,7 +215,8 @@ Result<std::int64_t> outbox_put(pg_conn* connection, const OutboxEntry& entry) {
   if (!rows) {
     Error error = rows.error();
     const bool missing = error.message.find("the fence is not installed") != std::string::npos;
-    if (missing) error.message = std::string("the outbox is not installed in this database; ") + part().how;
+    if (missing)
+      error.message = std::string("the outbox is not installed in this database; ") + part().how;
     return fail(std::move(error));
   }
   return rows->number(0);

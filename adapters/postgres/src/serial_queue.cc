@@ -75,8 +75,8 @@ Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
   OwnedTransaction transaction(connection_);
   if (options.idle_limit > Millis(0)) {
     const std::string limit = std::to_string(options.idle_limit.count()) + "ms";
-    auto set = session.run(
-        "SELECT set_config('idle_in_transaction_session_timeout', $1, true)", {limit.c_str()});
+    auto set = session.run("SELECT set_config('idle_in_transaction_session_timeout', $1, true)",
+                           {limit.c_str()});
     if (!set) return fail(std::move(set.error()));
   }
   const auto rows = session.run(kTake, {queue_.str().c_str()});
@@ -105,11 +105,14 @@ Result<Handled> SerialQueue::count_failure(Operation operation, Error error,
   const std::string most = std::to_string(options.attempts);
   const std::string pause = std::to_string(pause_after(operation.attempts, options).count());
   const std::string why = to_string(error);
-  const auto rows = Session(connection_).run(
-      "UPDATE leasehold.serial_queue SET attempts = attempts + 1, last_error = $2,"
-      " set_aside = attempts + 1 >= $3, due = clock_timestamp() + $4 * interval '1 millisecond'"
-      " WHERE id = $1 RETURNING set_aside",
-      {id.c_str(), why.c_str(), most.c_str(), pause.c_str()});
+  const auto rows =
+      Session(connection_)
+          .run(
+              "UPDATE leasehold.serial_queue SET attempts = attempts + 1, last_error = $2,"
+              " set_aside = attempts + 1 >= $3, due = clock_timestamp() + $4 * interval '1 "
+              "millisecond'"
+              " WHERE id = $1 RETURNING set_aside",
+              {id.c_str(), why.c_str(), most.c_str(), pause.c_str()});
   if (!rows) return fail(rows.error());
   const bool set_aside = rows->count() == 1 && rows->flag(0);
   return Handled{set_aside ? Handled::What::set_aside : Handled::What::failed, std::move(operation),
@@ -117,17 +120,20 @@ Result<Handled> SerialQueue::count_failure(Operation operation, Error error,
 }
 
 Result<std::int64_t> SerialQueue::waiting() const {
-  const auto rows = Session(connection_).run(
-      "SELECT count(*) FROM leasehold.serial_queue WHERE queue = $1", {queue_.str().c_str()});
+  const auto rows = Session(connection_)
+                        .run("SELECT count(*) FROM leasehold.serial_queue WHERE queue = $1",
+                             {queue_.str().c_str()});
   if (!rows) return fail(rows.error());
   return rows->number(0);
 }
 
 Result<std::vector<SerialProblem>> SerialQueue::set_aside() const {
-  const auto rows = Session(connection_).run(
-      "SELECT id, entity, payload, attempts, last_error FROM leasehold.serial_queue"
-      " WHERE queue = $1 AND set_aside ORDER BY id",
-      {queue_.str().c_str()});
+  const auto rows =
+      Session(connection_)
+          .run(
+              "SELECT id, entity, payload, attempts, last_error FROM leasehold.serial_queue"
+              " WHERE queue = $1 AND set_aside ORDER BY id",
+              {queue_.str().c_str()});
   if (!rows) return fail(rows.error());
   std::vector<SerialProblem> problems;
   for (int row = 0; row < rows->count(); ++row) {

@@ -104,7 +104,8 @@ TEST_F(PostgresOutbox, TransactionThatRollsBackLetsTheNextGo) {
   const UserConnection first(url());
   const UserConnection second(url());
   ASSERT_EQ(first.exec("BEGIN; " + put("order/1", "first")), "");
-  auto later = std::async(std::launch::async, [&] { return second.exec(put("order/1", "second")); });
+  auto later =
+      std::async(std::launch::async, [&] { return second.exec(put("order/1", "second")); });
   await_waiter();
   ASSERT_EQ(first.exec("ROLLBACK"), "");
   EXPECT_EQ(later.get(), "");
@@ -148,14 +149,15 @@ TEST_F(PostgresOutbox, RoleNeedsNoRightToTheTable) {
 
 TEST_F(PostgresOutbox, ZeroByteIsRefused) {
   ASSERT_EQ(user_.exec("BEGIN"), "");
-  EXPECT_TRUE(postgres::bad(
-      postgres::outbox_put(user_.get(), {"a", "t", std::string("x\0y", 3), {}}),
-      ErrorCode::invalid));
+  EXPECT_TRUE(
+      postgres::bad(postgres::outbox_put(user_.get(), {"a", "t", std::string("x\0y", 3), {}}),
+                    ErrorCode::invalid));
   ASSERT_EQ(user_.exec("ROLLBACK"), "");
 }
 
 TEST_F(PostgresOutbox, LivesBesideTheLockStore) {
-  auto store = postgres::adapters().front().open_store(Url::parse(url()).value(), IfMissing::create);
+  auto store =
+      postgres::adapters().front().open_store(Url::parse(url()).value(), IfMissing::create);
   ASSERT_TRUE(postgres::good(store)) << "the schema leasehold is there already";
 }
 

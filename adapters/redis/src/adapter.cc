@@ -7,9 +7,10 @@
 namespace leasehold::redis {
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "redis", .open_store = open_redis, .open_fence = {}, .open_target = open_stream},
-          {.scheme = "rediss", .open_store = open_redis, .open_fence = {}, .open_target = open_stream},
-          {.scheme = "redlock", .open_store = open_redlock, .open_fence = {}}};
+  return {
+      {.scheme = "redis", .open_store = open_redis, .open_fence = {}, .open_target = open_stream},
+      {.scheme = "rediss", .open_store = open_redis, .open_fence = {}, .open_target = open_stream},
+      {.scheme = "redlock", .open_store = open_redlock, .open_fence = {}}};
 }
 
 }  // namespace leasehold::redis

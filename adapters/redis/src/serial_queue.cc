@@ -126,9 +126,11 @@ Result<Operation> operation_of(const Value& taken) {
 }
 
 Handled too_late(Operation operation) {
-  Error error(ErrorCode::lost, "entity '" + operation.entity.str() + "' was given to another "
-                                    "worker while operation " + std::to_string(operation.id) +
-                                    " was done here: it is done again");
+  Error error(ErrorCode::lost, "entity '" + operation.entity.str() +
+                                   "' was given to another "
+                                   "worker while operation " +
+                                   std::to_string(operation.id) +
+                                   " was done here: it is done again");
   return Handled{Handled::What::lost, std::move(operation), std::move(error)};
 }
 
@@ -189,10 +191,9 @@ Result<Handled> SerialQueue::handle_one(const Work& work, const HandleOptions& o
     return Handled{Handled::What::done, std::move(*operation), std::nullopt};
   }
   const auto pause = pause_after(operation->attempts, options);
-  auto reply = state_->run(scripts.failed, {claim.entity, claim.owner,
-                                            std::to_string(pause.count()),
-                                            std::to_string(options.attempts),
-                                            to_string(done.error())});
+  auto reply =
+      state_->run(scripts.failed, {claim.entity, claim.owner, std::to_string(pause.count()),
+                                   std::to_string(options.attempts), to_string(done.error())});
   if (!reply) return fail(std::move(reply.error()));
   if (reply->integer == 0) return too_late(std::move(*operation));
   return Handled{reply->integer == 2 ? Handled::What::set_aside : Handled::What::failed,

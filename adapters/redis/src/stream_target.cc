@@ -18,10 +18,9 @@ class StreamTarget final : public OutboxTarget {
     const std::string id = std::to_string(message.id);
     const std::string token = std::to_string(delivery.token.number.value());
     std::string command;
-    resp::append_command(command,
-                         {"XADD", stream_, "*", "id", id, "key", message.key, "topic",
-                          message.topic, "idempotency_key", message.idempotency_key, "token", token,
-                          "payload", message.payload});
+    resp::append_command(command, {"XADD", stream_, "*", "id", id, "key", message.key, "topic",
+                                   message.topic, "idempotency_key", message.idempotency_key,
+                                   "token", token, "payload", message.payload});
     auto reply = server_->run(command, delivery.context);
     if (!reply) return fail(std::move(reply.error()));
     return {};

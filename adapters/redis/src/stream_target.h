@@ -9,7 +9,8 @@
 namespace leasehold::redis {
 
 // redis://host:6379/0?stream=NAME, and the options of a store. Each message is one XADD with the
-// fields id, key, topic, idempotency_key, token and payload. Fails with `invalid`; does not connect.
+// fields id, key, topic, idempotency_key, token and payload. Fails with `invalid`; does not
+// connect.
 [[nodiscard]] Result<std::unique_ptr<OutboxTarget>> open_stream(const Url& url);
 
 }  // namespace leasehold::redis

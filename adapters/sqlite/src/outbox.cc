@@ -29,7 +29,8 @@ std::string a_name(const std::string& column) {
 std::string table() {
   return "CREATE TABLE main.leasehold_outbox(id INTEGER PRIMARY KEY AUTOINCREMENT, " +
          a_name("key") + ", " + a_name("topic") +
-         ", payload BLOB NOT NULL CONSTRAINT \"leasehold: invalid: payload must be text or a blob of"
+         ", payload BLOB NOT NULL CONSTRAINT \"leasehold: invalid: payload must be text or a blob "
+         "of"
          " at most 1 MiB\" CHECK(typeof(payload) IN ('text', 'blob')"
          " AND length(CAST(payload AS BLOB)) <= " +
          std::to_string(kMaxOutboxPayload) + "), " + a_name("idempotency_key") +

@@ -62,9 +62,9 @@ struct Handled {
 };
 
 struct WorkLoopOptions {
-  Millis poll{200};             // how often to look when nothing is due
-  std::stop_token stop{};       // return after the operation that is being done
-  bool until_empty = false;     // return as soon as nothing is due
+  Millis poll{200};          // how often to look when nothing is due
+  std::stop_token stop{};    // return after the operation that is being done
+  bool until_empty = false;  // return as soon as nothing is due
   std::function<void(const Handled&)> tell{};
 };
 

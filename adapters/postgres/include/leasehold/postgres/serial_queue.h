@@ -62,9 +62,9 @@ class SerialQueue {
   // or `unavailable`; `outcome_unknown` if the connection was lost during the commit: then it was
   // done, or will be again.
   template <class Work>
-  requires std::is_invocable_r_v<Status, Work&, OpenTransaction&,
-                                 const Operation&> [[nodiscard]] Result<Handled>
-  handle_one(Work&& work, const SerialHandleOptions& options = {}) const {
+  requires std::is_invocable_r_v<Status, Work&, OpenTransaction&, const Operation&>
+  [[nodiscard]] Result<Handled> handle_one(Work&& work,
+                                           const SerialHandleOptions& options = {}) const {
     auto taken = take(options);
     if (!taken) return fail(std::move(taken.error()));
     if (!*taken) return Handled{};

@@ -21,8 +21,8 @@
 namespace leasehold::redis {
 
 struct SerialQueueOptions {
-  Millis ttl{30'000};      // how long a dead worker keeps its entity; 100 ms to 24 h
-  Millis timeout{5'000};   // how long the server may take to answer
+  Millis ttl{30'000};     // how long a dead worker keeps its entity; 100 ms to 24 h
+  Millis timeout{5'000};  // how long the server may take to answer
 };
 
 struct SerialProblem {
