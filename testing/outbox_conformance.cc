@@ -299,6 +299,22 @@ TEST_P(OutboxConformance, RelayThatIsOvertakenStops) {
   EXPECT_THAT(receiver.texts(), ElementsAre("a:1", "a:2")) << "at least once, in order";
 }
 
+TEST_P(OutboxConformance, RelayEntersBeforeItDelivers) {
+  put("a", "1");
+  const FencedLease old = lease();
+  ASSERT_TRUE(good(outbox_->enter(old.token())));
+  store_->end(old.request());
+  auto other = database_->open();
+  std::optional<ErrorCode> late;
+  Receiver receiver([&](const OutboxMessage& message, const Delivery&) {
+    const auto marked = other->delivered(old.token(), message.id);
+    if (!marked) late = marked.error().code;
+    return Status();
+  });
+  ASSERT_TRUE(good(relay(*outbox_, receiver, lease(), until_empty())));
+  EXPECT_EQ(late, ErrorCode::fenced_out);
+}
+
 TEST_P(OutboxConformance, LostLeaseEndsTheDeliveryAndCountsNothing) {
   put("a", "1");
   const FencedLease mine = lease();
