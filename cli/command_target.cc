@@ -1,34 +1,12 @@
 #include "command_target.h"
 
-#include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "delivery_process.h"
 
 namespace leasehold::cli {
-namespace {
 
-// A file in memory, so that a command that reads late or not at all blocks nobody.
-process::Fd file_with(const std::string& payload) {
-  process::Fd file(memfd_create("leasehold-message", MFD_CLOEXEC));
-  if (file.get() < 0 || !process::write_all(file.get(), payload)) return process::Fd();
-  if (lseek(file.get(), 0, SEEK_SET) != 0) return process::Fd();
-  return file;
-}
-
-Status outcome(const process::ExitStatus& status) {
-  if (status.success()) return {};
-  const std::string said = "the command " + status.describe();
-  if (!status.known() || status == process::ExitStatus::exited(kNotNow)) {
-    return fail(ErrorCode::unavailable, said);
-  }
-  return fail(ErrorCode::invalid, said);
-}
-
-}  // namespace
-
-process::Command CommandTarget::command_for(const OutboxMessage& message, const Token& token,
-                                            int payload) const {
+Status CommandTarget::deliver(const OutboxMessage& message, const Delivery& delivery) {
   process::Command command{.argv = {"/bin/sh", "-c", command_}};
+  const Token& token = delivery.token;
   command.environment = {{"LEASEHOLD_OUTBOX_ID", std::to_string(message.id)},
                          {"LEASEHOLD_OUTBOX_KEY", message.key},
                          {"LEASEHOLD_OUTBOX_TOPIC", message.topic},
@@ -36,27 +14,13 @@ process::Command CommandTarget::command_for(const OutboxMessage& message, const 
                          {"LEASEHOLD_TOKEN", std::to_string(token.number.value())},
                          {"LEASEHOLD_LINEAGE", token.lineage.str()},
                          {"LEASEHOLD_REQUEST", token.request.hex()}};
-  command.in = process::FromFd{payload};
-  command.placement = process::Placement::own_group;
-  command.parent_death_signal = SIGKILL;
-  command.signal_mask = signals_.before();
-  command.ignored_signals = signals_.ignored_before();
-  return command;
-}
-
-Status CommandTarget::deliver(const OutboxMessage& message, const Delivery& delivery) {
-  const process::Fd payload = file_with(message.payload);
-  if (payload.get() < 0) return fail(ErrorCode::unavailable, "there is no memory for a message");
-  auto child = process::Child::start(command_for(message, delivery.token, payload.get()));
-  if (!child) return fail(ErrorCode::unavailable, child.error().message);
-  leasehold::detail::CallWait wait(delivery.context, never_);
-  const bool ended = wait.until_readable(child->pidfd());
-  // Before it is reaped, while the number of its group is still taken: what it left behind ends.
-  child->signal_group(SIGKILL);
-  const process::ExitStatus status = child->wait();
-  if (ended) return outcome(status);
-  if (wait.stopped()) return fail(ErrorCode::cancelled, "the command was ended: the lease is lost");
-  return fail(ErrorCode::timeout, "the command took too long, and was ended");
+  auto end = run_delivery(std::move(command), message.payload, delivery.context, signals_);
+  if (!end) return fail(std::move(end.error()));
+  const process::ExitStatus& status = end->status;
+  if (status.success()) return {};
+  const bool not_now = !status.known() || status == process::ExitStatus::exited(kNotNow);
+  return fail(not_now ? ErrorCode::unavailable : ErrorCode::invalid,
+              "the command " + status.describe());
 }
 
 }  // namespace leasehold::cli

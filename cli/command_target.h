@@ -3,9 +3,7 @@
 
 #include <string>
 
-#include "leasehold/detail/call_wait.h"
 #include "leasehold/outbox.h"
-#include "leasehold/process/child.h"
 #include "signals.h"
 
 namespace leasehold::cli {
@@ -24,11 +22,8 @@ class CommandTarget final : public OutboxTarget {
   Status deliver(const OutboxMessage& message, const Delivery& delivery) override;
 
  private:
-  process::Command command_for(const OutboxMessage& message, const Token& token, int payload) const;
-
   const std::string command_;
   const Signals& signals_;
-  const leasehold::detail::Alarm never_;
 };
 
 }  // namespace leasehold::cli

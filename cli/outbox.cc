@@ -161,8 +161,12 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
       "is going on.");
   arguments.positional("URL", o.url, kUrlHelp);
   arguments.option("--command,-c", "COMMAND", o.command, "Run by the shell for each message");
-  arguments.option("--to", "URL", o.target,
-                   "Send to a Redis stream instead: redis://host/0?stream=NAME");
+  arguments.option(
+      "--to", "URL", o.target,
+      "Instead of a command: https://host/path, POSTed with the header Idempotency-Key "
+      "by curl(1), 2xx means delivered; or redis://host/0?stream=NAME, a stream");
+  arguments.option("--content-type", "TYPE", o.content_type,
+                   "Of an http request; default application/octet-stream");
   arguments.option("--lock", "NAME", o.lock, "The lock of the relays; default leasehold/outbox");
   arguments.option("--lock-store", "URL", o.lock_store,
                    "Where that lock lives; default: in the same PostgreSQL database; for SQLite a "
@@ -183,7 +187,7 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
                      "cannot be used again; default 24h");
   arguments.flag("--until-empty", o.relay.until_empty,
                  "End when nothing waits: with status 65 if messages are set aside");
-  arguments.flag("--verbose,-v", o.verbose, "Tell what happens to each message");
+  arguments.flag("--verbose,-v", o.verbose, "Tell of deliveries too, not only of failures");
   arguments.example("leasehold outbox relay postgres://app@db/shop --wait 24h -c ./send-event.sh",
                     "as a service; a second one waits for the first to die");
   arguments.example("leasehold outbox relay sqlite:app.db --to 'redis://cache/0?stream=events'",

@@ -2,6 +2,7 @@
 
 #include "command_target.h"
 #include "exit_status.h"
+#include "http_target.h"
 #include "leasehold/registry.h"
 #include "leasehold/ttl.h"
 #include "leasehold/url.h"
@@ -15,9 +16,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr const char* kUsualContentType = "application/octet-stream";
+
 Status check(const OutboxRelayOptions& options) {
   if (options.command.has_value() == options.target.has_value()) {
     return fail(ErrorCode::invalid, "say where to deliver: either --command or --to");
+  }
+  const bool to_http = options.target && is_http_url(*options.target);
+  if (options.content_type && !to_http) {
+    return fail(ErrorCode::invalid, "--content-type is for --to with an http or https URL");
   }
   if (auto ttl = Ttl::of(options.ttl); !ttl) return fail(ttl.error());
   for (const auto& [name, value] : {std::pair("--timeout", options.relay.timeout),
@@ -35,6 +42,14 @@ Result<std::string> lock_store_of(const OutboxRelayOptions& options) {
   if (!url) return fail(std::move(url.error()));
   if (url->scheme == "sqlite") return sqlite_url(url->path + "-locks");
   return options.url;
+}
+
+Result<std::unique_ptr<OutboxTarget>> open_target(const OutboxRelayOptions& options,
+                                                  const Signals& signals) {
+  if (options.command) return std::make_unique<CommandTarget>(*options.command, signals);
+  if (!is_http_url(*options.target)) return Registry::standard().open_target(*options.target);
+  return HttpTarget::open(*options.target, options.content_type.value_or(kUsualContentType),
+                          signals);
 }
 
 std::string line_of(const RelayEvent& event) {
@@ -94,7 +109,7 @@ int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
   RelayOptions how = options_.relay;
   how.stop = until_signal.stop();
   how.tell = [this](const RelayEvent& event) {
-    const bool worth_telling = event.kind == RelayEvent::Kind::set_aside;
+    const bool worth_telling = event.kind != RelayEvent::Kind::delivered;
     if (options_.verbose || worth_telling) note_now(line_of(event));
   };
   const auto report = relay(outbox, target, *lease, how);
@@ -130,19 +145,14 @@ int relay_outbox(const OutboxRelayOptions& options) {
   if (!lock) return report(lock.error());
   auto outbox = open_outbox(options.url);
   if (!outbox) return report(outbox.error());
-  std::unique_ptr<OutboxTarget> target;
-  if (options.command) {
-    target = std::make_unique<CommandTarget>(*options.command, signals);
-  } else {
-    auto opened = Registry::standard().open_target(*options.target);
-    if (!opened) return report(opened.error());
-    target = std::move(*opened);
-  }
+  auto target = open_target(options, signals);
+  if (!target) return report(target.error());
   const auto store = lock_store_of(options);
   if (!store) return report(store.error());
   auto client = open_store(*store);
   if (!client) return report(client.error());
-  return RelaySession(options, std::move(*lock), std::move(*client), signals).go(**outbox, *target);
+  return RelaySession(options, std::move(*lock), std::move(*client), signals)
+      .go(**outbox, **target);
 }
 
 }  // namespace leasehold::cli

@@ -13,6 +13,7 @@ struct OutboxRelayOptions {
   std::string url;
   std::optional<std::string> command;
   std::optional<std::string> target;
+  std::optional<std::string> content_type;
   std::optional<std::string> lock;
   std::optional<std::string> lock_store;
   Millis ttl = std::chrono::seconds(30);

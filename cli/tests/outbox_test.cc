@@ -177,6 +177,85 @@ TEST_F(OutboxTest, KilledBetweenCommitAndDeliveryTheMessageStillComes) {
   EXPECT_EQ(read("came"), "seven\n");
 }
 
+// Answers with the status in the path and prints what it got.
+constexpr const char* kHttpServer = R"py(
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        names = ("Idempotency-Key", "Leasehold-Outbox-Key", "Leasehold-Outbox-Topic",
+                 "Leasehold-Token", "Content-Type")
+        print(*[self.headers[name] for name in names], body, flush=True)
+        status = [int(code) for code in self.path[1:].split("-")]
+        self.server.turn = getattr(self.server, "turn", -1) + 1
+        self.send_response(status[min(self.server.turn, len(status) - 1)])
+        self.end_headers()
+    def log_message(self, *ignored): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+)py";
+
+class HttpReceiver {
+ public:
+  explicit HttpReceiver(process::Command command) {
+    command.out = Piped{};
+    auto child = Child::start(command);
+    if (!child) throw std::runtime_error(child.error().message);
+    child_.emplace(std::move(*child));
+    const std::string line = read_until(child_->out().get(), "\n", within(kPatience));
+    address_ = "http://127.0.0.1:" + line.substr(0, line.find('\n'));
+  }
+  std::string url(const std::string& statuses) const { return address_ + "/" + statuses; }
+  // All that came; ends the server.
+  std::string received() {
+    child_->signal(SIGKILL);
+    return read_all(child_->out().get(), within(kPatience));
+  }
+
+ private:
+  std::optional<Child> child_;
+  std::string address_;
+};
+
+class OutboxHttpTest : public OutboxTest {
+ protected:
+  Finished send(const std::string& to, Words more = {}) const {
+    Words words = {"outbox", "relay", url(),           "--pause", "1ms",
+                   "--poll", "5ms",   "--until-empty", "--to",    to};
+    words.insert(words.end(), more.begin(), more.end());
+    return leasehold(words);
+  }
+  HttpReceiver receiver_{command({"python3", "-c", kHttpServer})};
+};
+
+TEST_F(OutboxHttpTest, MessageIsPostedWithItsIdempotencyKey) {
+  pay("order/1", "hello");
+  const Finished done = send(receiver_.url("202"), {"--content-type", "text/plain"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(receiver_.received(), "id-hello order/1 paid 1 text/plain hello\n");
+}
+
+TEST_F(OutboxHttpTest, ReceiverThatIsOverloadedIsAskedAgainAndRefusalIsCounted) {
+  pay("a", "one");
+  EXPECT_EQ(send(receiver_.url("503-429-200"), {"--attempts", "1"}).status, 0);
+  pay("a", "two");
+  EXPECT_EQ(send(receiver_.url("422"), {"--attempts", "2"}).status, 65);
+  EXPECT_EQ(shown().at("set_aside").at(0).at("last_error"),
+            "the receiver answered with status 422");
+  EXPECT_EQ(leasehold({"outbox", "retry", url(), "2"}).status, 0);
+  EXPECT_EQ(send(receiver_.url("302"), {"--attempts", "1"}).status, 65)
+      << "a redirection is no delivery";
+}
+
+TEST_F(OutboxHttpTest, WrongUrlIsRefused) {
+  const Finished secret = send("http://me:hunter2@127.0.0.1/");
+  EXPECT_EQ(secret.status, 64);
+  EXPECT_THAT(secret.err, AllOf(HasSubstr("list of processes"), Not(HasSubstr("hunter2"))));
+  EXPECT_EQ(send("http:///x").status, 64);
+  EXPECT_EQ(relay("true", {"--content-type", "x"}).status, 64);
+}
+
 TEST_F(OutboxTest, WhatIsWrongIsSaidInOneSentence) {
   const auto said = [&](Words words, int status, const std::string& what) {
     words.insert(words.begin(), "outbox");
