@@ -11,6 +11,7 @@
 #include "leasehold/store.h"
 #include "leases.h"
 #include "options.h"
+#include "send_txn.h"
 #include "transactions.h"
 #include "transport.h"
 #include "watcher.h"
@@ -33,8 +34,7 @@ struct Session {
   Watcher watcher;
 
   void txn(wire::TxnRequest request, Limits limits, Done<wire::TxnResponse> done) {
-    transport->call<wire::TxnRequest, wire::TxnResponse>("/etcdserverpb.KV/Txn", std::move(request),
-                                                         std::move(limits), std::move(done));
+    send_txn(*transport, std::move(request), std::move(limits), std::move(done));
   }
   Error error(const Failure& failure) const { return failure.error(address); }
 };

@@ -2,8 +2,9 @@
 // whose it is. No transaction is needed, and no function or trigger.
 //
 //   UPDATE orders SET paid = true, fence = $2, fence_lineage = $3, fence_request = $4
-//   WHERE id = $1 AND (fence_lineage IS NULL OR (fence_lineage = $3
-//     AND (fence < $2 OR (fence = $2 AND fence_request = $4))))
+//   WHERE id = $1 AND (fence IS NULL OR fence <= $2)
+//     AND (fence_lineage IS NULL OR fence_lineage = $3)
+//     AND (fence < $2 OR fence_request IS NULL OR fence_request = $4)
 //
 // No row changed: refused, or there is no such row. What it is worth:
 // - Reads are fenced only by enter(). A value that was read in another way before writing may be
@@ -69,6 +70,14 @@ class RowFence {
   // - `unavailable`, `outcome_unknown`: as a Fence. The same call may be repeated.
   [[nodiscard]] Status write(std::string_view key, const Token& token, const Values& values,
                              Entry entry = Entry::repeatable) const;
+
+  // The statement of write(), for a program that prepares it once and runs it often. Parameters: $1
+  // the key, $2 the token's number, $3 its lineage, $4 its request, then the columns in this order.
+  // No row changed: refused and not counted, or there is no such row; write() tells which.
+  std::string write_sql(const std::vector<std::string>& columns,
+                        Entry entry = Entry::repeatable) const {
+    return sql_.write(columns, entry == Entry::once);
+  }
 
   // All rows with a mark or a refusal, by key.
   [[nodiscard]] Result<std::vector<FenceMark>> marks() const;
