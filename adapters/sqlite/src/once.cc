@@ -1,13 +1,10 @@
 #include "leasehold/sqlite/once.h"
 
-#include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
-#include <random>
 #include <span>
 
 #include "database.h"
+#include "leasehold/detail/backoff.h"
 #include "schema.h"
 
 namespace leasehold::sqlite {
@@ -28,12 +25,6 @@ std::string string_of(std::span<const std::uint8_t> raw) {
   return {raw.begin(), raw.end()};
 }
 
-Status check_size(const char* what, std::size_t size, std::size_t limit) {
-  if (size <= limit) return {};
-  return fail(ErrorCode::invalid, std::string(what) + " has " + std::to_string(size) +
-                                      " bytes; at most " + std::to_string(limit) + " are allowed");
-}
-
 Result<std::optional<OnceResult>> look_up(Connection connection, const OnceKey& key,
                                           std::string_view parameters) {
   auto select =
@@ -43,8 +34,7 @@ Result<std::optional<OnceResult>> look_up(Connection connection, const OnceKey& 
   if (!row) return fail(std::move(row.error()));
   if (!*row) return std::nullopt;
   if (string_of(select->blob(0)) != parameters) {
-    return fail(ErrorCode::invalid,
-                "idempotency key '" + key.str() + "' was used before with other parameters");
+    return fail(leasehold::detail::other_parameters(key));
   }
   return OnceResult{string_of(select->blob(1)), true};
 }
@@ -81,44 +71,7 @@ class NoBusyTimeout {
   int millis_;
 };
 
-// SQLite tells nobody when the write lock becomes free, so this asks again, ever more slowly.
-class Backoff {
- public:
-  explicit Backoff(const OnceOptions& options)
-      : options_(options), deadline_(BootClock::now() + options.wait) {}
-
-  // false: the time is over or a stop was requested.
-  bool pause() {
-    const auto left = std::chrono::ceil<Millis>(deadline_ - BootClock::now());
-    if (left <= Millis(0)) return false;
-    step_ = std::min(step_ * 2, Millis(50));
-    std::uniform_int_distribution<Millis::rep> jitter(step_.count() / 2, step_.count());
-    const Millis pause = std::min(left, Millis(jitter(random_)));
-    std::unique_lock lock(mutex_);
-    stopped_.wait_for(lock, options_.stop, pause, [] { return false; });
-    return !options_.stop.stop_requested();
-  }
-
-  Error give_up() const {
-    if (options_.stop.stop_requested()) {
-      return Error(ErrorCode::cancelled, "the wait for the database was cancelled");
-    }
-    if (options_.wait <= Millis(0)) {
-      return Error(ErrorCode::busy, "another process is writing, perhaps under the same key");
-    }
-    return Error(ErrorCode::timeout,
-                 "another process was writing, perhaps under the same key, for " +
-                     std::to_string(options_.wait.count()) + " ms");
-  }
-
- private:
-  const OnceOptions& options_;
-  BootTime deadline_;
-  Millis step_{1};
-  std::minstd_rand random_{std::random_device{}()};
-  std::mutex mutex_;
-  std::condition_variable_any stopped_;
-};
+constexpr const char* kWriting = "another process is writing, perhaps under the same key";
 
 }  // namespace
 
@@ -134,18 +87,16 @@ Result<Once> Once::open(sqlite3* db) {
 Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameters,
                                 const OnceOptions& options) const {
   const Connection connection(db_);
-  const auto name = OnceKey::parse(key);
+  const auto name = leasehold::detail::check_once(key, parameters);
   if (!name) return fail(name.error());
-  if (auto ok = check_size("the parameters", parameters.size(), kMaxOnceParameters); !ok) {
-    return fail(std::move(ok.error()));
-  }
   if (connection.in_transaction()) {
     return fail(ErrorCode::invalid,
                 "the connection has a transaction open already; this call begins its own");
   }
   const auto quiet = NoBusyTimeout::on(connection);
   if (!quiet) return fail(quiet.error());
-  for (Backoff backoff(options);;) {
+  // SQLite tells nobody when the write lock becomes free, so this asks again.
+  for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
     auto early = look_up(connection, *name, parameters);
     if (early && *early) return std::move(**early);
     if (!early && !is_busy(db_)) return fail(std::move(early.error()));
@@ -159,14 +110,14 @@ Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameter
       return Begun(std::move(*transaction));
     }
     if (!is_busy(db_)) return fail(std::move(transaction.error()));
-    if (!backoff.pause()) return fail(backoff.give_up());
+    if (!backoff.pause()) return fail(backoff.give_up(kWriting));
   }
 }
 
 Status Once::store(std::string_view key, std::string_view parameters,
                    std::string_view result) const {
   const Connection connection(db_);
-  if (auto ok = check_size("the result", result.size(), kMaxOnceResult); !ok) return ok;
+  if (auto ok = leasehold::detail::check_once_result(result); !ok) return ok;
   if (!connection.in_transaction()) {
     return fail(ErrorCode::invalid,
                 "the transaction was over before its work returned, so nothing was stored");
