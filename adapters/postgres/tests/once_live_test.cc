@@ -183,11 +183,7 @@ TEST_P(OnceWaiting, ConcurrentRepeatWaitsAndGetsTheResult) {
     repeat = std::async(std::launch::async, [&] {
       return once_of(other).run("k", "p", add_row("second"), {.wait = 60s});
     });
-    const UserConnection watch(url());
-    while (watch.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                     " AND wait_event_type = 'Lock'") != "1") {
-      std::this_thread::sleep_for(2ms);
-    }
+    await_waiter_elsewhere();
     return add_row("first")(open);
   });
   ASSERT_TRUE(good(first));
@@ -208,11 +204,7 @@ TEST_F(OnceTest, WhoeverWaitsForAFailedWorkDoesItThen) {
     repeat = std::async(std::launch::async, [&] {
       return once_of(other).run("k", "p", add_row("second"), {.wait = 60s});
     });
-    const UserConnection watch(url());
-    while (watch.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                     " AND wait_event_type = 'Lock'") != "1") {
-      std::this_thread::sleep_for(2ms);
-    }
+    await_waiter_elsewhere();
     return fail(ErrorCode::lost, "no time");
   });
   EXPECT_TRUE(bad(first, ErrorCode::lost));

@@ -146,11 +146,7 @@ TEST_F(VersionedRowTest, RepeatableReadSessionsLoseNothing) {
   ASSERT_EQ(other.exec("BEGIN; UPDATE stock SET amount = 50, version = version + 1"), "");
   const auto seen = row_of(user_).read().value();
   auto late = std::async(std::launch::async, [&] { return row_of(user_).write(seen, {"99"}); });
-  const UserConnection watch(place());
-  while (watch.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                   " AND wait_event_type = 'Lock'") != "1") {
-    std::this_thread::sleep_for(2ms);
-  }
+  await_waiter_elsewhere();
   ASSERT_EQ(other.exec("COMMIT"), "");
   const auto written = late.get();
   ASSERT_TRUE(good(written));

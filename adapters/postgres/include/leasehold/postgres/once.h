@@ -82,7 +82,6 @@ class Once {
   [[nodiscard]] Result<std::int64_t> forget_older_than(std::chrono::seconds age) const;
 
  private:
-  friend class FencedOnce;
   using Begun = leasehold::detail::OnceBegun<OwnedTransaction>;
 
   explicit Once(pg_conn* connection) : connection_(connection) {}
