@@ -4,7 +4,7 @@
 PREFIX ?= /usr/local
 PRESETS ?= dev asan tsan
 
-.PHONY: help demo test bench format tidy release install clean
+.PHONY: help demo test simulate bench format tidy release install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -15,6 +15,12 @@ demo: release ## build Leasehold and watch it work: about ten seconds, no server
 test: ## build and run all tests: plain, then with ASan+UBSan and TSan (PRESETS=dev: plain only)
 	@scripts/need build test
 	@scripts/test $(PRESETS)
+
+simulate: ## look for faults in virtual time, as long as you like (SECONDS=60 SEED=1)
+	@scripts/need build test
+	@cmake --preset dev --log-level=WARNING
+	@cmake --build --preset dev --target leasehold_simulate
+	@build/dev/drill/simulation/leasehold_simulate --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
 bench: ## measure, beside hand-written SQLite and flock(1): 2 minutes (QUICK=1: half a minute)
 	@scripts/need build bench

@@ -62,7 +62,7 @@ class Team {
 }  // namespace
 
 void compare(const std::string& what, const Side& ours, const Side& theirs, const Effort& effort,
-             double at_least) {
+             std::optional<double> at_least) {
   Team our_team(ours, effort.in_flight);
   Team their_team(theirs, effort.in_flight);
   std::vector<double> our_rates;
@@ -76,7 +76,8 @@ void compare(const std::string& what, const Side& ours, const Side& theirs, cons
   const double ratio = percentile(ratios, 0.5);
   report({what, format(percentile(our_rates, 0.5), "%.0f per s"), ""});
   report({"  " + theirs.name, format(percentile(their_rates, 0.5), "%.0f per s"), ""});
-  report({"  ratio", format(ratio, "%.2f x"), format(at_least, ">= %.1f x"), ratio >= at_least});
+  report({"  ratio", format(ratio, "%.2f x"), at_least ? format(*at_least, ">= %.2f x") : "",
+          !at_least || ratio >= *at_least});
 }
 
 Side one_client(const std::string& url) {

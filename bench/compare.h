@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace leasehold::bench {
@@ -33,9 +34,9 @@ struct Effort {
 };
 
 // Runs both sides in turns, and reports what each did per second and the ratio, ours by theirs: the
-// median of the turns.
+// median of the turns. Without `at_least` it is for information.
 void compare(const std::string& what, const Side& ours, const Side& theirs, const Effort& effort,
-             double at_least);
+             std::optional<double> at_least = {});
 
 // Threads of one client, each with a lock of its own: acquire and release.
 Side one_client(const std::string& url);

@@ -1,5 +1,6 @@
-// acquire + release on PostgreSQL, beside a lease row by hand with libpq: one statement each. And
-// the hand-off among 32 waiters of advisory locks, beside pg_advisory_lock.
+// acquire + release on PostgreSQL, beside the same two statements with libpq, and beside a lease
+// row by hand, which has no queue: one plain statement each. And the hand-off among 32 waiters of
+// advisory locks, beside pg_advisory_lock.
 #include <libpq-fe.h>
 
 #include <memory>
@@ -45,6 +46,22 @@ class ByHand {
   }
   std::unique_ptr<PGconn, void (*)(PGconn*)> connection_;
 };
+
+// What the adapter sends, and nothing around it.
+Side same_statements(const std::string& url) {
+  return {
+      "the same statements with libpq", [url](int worker) {
+        auto mine = std::make_shared<ByHand>(url);
+        mine->prepare("acquire", "SELECT * FROM leasehold.acquire($1, $2, $3, $4, $5, $6)");
+        mine->prepare("release", "SELECT leasehold.release($1, $2, $3, $4)");
+        return [mine, name = "same-" + std::to_string(worker)] {
+          const std::string request = RequestId::random(system_random()).hex();
+          mine->execute("acquire", {name.c_str(), request.c_str(), "me", "30000", "f", nullptr});
+          mine->execute("release", {name.c_str(), request.c_str(), "0", "f"});
+          return true;
+        };
+      }};
+}
 
 // A row with holder, expiry and a counter for the token.
 Side lease_row(const std::string& url) {
@@ -96,7 +113,10 @@ int main(int argc, char** argv) {
   const Side by_hand = lease_row(url);
   for (const int in_flight : {1, 50}) {
     compare("PostgreSQL: acquire + release, in flight: " + std::to_string(in_flight),
-            one_client(url), by_hand, effort_of(argc, argv, in_flight), 0.9);
+            one_client(url + "?connections=64"), same_statements(url),
+            effort_of(argc, argv, in_flight), 0.9);
+    compare("PostgreSQL: the same, beside a plain row, in flight: " + std::to_string(in_flight),
+            one_client(url + "?connections=64"), by_hand, effort_of(argc, argv, in_flight));
   }
   compare("PostgreSQL, advisory: hand-offs, waiters: 32", waiting_clients(url + "?mode=advisory"),
           advisory_lock(url), effort_of(argc, argv, 33), 1.0);

@@ -1,13 +1,16 @@
-// acquire + release on Redis, beside the documented recipe with hiredis: SET NX PX, and a script
-// that compares and deletes. And the hand-off among 32 waiters, beside a client that polls.
+// acquire + release on Redis, beside the same two scripts with hiredis, and beside the documented
+// recipe, which has no queue and no token: SET NX PX, and a script that compares and deletes. And
+// the hand-off among 32 waiters, beside a client that polls.
 #include <hiredis/hiredis.h>
 
 #include <memory>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "bench/compare.h"
 #include "bench/report.h"
+#include "calls.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
 #include "testing/servers/redis.h"
@@ -18,12 +21,74 @@ using namespace leasehold;
 using namespace leasehold::bench;
 using namespace std::chrono_literals;
 
+using Reply = std::unique_ptr<redisReply, void (*)(void*)>;
+
+class Hiredis {
+ public:
+  explicit Hiredis(std::uint16_t port) : context_(redisConnect("127.0.0.1", port), &redisFree) {
+    if (!context_ || context_->err != 0) stop("hiredis cannot connect");
+  }
+
+  template <class... Words>
+  Reply command(const char* format, Words... words) {
+    return checked(redisCommand(context_.get(), format, words...));
+  }
+  Reply command(const std::vector<std::string>& words) {
+    std::vector<const char*> texts;
+    std::vector<std::size_t> sizes;
+    for (const std::string& word : words) {
+      texts.push_back(word.data());
+      sizes.push_back(word.size());
+    }
+    return checked(redisCommandArgv(context_.get(), static_cast<int>(words.size()), texts.data(),
+                                    sizes.data()));
+  }
+
+ private:
+  static Reply checked(void* answer) {
+    Reply reply(static_cast<redisReply*>(answer), &freeReplyObject);
+    if (!reply || reply->type == REDIS_REPLY_ERROR) stop("Redis, by hand, failed");
+    return reply;
+  }
+  std::unique_ptr<redisContext, void (*)(redisContext*)> context_;
+};
+
+// What the adapter sends, and nothing around it.
+Side same_scripts(const testing::RedisServer& server) {
+  return {"the same scripts with hiredis", [&server](int worker) {
+            auto hiredis = std::make_shared<Hiredis>(server.port());
+            for (const auto* script :
+                 {&redis::Scripts::all().acquire, &redis::Scripts::all().release}) {
+              hiredis->command("SCRIPT LOAD %s", script->source().c_str());
+            }
+            const auto run = [hiredis](const redis::ScriptCall& call) {
+              std::vector<std::string> words = {"EVALSHA", call.script.sha(),
+                                                std::to_string(call.keys.size())};
+              words.insert(words.end(), call.keys.begin(), call.keys.end());
+              words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+              return hiredis->command(words);
+            };
+            const LockName lock = must(LockName::parse("same-" + std::to_string(worker)));
+            return [run, lock, keys = redis::LockKeys(lock.str()),
+                    store = StoreId::random(system_random()), owner = must(OwnerLabel::parse("me")),
+                    ttl = must(Ttl::of(Millis(30'000))), number = std::int64_t{0}]() mutable {
+              const RequestId request = RequestId::random(system_random());
+              const AcquireCall acquire{lock, request, owner, ttl};
+              const Reply granted = run(redis::acquire_call(keys, acquire, "-", store, ++number));
+              if (granted->element[0]->integer != 1) stop("the lock is not free");
+              const ReleaseCall release{lock, request};
+              if (run(redis::release_call(keys, release, false, ++number))->integer != 1) {
+                stop("the lock was lost");
+              }
+              return true;
+            };
+          }};
+}
+
 class Recipe {
  public:
-  Recipe(std::uint16_t port, std::string key)
-      : context_(redisConnect("127.0.0.1", port), &redisFree), key_(std::move(key)) {
-    if (!context_ || context_->err != 0) stop("hiredis cannot connect");
-    const Reply loaded = command(
+  Recipe(std::uint16_t port, std::string key) : redis_(port), key_(std::move(key)) {
+    const Reply loaded = redis_.command(
         "SCRIPT LOAD %s",
         "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end "
         "return 0");
@@ -32,26 +97,19 @@ class Recipe {
 
   bool try_acquire() {
     value_ = std::to_string(random_()) + std::to_string(random_());
-    return command("SET %s %s NX PX 30000", key_.c_str(), value_.c_str())->type != REDIS_REPLY_NIL;
+    return redis_.command("SET %s %s NX PX 30000", key_.c_str(), value_.c_str())->type !=
+           REDIS_REPLY_NIL;
   }
   void release() {
-    if (command("EVALSHA %s 1 %s %s", sha_.c_str(), key_.c_str(), value_.c_str())->integer != 1) {
+    if (redis_.command("EVALSHA %s 1 %s %s", sha_.c_str(), key_.c_str(), value_.c_str())->integer !=
+        1) {
       stop("the recipe lost its lock");
     }
   }
   void pause() { std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_() % 9000)); }
 
  private:
-  using Reply = std::unique_ptr<redisReply, void (*)(void*)>;
-  template <class... Words>
-  Reply command(const char* format, Words... words) {
-    Reply reply(static_cast<redisReply*>(redisCommand(context_.get(), format, words...)),
-                &freeReplyObject);
-    if (!reply || reply->type == REDIS_REPLY_ERROR) stop("Redis, by hand, failed");
-    return reply;
-  }
-
-  std::unique_ptr<redisContext, void (*)(redisContext*)> context_;
+  Hiredis redis_;
   const std::string key_;
   std::string sha_;
   std::string value_;
@@ -89,7 +147,9 @@ int main(int argc, char** argv) {
   const testing::RedisServer server({.durable = false});
   for (const int in_flight : {1, 50}) {
     compare("Redis: acquire + release, in flight: " + std::to_string(in_flight),
-            one_client(server.url()), recipe(server), effort_of(argc, argv, in_flight), 0.9);
+            one_client(server.url()), same_scripts(server), effort_of(argc, argv, in_flight), 0.9);
+    compare("Redis: the same, beside the recipe, in flight: " + std::to_string(in_flight),
+            one_client(server.url()), recipe(server), effort_of(argc, argv, in_flight));
   }
   compare("Redis: hand-offs, waiters: 32", waiting_clients(server.url()), polling(server),
           effort_of(argc, argv, 33), 1.0);

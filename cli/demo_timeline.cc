@@ -1,13 +1,11 @@
 #include "demo_timeline.h"
 
-#include <langinfo.h>
-#include <locale.h>
-
 #include <array>
 #include <cstdio>
 #include <sstream>
 
 #include "demo_stage.h"
+#include "text.h"
 
 namespace leasehold::cli {
 namespace {
@@ -18,17 +16,6 @@ constexpr std::size_t kTimeColumn = 2;
 constexpr std::size_t column(Lane lane) {
   constexpr std::size_t kColumns[] = {11, 32, 46, 65, 71};
   return kColumns[static_cast<std::size_t>(lane)];
-}
-
-bool locale_is_utf8() {
-  static const bool answer = [] {
-    const locale_t locale = newlocale(LC_CTYPE_MASK, "", nullptr);
-    if (locale == nullptr) return false;
-    const std::string codes = nl_langinfo_l(CODESET, locale);
-    freelocale(locale);
-    return codes == "UTF-8";
-  }();
-  return answer;
 }
 
 std::vector<std::string> glyphs(std::string_view text) {

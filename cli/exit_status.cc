@@ -10,7 +10,7 @@ constexpr ExitStatusDoc kDocs[] = {
     {"70", "a defect of leasehold, or the system has no more files, processes or memory"},
     {"74", "outcome unknown: it may or may not have been done; or the output could not be written"},
     {"75", "busy: somebody else holds the lock (see --busy-status); release: it is not held"},
-    {"76", "the lease was lost, or was about to be, and the command was ended"},
+    {"76", "the lease was lost, or was about to be, and the command was ended; fence: refused"},
     {"77", "this store cannot do that, or not safely"},
     {"126", "the command could not be executed"},
     {"127", "the command was not found"},

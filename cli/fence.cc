@@ -1,5 +1,8 @@
 #include "arguments.h"
 #include "exit_status.h"
+#ifdef LEASEHOLD_HAS_FILES
+#include "fence_data.h"
+#endif
 #include "json.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
@@ -52,9 +55,15 @@ class Fence final : public Subcommand {
     declare_adopt(arguments.subcommand("adopt", "Let the tokens of a new lock store in"));
     declare_reset(arguments.subcommand("reset", "Forget the mark of one resource"));
     declare_remove(arguments.subcommand("remove", "Take the fence or the guard of a table away"));
+#ifdef LEASEHOLD_HAS_FILES
+    data_.declare(arguments);
+#endif
   }
 
   int execute() override {
+#ifdef LEASEHOLD_HAS_FILES
+    if (data_.chosen()) return data_.execute();
+#endif
     if (show_->chosen()) return show();
     if (adopt_->chosen()) return adopt();
     if (reset_->chosen()) return reset();
@@ -214,6 +223,9 @@ class Fence final : public Subcommand {
                  std::to_string(at_least->value()) + " on\n");
   }
 
+#ifdef LEASEHOLD_HAS_FILES
+  FenceData data_;
+#endif
   Arguments* show_ = nullptr;
   Arguments* adopt_ = nullptr;
   Arguments* reset_ = nullptr;

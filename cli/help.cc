@@ -1,35 +1,12 @@
 #include "help.h"
 
-#include <algorithm>
-
 #include "exit_status.h"
+#include "text.h"
 
 namespace leasehold::cli {
 namespace {
 
-constexpr std::size_t kWidth = 80;
 constexpr std::size_t kColumn = 26;
-
-// Breaks `text` at spaces; every line after the first begins with `indent` spaces.
-std::string wrapped(std::string_view text, std::size_t indent) {
-  std::string out;
-  std::size_t column = indent;
-  while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, space);
-    if (column > indent && column + 1 + word.size() > kWidth) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-    text.remove_prefix(std::min(space + 1, text.size()));
-  }
-  return out;
-}
 
 std::string entry(const std::string& head, std::string_view text) {
   std::string line = "  " + head;

@@ -13,6 +13,11 @@ constexpr SubcommandEntry kSubcommands[] = {
     {"release", "Take a lock away from a dead or stuck holder", make_release},
     {"rotate-lineage", "Begin a new lineage after a restore", make_rotate_lineage},
     {"fence", "Look after the fences at a resource", make_fence},
+    {"advise", "Find out whether you need a lock, and which one", make_advise},
+    {"probe", "Measure this machine's pauses, to choose a TTL", make_probe},
+#ifdef LEASEHOLD_HAS_GATE
+    {"gate", "Stand in front of an HTTP service as its fence", make_gate},
+#endif
 #ifdef LEASEHOLD_HAS_DEMO
     {"demo", "See why a lock needs a fence, in ten seconds", make_demo},
     {"demo-worker", "One worker of the demo", make_demo_worker, true},

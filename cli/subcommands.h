@@ -7,12 +7,15 @@ namespace leasehold::cli {
 
 class Subcommand;
 
+std::unique_ptr<Subcommand> make_advise();
 std::unique_ptr<Subcommand> make_completion();
 std::unique_ptr<Subcommand> make_demo();         // in builds with the SQLite adapter
 std::unique_ptr<Subcommand> make_demo_worker();  // likewise
 std::unique_ptr<Subcommand> make_fence();
+std::unique_ptr<Subcommand> make_gate();  // in builds with the HTTP gate
 std::unique_ptr<Subcommand> make_ls();
 std::unique_ptr<Subcommand> make_man();
+std::unique_ptr<Subcommand> make_probe();
 std::unique_ptr<Subcommand> make_release();
 std::unique_ptr<Subcommand> make_rotate_lineage();
 std::unique_ptr<Subcommand> make_run();

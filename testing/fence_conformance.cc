@@ -410,6 +410,15 @@ TEST_P(FenceConformance, NumbersAreComparedAsNumbersNotAsText) {
   ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(9, 1), "a", repeatable)));
   ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(10, 2), "b", repeatable)));
   EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(9, 1), "a", repeatable), 9, 10));
+  std::int64_t power = 10;
+  for (int digits = 3; digits <= 19; ++digits) {
+    power *= 10;
+    const std::int64_t nines = power - 1;
+    ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(nines, 1), "a", repeatable)));
+    ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(power, 2), "b", repeatable)));
+    EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(nines, 1), "a", repeatable), nines,
+                        power));
+  }
 }
 
 TEST_P(FenceConformance, MarkSurvivesARestart) {

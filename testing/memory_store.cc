@@ -31,7 +31,7 @@ void MemoryStore::acquire(AcquireCall call, CallContext, Completion<AcquireReply
     const bool held = row.holder && row.expires > now;
     if (held && row.holder != call.request) return Busy{row.owner};
     if (!held) row = {row.token + 1, call.request, call.owner.str(), now + call.ttl.length()};
-    return Granted{TokenNumber::of(row.token).value(), id_, call.ttl.length()};
+    return Granted{TokenNumber::of(row.token).value(), id_, call.ttl.length(), !held};
   }();
   done(std::move(reply));
 }

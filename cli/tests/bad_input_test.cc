@@ -64,14 +64,26 @@ TEST_F(BadInputTest, Flags) {
       {{"release", "x", "--force", "--request", "123"}, 64, "32 hexadecimal digits"},
       {{"fence"},
        64,
-       "a command is missing; there are: show, install, adopt, reset, remove; see 'leasehold "
-       "fence"},
+       "a command is missing; there are: show, install, adopt, reset, remove, enter, read, write; "
+       "see "
+       "'leasehold fence"},
       {{"fence", "burn"},
        64,
-       "'burn' is not a command; there are: show, install, adopt, reset, remove"},
+       "'burn' is not a command; there are: show, install, adopt, reset, remove, enter, read, "
+       "write"},
       {{"help", "nonsense"}, 64, "'nonsense' is not a command; there are: run, "},
       {{"fence", "show"}, 64, "URL"},
       {{"completion", "tcsh"}, 64, "bash, zsh, fish"},
+      {{"probe", "extra"}, 64, "extra"},
+      {{"probe", "--load", "-1"}, 64, "--load"},
+      {{"probe", "--load", "257"}, 64, "from 0 to 256"},
+      {{"probe", "--rate", "0"}, 64, "--rate"},
+      {{"probe", "--rate", "0.5"}, 64, "--rate"},
+      {{"advise"}, 64, "give --harmless yes|no"},
+      {{"advise", "--harmless", "maybe"}, 64, "--harmless: 'maybe' is not one of yes, no"},
+      {{"advise", "--harmless", "no"}, 64, "give --idempotent yes|no"},
+      {{"advise", "--store", "mysql"}, 64, "sqlite, postgres, redis, etcd, zookeeper, none"},
+      {{"advise", "yes"}, 64, "yes"},
       {{"completion"}, 64, "SHELL"},
   };
   for (const Wrong& wrong : table) check(wrong);
@@ -91,6 +103,12 @@ TEST_F(BadInputTest, Durations) {
       {{"run", "x", "--at-least", "1d", "--", "echo", "ran"}, 64, "--at-least: '1d'"},
       {{"run", "x", "--grace", "20s", "--", "echo", "ran"}, 64, "--grace"},
       {{"run", "x", "--wait", "99999999h", "--", "echo", "ran"}, 64, "longer than a year"},
+      {{"probe", "--duration", "5"}, 64, "--duration: '5' is not a duration"},
+      {{"probe", "--duration", "99ms"}, 64, "--duration: 99ms is too short"},
+      {{"probe", "--ttl", "99ms"}, 64, "from 100 ms to 24 h"},
+      {{"probe", "--ttl", "25h"}, 64, "from 100 ms to 24 h"},
+      {{"probe", "--operation", "0"}, 64, "--operation: 0ms is not from 1 ms to 24 h"},
+      {{"probe", "--operation", "25h"}, 64, "--operation"},
   };
   for (const Wrong& wrong : table) check(wrong);
 }

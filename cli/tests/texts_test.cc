@@ -8,7 +8,8 @@ namespace {
 
 using TextsTest = CliTest;
 
-const Words kCommands = {"run", "ls", "show", "release", "fence", "completion", "version"};
+const Words kCommands = {"run",   "ls",     "show",       "release", "fence",
+                         "probe", "advise", "completion", "version"};
 
 TEST_F(TextsTest, HelpHasAnExampleEach) {
   const Finished root = leasehold({"--help"});
@@ -22,7 +23,8 @@ TEST_F(TextsTest, HelpHasAnExampleEach) {
     EXPECT_THAT(help.out, HasSubstr("Examples:")) << name;
     EXPECT_EQ(leasehold({name, "-h"}).out, help.out);
   }
-  for (const char* name : {"show", "install", "adopt", "reset", "remove"}) {
+  for (const char* name :
+       {"show", "install", "adopt", "reset", "remove", "enter", "read", "write"}) {
     EXPECT_THAT(
         leasehold({"fence", name, "--help"}).out,
         AllOf(HasSubstr(std::string("Usage: leasehold fence ") + name), HasSubstr("Examples:")));
@@ -46,8 +48,10 @@ TEST_F(TextsTest, HelpOfRunListsEveryExitStatus) {
 }
 
 TEST_F(TextsTest, HelpFitsATerminal) {
-  std::istringstream lines(leasehold({"run", "--help"}).out);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (const char* name : {"run", "probe", "advise"}) {
+    std::istringstream lines(leasehold({name, "--help"}).out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 TEST_F(TextsTest, ManualPageRendersWithoutWarnings) {

@@ -3,32 +3,47 @@
 namespace leasehold::detail {
 namespace {
 
-std::string why_foreign(const Threshold& mark) {
-  return "it follows lineage " + mark.lineage + " (mark " + std::to_string(mark.token) +
-         "). A lineage names the store and lock that count the tokens, and numbers of two lineages "
-         "cannot be compared. If the store was replaced on purpose, run `leasehold fence adopt`";
+std::string reason(const Token& token, Objection why, const Threshold& threshold) {
+  const std::string mark = std::to_string(threshold.token);
+  switch (why) {
+    case Objection::foreign:
+      return " of lineage " + token.lineage.str() + ": it follows lineage " + threshold.lineage +
+             " (mark " + mark +
+             "). A lineage names the store and lock that count the tokens, and numbers of two "
+             "lineages cannot be compared. If the store was replaced on purpose, run `leasehold "
+             "fence adopt`";
+    case Objection::lower:
+      return ": its mark is " + mark + ", so another holder has entered since";
+    case Objection::twice:
+      return ": its mark is " + mark +
+             " from another request id; the store has granted this number twice";
+    case Objection::once:
+      return ": its mark is " + mark + " already, and in once mode a token enters once";
+    case Objection::order:
+      return ": this holder has done a write with a higher sequence number, so this one is late";
+  }
+  return "";
 }
 
-std::string why_order(std::int64_t number, const Threshold& mark, bool once) {
-  if (number < mark.token) {
-    return "its mark is " + std::to_string(mark.token) + ", so another holder has entered since";
-  }
-  const std::string its_mark = "its mark is " + std::to_string(number);
-  if (once) return its_mark + " already, and in once mode a token enters once";
-  return its_mark + " from another request id; the store has granted this number twice";
+Objection objection(const Token& token, const Threshold& mark, bool once) {
+  if (mark.lineage != token.lineage.str()) return Objection::foreign;
+  if (token.number.value() < mark.token) return Objection::lower;
+  return once ? Objection::once : Objection::twice;
 }
 
 }  // namespace
 
-Error refusal(const ResourceName& resource, const Token& token, const Threshold& mark, bool once) {
-  const std::int64_t number = token.number.value();
-  const bool foreign = mark.lineage != token.lineage.str();
-  Error error(ErrorCode::fenced_out,
-              "resource '" + resource.str() + "' refused token " + std::to_string(number) +
-                  (foreign ? " of lineage " + token.lineage.str() : "") + ": " +
-                  (foreign ? why_foreign(mark) : why_order(number, mark, once)));
-  error.refusal = Refusal{number, mark.token};
+Error refusal(const ResourceName& resource, const Token& token, Objection why,
+              const Threshold& mark) {
+  Error error(ErrorCode::fenced_out, "resource '" + resource.str() + "' refused token " +
+                                         std::to_string(token.number.value()) +
+                                         reason(token, why, mark));
+  error.refusal = Refusal{token.number.value(), mark.token};
   return error;
+}
+
+Error refusal(const ResourceName& resource, const Token& token, const Threshold& mark, bool once) {
+  return refusal(resource, token, objection(token, mark, once), mark);
 }
 
 Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber at_least) {

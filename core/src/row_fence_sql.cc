@@ -14,13 +14,10 @@ std::string RowFenceSql::quoted(const std::string& identifier) {
 // A number without a lineage was written by hand, as `fence = 33`: it keeps its order.
 std::string RowFenceSql::admits(bool once) const {
   const std::string number = parameter(2);
-  const std::string lineage = parameter(3);
-  const std::string request = parameter(4);
-  return "coalesce((fence IS NULL AND fence_lineage IS NULL)"
-         " OR (fence_lineage IS NULL AND fence <= " +
-         number + ") OR (fence_lineage = " + lineage + " AND (fence < " + number +
-         " OR (fence = " + number + " AND (fence_request IS NULL OR (" + (once ? "false" : "true") +
-         " AND fence_request = " + request + "))))), false)";
+  return "(fence IS NULL OR fence <= " + number +
+         ") AND (fence_lineage IS NULL OR fence_lineage = " + parameter(3) + ") AND (fence < " +
+         number + " OR fence_request IS NULL OR (" + (once ? "false" : "true") +
+         " AND fence_request = " + parameter(4) + "))";
 }
 
 std::string RowFenceSql::update(bool once, const std::string& more) const {
@@ -34,7 +31,7 @@ std::string RowFenceSql::write(const std::vector<std::string>& columns, bool onc
   for (const std::string& column : columns) {
     more += ", " + quoted(column) + " = " + parameter(next++);
   }
-  return update(once, more) + " RETURNING 1";
+  return update(once, more);
 }
 
 std::string RowFenceSql::enter(const std::vector<std::string>& columns, bool once) const {
@@ -45,7 +42,7 @@ std::string RowFenceSql::enter(const std::vector<std::string>& columns, bool onc
 
 std::string RowFenceSql::count_refusal(bool once) const {
   return "UPDATE " + table_ + " SET fence_refused = fence_refused + 1 WHERE " + is_key() +
-         " AND NOT " + admits(once) + " RETURNING fence, fence_lineage";
+         " AND NOT coalesce(" + admits(once) + ", false) RETURNING fence, fence_lineage";
 }
 
 std::string RowFenceSql::marks_where(const std::string& where) const {

@@ -38,7 +38,10 @@ class EngineTest : public ::testing::Test {
   }
 
   void grant(const RequestId& request, Millis ttl = 30s, std::int64_t token = 7) {
-    reply(request, Granted{TokenNumber::of(token).value(), store, ttl});
+    reply(request, Granted{TokenNumber::of(token).value(), store, ttl, /*fresh=*/true});
+  }
+  void grant_again(const RequestId& request, Millis ttl = 30s) {
+    reply(request, Granted{TokenNumber::of(7).value(), store, ttl, /*fresh=*/false});
   }
   void reply(const RequestId& request, Result<AcquireReply> answer) {
     engine().acquire_replied(now, request, std::move(answer));
@@ -132,7 +135,24 @@ TEST_F(EngineTest, HolderEndsBeforeTheStoreDoes) {
   EXPECT_GE(drift_allowance(24h), 24h / 1000);
 }
 
-TEST_F(EngineTest, GrantAfterWaitingIsConfirmedByOneRenewalAndCountsFromThat) {
+TEST_F(EngineTest, FreshGrantAfterWaitingCountsFromTheCallThatMadeIt) {
+  const auto request = acquire(30s, 60s);
+  take<SendAcquire>();
+  reply(request, Queued{2s, "other"});
+  pass(1s);
+  engine().nudged(now, request);
+  collect();
+  const BootTime asked = now;
+  take<SendAcquire>();
+  now += 10ms;
+  grant(request);
+  const auto ended = take_notice<AcquireEnded>();
+  ASSERT_TRUE(ended.result);
+  EXPECT_EQ(ended.result->deadline, asked + 30s - drift_allowance(30s));
+  EXPECT_THAT(calls, IsEmpty());
+}
+
+TEST_F(EngineTest, GrantThatMayBeOldIsConfirmedByOneRenewalAndCountsFromThat) {
   const auto request = acquire(30s, 60s);
   take<SendAcquire>();
   reply(request, Queued{2s, "other"});
@@ -141,7 +161,7 @@ TEST_F(EngineTest, GrantAfterWaitingIsConfirmedByOneRenewalAndCountsFromThat) {
   collect();
   take<SendAcquire>();
   now += 10ms;
-  grant(request);
+  grant_again(request);
   EXPECT_THAT(notices, IsEmpty()) << "not told before it is confirmed";
   const BootTime confirming = now;
   ASSERT_EQ(take<SendRenew>().calls.size(), 1u);
@@ -177,7 +197,7 @@ TEST_F(EngineTest, GrantUnderARetriedIdIsConfirmed) {
   reply(request, fail(unknown()));
   pass(1s);
   EXPECT_EQ(take<SendAcquire>().call.request, request) << "a retry signs with the same id";
-  grant(request);
+  grant_again(request);
   EXPECT_THAT(notices, IsEmpty());
   take<SendRenew>();
   renewal(request, RenewReply::renewed);
@@ -680,7 +700,7 @@ TEST(EngineTraceTest, SameSeedSameTrace) {
                                Ttl::of(1s).value(), 0ms, 1s});
       engine.acquire_replied(
           now, request,
-          Granted{TokenNumber::of(i + 1).value(), StoreId::random(random), Millis(1s)});
+          Granted{TokenNumber::of(i + 1).value(), StoreId::random(random), Millis(1s), true});
     }
     (void)engine.take_effects();
     for (int step = 0; step < 500; ++step) {

@@ -45,8 +45,11 @@ void ZookeeperServer::launch() {
   const std::string jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar";
   ServerProcess::Plan plan{
       .argv = {"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-               "-Dzookeeper.extendedTypesEnabled=true", "-cp", jars,
-               "org.apache.zookeeper.server.quorum.QuorumPeerMain", folder_.file("zoo.cfg")},
+               "-Dzookeeper.extendedTypesEnabled=true",
+               std::string("-Dreadonlymode.enabled=") +
+                   (options_.read_only_without_majority ? "true" : "false"),
+               "-cp", jars, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+               folder_.file("zoo.cfg")},
       .log = folder_.file("log"),
       // One of several cannot serve before the others are launched too.
       .answers = [this] { return !process_ || !mode().empty(); }};

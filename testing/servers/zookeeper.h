@@ -17,7 +17,8 @@ struct ZookeeperOptions {
   int tick_ms = 200;
   int min_session_ms = 400;
   int max_session_ms = 4000;
-  std::string data = {};  // a folder for the data; empty: a temporary one
+  std::string data = {};                    // a folder for the data; empty: a temporary one
+  bool read_only_without_majority = false;  // one of several goes on to answer reads
 };
 
 // One server by itself, or one of several that elect a leader. Throws std::runtime_error if it does

@@ -169,7 +169,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     const int base = waiters_lease_ != 0 ? 1 : 0;
     const wire::KeyValue* own = first_kv(response, base);
     const wire::KeyValue* first = first_kv(response, base + 1);
-    if (own == nullptr) return not_in_folder(first);
+    if (own == nullptr || first == nullptr) return not_in_folder(first);
     created_ = own->create_revision();
     if (first->key() == own_) {
       const bool on_its_lease = own->lease() == lease_.id || own->lease() == held_already_;
@@ -232,7 +232,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     const wire::KeyValue* first = first_kv(response, 1);
     const wire::KeyValue* before = first_kv(response, 2);
     const bool still_there = own != nullptr && own->create_revision() == created_;
-    if (!still_there || before == nullptr) {
+    if (!still_there || before == nullptr || first == nullptr) {
       session_.claims.change(call_.request, [](Claim& claim) {
         claim.state = Claim::State::unconfirmed;
         claim.created = 0;
@@ -276,7 +276,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   // The same grant as before; whoever asks twice does not know when it began, and renews it.
   void granted_again(const wire::KeyValue* lineage) {
     hold(held_already_ != 0);
-    answer(lease_.ttl, lineage_in(lineage));
+    answer(lease_.ttl, /*fresh=*/false, lineage_in(lineage));
   }
 
   void granted(std::int64_t created, const wire::KeyValue* lineage) {
@@ -284,7 +284,9 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     hold(/*keeps_expiry=*/false);
     const EtcdLease lease = session_.leases.find(lease_.id).value_or(lease_);
     const Millis age = std::max(Millis(0), lease.age(began_));
-    if (age <= lease.ttl / 6) return answer(lease.ttl - age, lineage_in(lineage));
+    if (age <= lease.ttl / 6) {
+      return answer(lease.ttl - age, /*fresh=*/true, lineage_in(lineage));
+    }
     done_(fail(ErrorCode::outcome_unknown,
                session_.address + ": the lock was granted on an old lease, and whether that was "
                                   "kept alive is not known",
@@ -303,15 +305,16 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     session_.watcher.cancel(watch);
   }
 
-  void answer(Millis ttl, std::optional<StoreId> lineage) {
+  void answer(Millis ttl, bool fresh, std::optional<StoreId> lineage) {
     const TokenNumber token = TokenNumber::of(created_).value();
-    if (lineage) return done_(Granted{token, *lineage, ttl});
+    if (lineage) return done_(Granted{token, *lineage, ttl, fresh});
     // Somebody has deleted the lineage: everything begins anew.
-    ensure_lineage(session_, once_within(context_),
-                   [self = shared_from_this(), token, ttl](tl::expected<StoreId, Failure> made) {
-                     if (!made) return self->failed(made.error());
-                     self->done_(Granted{token, *made, ttl});
-                   });
+    ensure_lineage(
+        session_, once_within(context_),
+        [self = shared_from_this(), token, ttl, fresh](tl::expected<StoreId, Failure> made) {
+          if (!made) return self->failed(made.error());
+          self->done_(Granted{token, *made, ttl, fresh});
+        });
   }
 
   Session& session_;

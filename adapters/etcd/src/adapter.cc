@@ -1,11 +1,12 @@
 #include "leasehold/etcd/adapter.h"
 
+#include "fence_admin.h"
 #include "store.h"
 
 namespace leasehold::etcd {
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "etcd", .open_store = open_store, .open_fence = {}}};
+  return {{.scheme = "etcd", .open_store = open_store, .open_fence = open_fence_admin}};
 }
 
 }  // namespace leasehold::etcd

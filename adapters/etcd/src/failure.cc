@@ -7,6 +7,11 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
+// As the server's side of gRPC says it; ours begins with a capital.
+bool too_large(const grpc::Status& status) {
+  return status.error_message().starts_with("grpc: received message larger than max");
+}
+
 // The server decides these before it proposes anything, or when it applies nothing. What it says
 // as UNAVAILABLE (no leader, leader changed, timed out, stopped) can come after the proposal.
 bool proves_refusal(const grpc::Status& status) {
@@ -21,7 +26,7 @@ bool proves_refusal(const grpc::Status& status) {
     case grpc::StatusCode::OUT_OF_RANGE:
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       // gRPC itself uses some of these too, when the answer cannot be read.
-      return status.error_message().starts_with("etcdserver: ");
+      return status.error_message().starts_with("etcdserver: ") || too_large(status);
     default:
       return false;
   }

@@ -39,6 +39,15 @@ class Keys {
   std::string once(const LockName& lock, const std::string& key) const {
     return prefix_ + "!once/" + percent_encode(lock.str()) + "/" + percent_encode(key);
   }
+  // The marks of fences, and per resource a key that is put once for each refusal.
+  std::string marks() const { return prefix_ + "!fence/"; }
+  std::string refusals() const { return prefix_ + "!refused/"; }
+  std::string mark(const ResourceName& resource) const {
+    return marks() + percent_encode(resource.str());
+  }
+  std::string refused(const ResourceName& resource) const {
+    return refusals() + percent_encode(resource.str());
+  }
   // While a key is in this folder, a late transaction of the request does nothing.
   std::string withdrawn(const RequestId& request) const {
     return prefix_ + "!withdrawn/" + request.hex() + "/";

@@ -2,6 +2,20 @@
 
 namespace leasehold::etcd {
 
+void send_txn(Transport& transport, wire::TxnRequest request, Limits limits,
+              Done<wire::TxnResponse> done) {
+  ExpectedAnswer expected(request);
+  transport.call<wire::TxnRequest, wire::TxnResponse>(
+      "/etcdserverpb.KV/Txn", std::move(request), std::move(limits),
+      [expected = std::move(expected),
+       done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) {
+        if (response && !expected.is(*response)) {
+          response = tl::unexpected(Failure{.words = "the answer does not fit the transaction"});
+        }
+        done(std::move(response));
+      });
+}
+
 std::optional<StoreId> lineage_in(const wire::KeyValue* kv) {
   if (kv == nullptr) return std::nullopt;
   return StoreId::from_hex(kv->value());
@@ -62,6 +76,7 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
  private:
   void stepped(const tl::expected<wire::TxnResponse, Failure>& response) {
     const bool lease_is_gone = !response && response.error().lease_is_gone();
+    if (!response && response.error().out_of_space()) return only_erase(response.error());
     if (!response && !lease_is_gone) return done_(tl::unexpected(response.error()));
     if (response && response->succeeded()) {
       found_ = found_ || response->responses(0).delete_range().deleted() > 0;
@@ -69,6 +84,19 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
     if (!at_risk_.empty()) at_risk_.pop_back();
     if (lease_is_gone || !at_risk_.empty()) return step();
     done_(found_);
+  }
+
+  // A full server takes no mark, but lets a key go. The failure is told even so, and it is tried
+  // again until the mark is there.
+  void only_erase(const Failure& full) {
+    wire::TxnRequest txn;
+    if (created_ != 0) *txn.add_compare() = created_at(key_, created_);
+    *txn.add_success() = erase(key_);
+    session_.txn(
+        std::move(txn), limits_,
+        [self = shared_from_this(), full](const tl::expected<wire::TxnResponse, Failure>&) {
+          self->done_(tl::unexpected(full));
+        });
   }
 
   Session& session_;

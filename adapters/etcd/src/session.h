@@ -17,6 +17,10 @@
 
 namespace leasehold::etcd {
 
+// An answer that does not fit the request is an ambiguous failure.
+void send_txn(Transport& transport, wire::TxnRequest request, Limits limits,
+              Done<wire::TxnResponse> done);
+
 struct Session {
   Session(Options options, std::unique_ptr<Transport> opened, WatchListener& listener)
       : address(std::move(options.address)),
@@ -33,8 +37,7 @@ struct Session {
   Watcher watcher;
 
   void txn(wire::TxnRequest request, Limits limits, Done<wire::TxnResponse> done) {
-    transport->call<wire::TxnRequest, wire::TxnResponse>("/etcdserverpb.KV/Txn", std::move(request),
-                                                         std::move(limits), std::move(done));
+    send_txn(*transport, std::move(request), std::move(limits), std::move(done));
   }
   Error error(const Failure& failure) const { return failure.error(address); }
 };

@@ -4,16 +4,17 @@
 #include <future>
 
 #include "acquisition.h"
+#include "answer.h"
+#include "opening.h"
 #include "renewal.h"
 #include "status.h"
-#include "version.h"
 
 namespace leasehold::etcd {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kOpenWithin = 4500ms;
+constexpr auto kOpenWithin = 2000ms;
 constexpr auto kTick = 250ms;
 constexpr auto kIdleAfter = 10s;
 constexpr auto kRevokeWithin = 300ms;
@@ -28,24 +29,6 @@ StoreTraits traits_of(const std::string& address) {
           .keeps_after_release = true};
 }
 
-// Waits for one answer; only while the store is being opened. Shared: the answer may come on a
-// thread that is still in set_value when this one goes on.
-template <class Answer, class Ask>
-Answer answer_of(Ask ask) {
-  const auto answer = std::make_shared<std::promise<Answer>>();
-  ask([answer](Answer it) { answer->set_value(std::move(it)); });
-  return answer->get_future().get();
-}
-
-Error not_opened(const std::string& address, const Failure& failure) {
-  Error error = failure.error(address);
-  if (failure.ambiguous()) {
-    error =
-        Error(ErrorCode::unavailable, address + ": no etcd server answers there", failure.words);
-  }
-  return error;
-}
-
 }  // namespace
 
 // ---- opening and closing -------------------------------------------------------------------
@@ -55,44 +38,15 @@ EtcdStore::EtcdStore(Options options, std::unique_ptr<Transport> transport)
       session_(std::move(options), std::move(transport), *this) {}
 
 Result<std::unique_ptr<Store>> EtcdStore::open(Options options) {
-  auto transport = Transport::make(options);
-  if (!transport) return fail(std::move(transport.error()));
-  const bool has_user = !options.user.empty();
-  std::unique_ptr<EtcdStore> store(new EtcdStore(std::move(options), std::move(*transport)));
-  if (has_user) {
-    const auto failure = answer_of<std::optional<Failure>>(
-        [&](auto done) { store->session_.transport->authenticate(0, std::move(done)); });
-    if (failure) return fail(not_opened(store->session_.address, *failure));
-  }
-  if (auto ok = store->greet(); !ok) return fail(std::move(ok.error()));
-  return store;
-}
-
-Status EtcdStore::greet() {
-  const BootTime deadline = BootClock::now() + kOpenWithin;
-  const Limits limits{.deadline = deadline, .stop = {}, .repeat = true};
-  const auto status = answer_of<tl::expected<wire::StatusResponse, Failure>>([&](auto done) {
-    session_.transport->call<wire::StatusRequest, wire::StatusResponse>(
-        "/etcdserverpb.Maintenance/Status", {}, limits, std::move(done));
-  });
-  if (!status) return fail(not_opened(session_.address, status.error()));
-  if (auto ok = check_version(status->version()); !ok) return ok;
+  auto opened = open_transport(options);
+  if (!opened) return fail(std::move(opened.error()));
+  std::unique_ptr<EtcdStore> store(new EtcdStore(std::move(options), std::move(opened->transport)));
+  if (!opened->fault.empty()) store->traits_.why += " (but " + opened->fault + ")";
+  const Limits limits{.deadline = BootClock::now() + kOpenWithin, .stop = {}, .repeat = true};
   const auto made = answer_of<tl::expected<StoreId, Failure>>(
-      [&](auto done) { ensure_lineage(session_, limits, std::move(done)); });
-  if (!made) return fail(not_opened(session_.address, made.error()));
-  return {};
-}
-
-Status EtcdStore::check_version(const std::string& version) {
-  const auto parsed = Version::parse(version);
-  if (!parsed || *parsed < kOldestVersion) {
-    return fail(ErrorCode::unavailable,
-                session_.address + ": etcd is too old: version 3.4 or later is needed",
-                "version " + version);
-  }
-  const std::string fault = known_fault(*parsed);
-  if (!fault.empty()) traits_.why += " (but etcd " + version + ": " + fault + ")";
-  return {};
+      [&](auto done) { ensure_lineage(store->session_, limits, std::move(done)); });
+  if (!made) return fail(not_opened(store->session_.address, made.error()));
+  return store;
 }
 
 void EtcdStore::start(StoreEvents& events) {

@@ -17,8 +17,7 @@ namespace leasehold::etcd {
 // queues, and ends what has expired.
 class EtcdStore final : public Store, private WatchListener {
  public:
-  // Connects, logs in and looks at the version: `unavailable` or `invalid`, with the address and
-  // the server's own words. Takes at most five seconds.
+  // As open_transport() does, and makes the store's lineage if it has none.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options);
   ~EtcdStore() override { close(); }
 
@@ -41,8 +40,6 @@ class EtcdStore final : public Store, private WatchListener {
 
  private:
   EtcdStore(Options options, std::unique_ptr<Transport> transport);
-  [[nodiscard]] Status greet();
-  [[nodiscard]] Status check_version(const std::string& version);
 
   void key_deleted(const RequestId& request, Watched which) override;
   void watch_lost(const RequestId& request, Watched which) override;

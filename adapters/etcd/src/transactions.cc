@@ -1,5 +1,7 @@
 #include "transactions.h"
 
+#include <algorithm>
+
 #include "keys.h"
 
 namespace leasehold::etcd {
@@ -24,6 +26,15 @@ wire::Compare created_at(const std::string& key, std::int64_t revision) {
   compare.set_result(wire::Compare::EQUAL);
   compare.set_key(key);
   compare.set_create_revision(revision);
+  return compare;
+}
+
+wire::Compare modified_at(const std::string& key, std::int64_t revision) {
+  wire::Compare compare;
+  compare.set_target(wire::Compare::MOD);
+  compare.set_result(wire::Compare::EQUAL);
+  compare.set_key(key);
+  compare.set_mod_revision(revision);
   return compare;
 }
 
@@ -88,6 +99,39 @@ wire::RequestOp newest_before(const std::string& folder, std::int64_t revision) 
   wire::RequestOp op = newest_in(folder, 1);
   op.mutable_range()->set_max_create_revision(revision - 1);
   return op;
+}
+
+namespace {
+
+using Operations = google::protobuf::RepeatedPtrField<wire::RequestOp>;
+
+// The numbers of the fields are the same in request and response.
+std::vector<int> kinds_of(const Operations& operations) {
+  std::vector<int> kinds;
+  for (const wire::RequestOp& op : operations) kinds.push_back(op.request_case());
+  return kinds;
+}
+
+bool has_real_keys(const wire::ResponseOp& response) {
+  const auto& kvs = response.range().kvs();
+  return std::all_of(kvs.begin(), kvs.end(), [](const wire::KeyValue& kv) {
+    return kv.create_revision() > 0 && kv.mod_revision() > 0 && !kv.key().empty();
+  });
+}
+
+}  // namespace
+
+ExpectedAnswer::ExpectedAnswer(const wire::TxnRequest& request)
+    : on_success_(kinds_of(request.success())), on_failure_(kinds_of(request.failure())) {}
+
+bool ExpectedAnswer::is(const wire::TxnResponse& response) const {
+  const std::vector<int>& kinds = response.succeeded() ? on_success_ : on_failure_;
+  const auto fits = [](const wire::ResponseOp& answer, int kind) {
+    return answer.response_case() == kind && has_real_keys(answer);
+  };
+  return response.header().revision() > 0 &&
+         std::equal(response.responses().begin(), response.responses().end(), kinds.begin(),
+                    kinds.end(), fits);
 }
 
 const wire::KeyValue* first_kv(const wire::TxnResponse& response, int index) {

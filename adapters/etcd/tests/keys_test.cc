@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "options.h"
+#include "transactions.h"
 #include "version.h"
 
 namespace leasehold::etcd {
@@ -94,6 +95,46 @@ TEST(OptionsTest, WrongUrlsAreInvalid) {
     ASSERT_FALSE(options) << url;
     EXPECT_EQ(options.error().code, ErrorCode::invalid) << url;
   }
+}
+
+wire::TxnResponse answer_to_a_put_and_a_get() {
+  wire::TxnResponse response;
+  response.set_succeeded(true);
+  response.mutable_header()->set_revision(7);
+  response.add_responses()->mutable_put();
+  wire::KeyValue& kv = *response.add_responses()->mutable_range()->add_kvs();
+  kv.set_key("k");
+  kv.set_create_revision(5);
+  kv.set_mod_revision(6);
+  return response;
+}
+
+TEST(ExpectedAnswerTest, IsWhatWasAskedForAndNothingElse) {
+  wire::TxnRequest request;
+  *request.add_success() = put("k", "", 1);
+  *request.add_success() = get("k");
+  *request.add_failure() = get("k");
+  const ExpectedAnswer expected(request);
+  EXPECT_TRUE(expected.is(answer_to_a_put_and_a_get()));
+
+  wire::TxnResponse response = answer_to_a_put_and_a_get();
+  response.mutable_responses()->RemoveLast();
+  EXPECT_FALSE(expected.is(response)) << "one is missing";
+  response = answer_to_a_put_and_a_get();
+  response.add_responses()->mutable_range();
+  EXPECT_FALSE(expected.is(response)) << "one is too many";
+  response = answer_to_a_put_and_a_get();
+  response.mutable_responses(0)->mutable_delete_range();
+  EXPECT_FALSE(expected.is(response)) << "another kind";
+  response = answer_to_a_put_and_a_get();
+  response.set_succeeded(false);
+  EXPECT_FALSE(expected.is(response)) << "of the other branch";
+  response = answer_to_a_put_and_a_get();
+  response.mutable_responses(1)->mutable_range()->mutable_kvs(0)->set_create_revision(0);
+  EXPECT_FALSE(expected.is(response)) << "a key that was never created";
+  response = answer_to_a_put_and_a_get();
+  response.clear_header();
+  EXPECT_FALSE(expected.is(response)) << "no revision";
 }
 
 }  // namespace

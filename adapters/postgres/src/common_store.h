@@ -10,6 +10,7 @@
 #include "connection.h"
 #include "leasehold/detail/call_wait.h"
 #include "leasehold/detail/connection_pool.h"
+#include "leasehold/detail/doubts.h"
 #include "leasehold/random.h"
 #include "leasehold/store.h"
 #include "options.h"
@@ -69,6 +70,7 @@ class CommonStore : public Store {
   detail::Alarm closing_;
   Server server_;
   StoreEvents* events_ = nullptr;
+  detail::Doubts doubts_;
   Pool pool_;
 
  private:

@@ -11,6 +11,12 @@ namespace {
 
 constexpr int kTextFormat = 0;
 
+std::int64_t number_in(std::string_view digits) {
+  std::int64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
 bool is_read_only(std::string_view words) {
   return words.find("read-only") != std::string_view::npos ||
          words.find("hot standby") != std::string_view::npos;
@@ -27,10 +33,11 @@ std::string one_line(std::string_view text) {
 }
 
 std::int64_t Rows::number(int column, int row) const {
-  std::int64_t value = 0;
-  const std::string_view digits = text(column, row);
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
+  return number_in(text(column, row));
+}
+
+std::int64_t Rows::changed() const {
+  return number_in(PQcmdTuples(result_.get()));
 }
 
 std::string Rows::without_dashes(std::string_view uuid) {

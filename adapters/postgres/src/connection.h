@@ -26,6 +26,8 @@ class Rows {
   explicit Rows(PGresult* result) : result_(result) {}
 
   int count() const { return PQntuples(result_.get()); }
+  // How many rows the statement wrote.
+  std::int64_t changed() const;
   bool is_null(int column, int row = 0) const {
     return PQgetisnull(result_.get(), row, column) != 0;
   }

@@ -42,7 +42,8 @@ BEGIN
 END $$;
 CREATE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.mark
   FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
-CREATE TRIGGER rise BEFORE UPDATE ON leasehold_fence.mark FOR EACH ROW
+-- AFTER: one before would lock the row a second time at each entry.
+CREATE TRIGGER rise AFTER UPDATE ON leasehold_fence.mark FOR EACH ROW
   WHEN (NEW.lineage = OLD.lineage
         AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least))
   EXECUTE FUNCTION leasehold_fence.keep();
@@ -92,7 +93,8 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION leasehold_fence.commit_durably() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION leasehold_fence.commit_durably() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
     PERFORM set_config('synchronous_commit', 'on', true);
@@ -127,38 +129,52 @@ BEGIN
 END $$;
 
 -- One statement inserts the first mark, or waits for the row and compares with what is then there;
--- a row that refuses is locked too. It always writes: a REPEATABLE READ transaction that waited with
--- an old snapshot must fail, and does so only if the row has changed.
-CREATE FUNCTION leasehold_fence.enter(resource text, token bigint, lineage text, request text,
-                                      once boolean DEFAULT false)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
+-- a row that refuses is locked too.
+CREATE FUNCTION leasehold_fence.enter_anew(a_resource text, a_token bigint, a_lineage text,
+                                           a_request text, a_once boolean)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  -- As one expression it costs little; which of them is wrong is asked only if one is.
-  IF NOT coalesce(leasehold_fence.is_name(enter.resource) AND enter.token >= 1
-                  AND leasehold_fence.is_lineage(enter.lineage)
-                  AND leasehold_fence.is_id(enter.request), false) THEN
-    PERFORM leasehold_fence.check_resource(enter.resource);
-    PERFORM leasehold_fence.check_token(enter.token, enter.lineage);
-    PERFORM leasehold_fence.check_request(enter.request);
-  END IF;
+  PERFORM leasehold_fence.check_resource(a_resource);
+  PERFORM leasehold_fence.check_token(a_token, a_lineage);
+  PERFORM leasehold_fence.check_request(a_request);
   INSERT INTO leasehold_fence.mark AS m (resource, lineage, token, request, entered_xact, entered_at)
-    VALUES (enter.resource, enter.lineage, enter.token, enter.request, pg_current_xact_id(), now())
+    VALUES (a_resource, a_lineage, a_token, a_request, pg_current_xact_id(), now())
     ON CONFLICT (resource) DO UPDATE
-      SET lineage = enter.lineage, token = enter.token, request = enter.request,
+      SET lineage = a_lineage, token = a_token, request = a_request,
           entered_xact = pg_current_xact_id(), entered_at = now()
       WHERE m.claim IS NULL
         AND (m.lineage IS NULL
-             OR m.lineage = enter.lineage
-                AND (enter.token > coalesce(m.token, m.least - 1)
-                     OR enter.token = m.token AND enter.request = m.request
-                        AND NOT coalesce(enter.once, false)));
+             OR m.lineage = a_lineage
+                AND (a_token > coalesce(m.token, m.least - 1)
+                     OR a_token = m.token AND a_request = m.request AND NOT a_once));
   IF NOT FOUND THEN
-    PERFORM leasehold_fence.refuse(enter.resource, enter.token, enter.lineage,
-                                   coalesce(enter.once, false));
+    PERFORM leasehold_fence.refuse(a_resource, a_token, a_lineage, a_once);
   END IF;
-  IF current_setting('synchronous_commit') <> 'on' THEN
+END $$;
+
+-- The holder that is inside already comes most often, and what equals the mark needs no other check.
+-- To set search_path would cost it much: each operator is named in full instead.
+--
+-- It always writes: a REPEATABLE READ transaction that waited with an old snapshot must fail, and
+-- does so only if the row has changed.
+CREATE FUNCTION leasehold_fence.enter(resource text, token bigint, lineage text, request text,
+                                      once boolean DEFAULT false)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+#variable_conflict use_column
+BEGIN
+  IF pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.<>) 'on' THEN
     PERFORM leasehold_fence.commit_durably();
+  END IF;
+  UPDATE leasehold_fence.mark m
+    SET entered_xact = pg_catalog.pg_current_xact_id(), entered_at = pg_catalog.now()
+    WHERE m.resource OPERATOR(pg_catalog.=) enter.resource
+      AND m.token OPERATOR(pg_catalog.=) enter.token
+      AND m.request OPERATOR(pg_catalog.=) enter.request
+      AND m.lineage OPERATOR(pg_catalog.=) enter.lineage
+      AND m.claim IS NULL AND NOT coalesce(enter.once, false);
+  IF NOT FOUND THEN
+    PERFORM leasehold_fence.enter_anew(enter.resource, enter.token, enter.lineage, enter.request,
+                                       coalesce(enter.once, false));
   END IF;
 END $$;
 

@@ -108,7 +108,7 @@ Status RowFence::write(std::string_view key, const Token& token, const Values& v
   }
   const auto rows = session.run(sql_.write(columns, entry == Entry::once), filled.parameters());
   if (!rows) return fail(rows.error());
-  if (rows->count() > 0) return {};
+  if (rows->changed() > 0) return {};
   return fail(refused(*name, token, entry));
 }
 

@@ -1,8 +1,10 @@
 // The SQL of the lease rows.
 //
 // Every change of a lock and of its queue is made by a transaction that has locked the lock's row
-// first. The clock is read after that. A waiter that was passed over because it does not listen
-// keeps its place: it may be connecting anew.
+// first. The clock is read after that, or its older time is the safe one. `attend` in the row says
+// that waiters or withdrawn requests are to be looked at; without it, one statement on the row
+// alone decides: if it had to wait for the row, it judges by the row as it is then. A waiter that
+// was passed over because it does not listen keeps its place: it may be connecting anew.
 #pragma once
 
 namespace leasehold::postgres {
@@ -16,6 +18,7 @@ CREATE TABLE @S.lock(
   granted_at timestamptz NOT NULL,
   expires_at timestamptz NOT NULL,
   kept boolean NOT NULL,
+  attend boolean NOT NULL,
   last_released uuid) WITH (fillfactor = 50);
 
 CREATE UNLOGGED TABLE @S.waiter(
@@ -29,7 +32,9 @@ CREATE INDEX waiter_by_place ON @S.waiter(lock, place);
 
 CREATE UNLOGGED TABLE @S.withdrawn(
   request uuid PRIMARY KEY,
+  lock text COLLATE "C" NOT NULL,
   at timestamptz NOT NULL);
+CREATE INDEX withdrawn_by_lock ON @S.withdrawn(lock);
 CREATE INDEX withdrawn_by_time ON @S.withdrawn(at);
 
 CREATE TABLE @S.once(
@@ -84,6 +89,7 @@ BEGIN
     FROM @S.waiter WHERE lock = a_lock
     ON CONFLICT (request) DO UPDATE
       SET presence = excluded.presence, alive_until = excluded.alive_until;
+  UPDATE @S.lock SET attend = true WHERE name = a_lock AND NOT attend;
   SELECT count(*) INTO ahead FROM (
     SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock
       AND w.place < (SELECT place FROM @S.waiter WHERE request = a_request) LIMIT 2) before;
@@ -96,13 +102,25 @@ END $$;
 CREATE FUNCTION @S.acquire(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_presence bigint,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
-  OUT o_recheck_ms bigint)
+  OUT o_recheck_ms bigint, OUT o_fresh boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
   l record;
   is_withdrawn boolean;
 BEGIN
   PERFORM @S.commit_durably();
+  UPDATE @S.lock
+    SET token = token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
+        expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false
+    WHERE name = a_lock AND NOT attend AND expires_at <= clock_timestamp()
+      AND last_released IS DISTINCT FROM a_request
+    RETURNING token, (SELECT row_store FROM @S.meta) INTO o_token, o_store;
+  IF FOUND THEN
+    o_outcome := 'granted';
+    o_fresh := true;
+    RETURN;
+  END IF;
+
   IF NOT a_queue THEN
     SELECT owner, kept INTO l FROM @S.lock
       WHERE name = a_lock AND expires_at > clock_timestamp() AND request <> a_request;
@@ -117,7 +135,7 @@ BEGIN
   LOOP
     SELECT k.*, m.row_store INTO l FROM @S.lock k, @S.meta m WHERE k.name = a_lock FOR UPDATE OF k;
     EXIT WHEN FOUND;
-    INSERT INTO @S.lock VALUES (a_lock, 0, NULL, '', '-infinity', '-infinity', false, NULL)
+    INSERT INTO @S.lock VALUES (a_lock, 0, NULL, '', '-infinity', '-infinity', false, false, NULL)
       ON CONFLICT DO NOTHING;
   END LOOP;
   IF l.expires_at > clock_timestamp() THEN
@@ -137,12 +155,15 @@ BEGIN
   is_withdrawn := coalesce(l.last_released = a_request, false)
     OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request);
   IF o_ahead IS NULL AND NOT is_withdrawn THEN
+    DELETE FROM @S.waiter WHERE request = a_request;
     UPDATE @S.lock
       SET token = token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
-          expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false
+          expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false,
+          attend = EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
+            OR EXISTS (SELECT 1 FROM @S.withdrawn w WHERE w.lock = a_lock)
       WHERE name = a_lock RETURNING token INTO o_token;
-    DELETE FROM @S.waiter WHERE request = a_request;
     o_outcome := 'granted';
+    o_fresh := true;
     o_store := l.row_store;
   ELSIF a_queue AND NOT is_withdrawn THEN
     o_outcome := 'queued';
@@ -172,8 +193,9 @@ BEGIN
   RETURN done;
 END $$;
 
-CREATE FUNCTION @S.withdraw(a_request uuid) RETURNS void LANGUAGE sql AS $$
-  INSERT INTO @S.withdrawn VALUES (a_request, clock_timestamp()) ON CONFLICT DO NOTHING;
+CREATE FUNCTION @S.withdraw(a_lock text, a_request uuid) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO @S.withdrawn VALUES (a_request, a_lock, clock_timestamp()) ON CONFLICT DO NOTHING;
+  UPDATE @S.lock SET attend = true WHERE name = a_lock AND NOT attend;
   DELETE FROM @S.withdrawn WHERE at < clock_timestamp() - interval '1 hour';
 $$;
 
@@ -185,14 +207,20 @@ DECLARE
   is_free boolean;
 BEGIN
   PERFORM @S.commit_durably();
+  IF a_keep_ms <= 0 AND NOT a_doubtful THEN
+    UPDATE @S.lock SET request = NULL, expires_at = '-infinity', last_released = a_request
+      WHERE name = a_lock AND request = a_request AND NOT attend AND NOT kept
+        AND expires_at > clock_timestamp();
+    IF FOUND THEN RETURN true; END IF;
+  END IF;
   -- As in acquire; and one that is not committed yet is waited for.
   LOOP
     PERFORM 1 FROM @S.lock WHERE name = a_lock FOR UPDATE;
     EXIT WHEN FOUND;
-    INSERT INTO @S.lock VALUES (a_lock, 0, NULL, '', '-infinity', '-infinity', false, NULL)
+    INSERT INTO @S.lock VALUES (a_lock, 0, NULL, '', '-infinity', '-infinity', false, false, NULL)
       ON CONFLICT DO NOTHING;
   END LOOP;
-  IF a_doubtful THEN PERFORM @S.withdraw(a_request); END IF;
+  IF a_doubtful THEN PERFORM @S.withdraw(a_lock, a_request); END IF;
   IF a_keep_ms > 0 THEN
     UPDATE @S.lock
       SET kept = true, expires_at = clock_timestamp() + a_keep_ms * interval '1 ms',
@@ -213,7 +241,7 @@ BEGIN
   SELECT last_released IS NOT DISTINCT FROM a_request, expires_at <= clock_timestamp()
     INTO was_released, is_free FROM @S.lock WHERE name = a_lock;
   IF was_released THEN RETURN true; END IF;
-  PERFORM @S.withdraw(a_request);
+  PERFORM @S.withdraw(a_lock, a_request);
   DELETE FROM @S.waiter WHERE request = a_request;
   IF NOT FOUND THEN RETURN false; END IF;
   IF is_free THEN PERFORM @S.first_waiter(a_lock, NULL); END IF;

@@ -11,7 +11,7 @@ Result<AcquireReply> read_acquire(const Rows& rows, const AcquireCall& call) {
     const auto token = TokenNumber::of(rows.number(1));
     const auto store = rows.id<StoreId>(2);
     if (!token || !store) return fail(ErrorCode::outcome_unknown, "the server gave no token");
-    return Granted{*token, *store, call.ttl.length()};
+    return Granted{*token, *store, call.ttl.length(), rows.flag(5)};
   }
   std::string ahead(rows.text(3));
   if (!OwnerLabel::parse(ahead)) ahead = ahead.empty() ? "" : "(an unreadable label)";

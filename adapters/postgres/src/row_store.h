@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "common_store.h"
-#include "leasehold/detail/doubts.h"
 #include "listener.h"
 
 namespace leasehold::postgres {
@@ -37,7 +36,6 @@ class RowStore final : public CommonStore {
   const Statement acquire_;
   const Statement renew_;
   const Statement release_;
-  detail::Doubts doubts_;
   Listener listener_;
 };
 

@@ -7,7 +7,7 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
 
 constexpr const char* kMeta = R"sql(
 CREATE TABLE @S.meta(
@@ -23,8 +23,8 @@ constexpr const char* kCreate = R"sql(
 DO $do$ BEGIN
   PERFORM pg_advisory_xact_lock(7810758531586156404);
   IF EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = '@S' AND c.relname = 'meta') THEN RETURN; END IF;
-  IF NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = '@S') THEN CREATE SCHEMA @S; END IF;
+             WHERE n.nspname = '@N' AND c.relname = 'meta') THEN RETURN; END IF;
+  IF NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = '@N') THEN CREATE SCHEMA @S; END IF;
   EXECUTE $ddl$ @DDL $ddl$;
   PERFORM set_config('synchronous_commit', 'on', true);
 END $do$
@@ -48,7 +48,7 @@ std::string creation(const std::string& schema, Random& random) {
 }  // namespace
 
 std::string in_schema(std::string_view sql, const std::string& schema) {
-  return replaced(std::string(sql), "@S", schema);
+  return replaced(replaced(std::string(sql), "@N", schema), "@S", '"' + schema + '"');
 }
 
 Status ensure_schema(Connection& connection, const std::string& schema, Random& random,

@@ -13,7 +13,7 @@ namespace leasehold::postgres {
 [[nodiscard]] Status ensure_schema(Connection& connection, const std::string& schema,
                                    Random& random, detail::CallWait& wait);
 
-// Puts the schema in for every "@S" of the SQL.
+// Puts the schema in for every "@S" of the SQL, quoted, and its bare name for every "@N".
 std::string in_schema(std::string_view sql, const std::string& schema);
 
 }  // namespace leasehold::postgres

@@ -4,15 +4,26 @@
 // how long the lease lasts: if its session dies early, the next Leasehold client has the advisory
 // lock, but waits until the lease is over, since its holder may not know yet.
 //
+// The row is not logged, so a grant need not wait for the disk. What must outlive a crash is in
+// session_reserve: numbers up to the ceiling may have been given out, for leases up to the longest.
+// A row that is missing begins behind them.
+//
 // An advisory lock is not given back by a rollback. So a client drops a session whose call failed.
 #pragma once
 
 namespace leasehold::postgres {
 
 inline constexpr const char* kSessionSchema = R"sql(
-CREATE TABLE @S.session_lock(
+CREATE TABLE @S.session_reserve(
+  name text COLLATE "C" PRIMARY KEY,
+  ceiling bigint NOT NULL,
+  longest_ms bigint NOT NULL);
+
+CREATE UNLOGGED TABLE @S.session_lock(
   name text COLLATE "C" PRIMARY KEY,
   token bigint NOT NULL,
+  ceiling bigint NOT NULL,
+  longest_ms bigint NOT NULL,
   request uuid,
   owner text NOT NULL,
   pid integer NOT NULL,
@@ -32,10 +43,17 @@ CREATE FUNCTION @S.key(a_lock text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT ('x' || encode(substr(sha256(convert_to(a_lock, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;
 $$;
 
-CREATE FUNCTION @S.own_start() RETURNS timestamptz LANGUAGE sql STABLE AS $$
-  SELECT pg_stat_get_backend_start(b) FROM pg_stat_get_backend_idset() b
-    WHERE pg_stat_get_backend_pid(b) = pg_backend_pid();
-$$;
+-- Looked up once in a session: the statistics of all sessions must be read for it.
+CREATE FUNCTION @S.own_start() RETURNS timestamptz LANGUAGE plpgsql AS $$
+DECLARE
+  known text := current_setting('leasehold.backend_start', true);
+BEGIN
+  IF coalesce(known, '') = '' THEN
+    SELECT set_config('leasehold.backend_start', backend_start::text, false) INTO known
+      FROM pg_stat_activity WHERE pid = pg_backend_pid();
+  END IF;
+  RETURN known::timestamptz;
+END $$;
 
 CREATE VIEW @S.advisory AS
   SELECT pid, granted, waitstart, (classid::bigint << 32) | objid::bigint AS key
@@ -57,10 +75,23 @@ BEGIN
     WHERE pid = a_pid AND backend_start = a_start AND pid <> pg_backend_pid();
 END $$;
 
+-- Puts the row in place, with the row of the reserve. After a crash every lease that may have been
+-- there is waited out.
+CREATE FUNCTION @S.session_row(a_lock text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO @S.session_reserve VALUES (a_lock, 0, 0) ON CONFLICT DO NOTHING;
+  INSERT INTO @S.session_lock
+    SELECT name, ceiling, ceiling, longest_ms, gen_random_uuid(),
+           '(unknown, from before a crash of the server)', 0, '-infinity', clock_timestamp(),
+           clock_timestamp() + longest_ms * interval '1 ms', NULL
+    FROM @S.session_reserve WHERE name = a_lock
+    ON CONFLICT DO NOTHING;
+END $$;
+
 CREATE FUNCTION @S.session_grant(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
-  OUT o_recheck_ms bigint)
+  OUT o_recheck_ms bigint, OUT o_fresh boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
   l record;
@@ -70,9 +101,7 @@ BEGIN
     SELECT k.*, m.session_store INTO l FROM @S.session_lock k, @S.meta m
       WHERE k.name = a_lock FOR UPDATE OF k;
     EXIT WHEN FOUND;
-    INSERT INTO @S.session_lock
-      VALUES (a_lock, 0, NULL, '', 0, '-infinity', '-infinity', '-infinity', NULL)
-      ON CONFLICT DO NOTHING;
+    PERFORM @S.session_row(a_lock);
   END LOOP;
   IF l.last_released = a_request
      OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request) THEN
@@ -95,14 +124,22 @@ BEGIN
     UPDATE @S.session_lock SET pid = pg_backend_pid(), backend_start = @S.own_start()
       WHERE name = a_lock RETURNING token INTO o_token;
   ELSE
+    IF l.token >= l.ceiling OR a_ttl_ms > l.longest_ms THEN
+      UPDATE @S.session_reserve
+        SET ceiling = greatest(ceiling, l.token + 1000), longest_ms = greatest(longest_ms, a_ttl_ms)
+        WHERE name = a_lock RETURNING ceiling, longest_ms INTO l.ceiling, l.longest_ms;
+    END IF;
     UPDATE @S.session_lock
-      SET token = token + 1, request = a_request, owner = a_owner, pid = pg_backend_pid(),
-          backend_start = @S.own_start(), granted_at = clock_timestamp(),
+      SET token = token + 1, ceiling = l.ceiling, longest_ms = l.longest_ms, request = a_request,
+          owner = a_owner, pid = pg_backend_pid(), backend_start = @S.own_start(),
+          granted_at = clock_timestamp(),
           expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms'
       WHERE name = a_lock RETURNING token INTO o_token;
+    o_fresh := true;
   END IF;
   DELETE FROM @S.session_waiter WHERE pid = pg_backend_pid();
-  PERFORM set_config('idle_session_timeout', a_ttl_ms::text, false);
+  PERFORM set_config('idle_session_timeout', a_ttl_ms::text, false),
+          set_config('lock_timeout', '10s', false);
   o_outcome := 'granted';
   o_store := l.session_store;
 END $$;
@@ -124,8 +161,8 @@ $$;
 
 CREATE FUNCTION @S.session_acquire(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_attempt bigint,
-  OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
-  OUT o_recheck_ms bigint, OUT o_has_lock boolean, OUT o_key bigint)
+  a_retried boolean, OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
+  OUT o_recheck_ms bigint, OUT o_fresh boolean, OUT o_has_lock boolean, OUT o_key bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
   l record;
@@ -133,7 +170,7 @@ BEGIN
   o_key := @S.key(a_lock);
   PERFORM set_config('application_name', @S.session_name(a_request, a_attempt), false);
   o_has_lock := pg_try_advisory_lock(o_key);
-  IF NOT o_has_lock THEN  -- perhaps by an attempt whose reply was lost, with its session
+  IF NOT o_has_lock AND a_retried THEN  -- perhaps by an attempt whose reply was lost
     SELECT * INTO l FROM @S.earlier_session(o_key, a_request, a_attempt);
     IF l.o_pid IS NOT NULL THEN
       PERFORM @S.end_session(l.o_pid, l.o_start);
@@ -141,8 +178,8 @@ BEGIN
     END IF;
   END IF;
   IF o_has_lock THEN
-    SELECT g.o_outcome, g.o_token, g.o_store, g.o_ahead, g.o_recheck_ms
-      INTO o_outcome, o_token, o_store, o_ahead, o_recheck_ms
+    SELECT g.o_outcome, g.o_token, g.o_store, g.o_ahead, g.o_recheck_ms, g.o_fresh
+      INTO o_outcome, o_token, o_store, o_ahead, o_recheck_ms, o_fresh
       FROM @S.session_grant(a_lock, a_request, a_owner, a_ttl_ms, a_queue) g;
     IF o_outcome = 'queued' THEN
       PERFORM @S.session_enqueue(a_lock, a_request, a_owner);
@@ -164,9 +201,6 @@ END $$;
 CREATE FUNCTION @S.session_enqueue(a_lock text, a_request uuid, a_owner text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-  DELETE FROM @S.session_waiter w WHERE w.lock = a_lock
-    AND NOT EXISTS (SELECT 1 FROM pg_stat_activity s
-                    WHERE s.pid = w.pid AND s.backend_start = w.backend_start);
   INSERT INTO @S.session_waiter
     VALUES (pg_backend_pid(), @S.own_start(), a_lock, a_request, a_owner)
     ON CONFLICT (pid) DO UPDATE SET backend_start = excluded.backend_start, lock = excluded.lock,
@@ -179,16 +213,24 @@ END $$;
 
 CREATE FUNCTION @S.session_renew(a_lock text, a_request uuid, a_ttl_ms bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
+DECLARE
+  renewed boolean;
 BEGIN
   PERFORM @S.commit_durably();
   PERFORM set_config('idle_session_timeout', a_ttl_ms::text, false);
   UPDATE @S.session_lock SET expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms'
     WHERE name = a_lock AND request = a_request AND expires_at > clock_timestamp()
       AND pid = pg_backend_pid();
-  RETURN FOUND;
+  renewed := FOUND;
+  -- Here, because it is rare: waiters that have died.
+  DELETE FROM @S.session_waiter w WHERE w.lock = a_lock
+    AND NOT EXISTS (SELECT 1 FROM pg_stat_activity s
+                    WHERE s.pid = w.pid AND s.backend_start = w.backend_start);
+  RETURN renewed;
 END $$;
 
-CREATE FUNCTION @S.session_release(a_lock text, a_request uuid) RETURNS boolean
+-- `a_doubtful`: an acquire of this request may still be on its way.
+CREATE FUNCTION @S.session_release(a_lock text, a_request uuid, a_doubtful boolean) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
   l record;
@@ -198,6 +240,7 @@ BEGIN
   PERFORM @S.commit_durably();
   SELECT *, expires_at > clock_timestamp() AS alive INTO l FROM @S.session_lock
     WHERE name = a_lock FOR UPDATE;
+  IF a_doubtful THEN PERFORM @S.withdraw(a_lock, a_request); END IF;
   IF FOUND AND l.request = a_request THEN
     UPDATE @S.session_lock
       SET request = NULL, expires_at = '-infinity',
@@ -212,7 +255,7 @@ BEGIN
     RETURN l.alive;
   END IF;
   IF l.last_released = a_request THEN RETURN true; END IF;
-  PERFORM @S.withdraw(a_request);
+  PERFORM @S.withdraw(a_lock, a_request);
   FOR w IN DELETE FROM @S.session_waiter WHERE request = a_request RETURNING * LOOP
     PERFORM @S.end_session(w.pid, w.backend_start);
     RETURN true;
@@ -309,6 +352,9 @@ BEGIN
       PERFORM set_config('lock_timeout', before, true);
     END IF;
     -- The lease of a session that died early is waited out.
+    IF EXISTS (SELECT 1 FROM @S.session_reserve WHERE name = a_lock) THEN
+      PERFORM @S.session_row(a_lock);
+    END IF;
     LOOP
       SELECT expires_at INTO ends FROM @S.session_lock
         WHERE name = a_lock AND expires_at > clock_timestamp();

@@ -18,14 +18,14 @@ std::string readable(std::string_view label) {
   return label.empty() || OwnerLabel::parse(label) ? std::string(label) : "(an unreadable label)";
 }
 
-Result<Granted> read_grant(const Rows& rows, int first, const AcquireCall& call) {
+Result<Granted> read_grant(const Rows& rows, int first, const AcquireCall& call, bool fresh) {
   const auto token = TokenNumber::of(rows.number(first));
   const auto store = rows.id<StoreId>(first + 1);
   if (!token || !store) return fail(ErrorCode::outcome_unknown, "the server gave no token");
-  return Granted{*token, *store, call.ttl.length()};
+  return Granted{*token, *store, call.ttl.length(), fresh};
 }
 
-enum Column { kOutcome, kToken, kStore, kAhead, kRecheckMs, kHasLock, kKey };
+enum Column { kOutcome, kToken, kStore, kAhead, kRecheckMs, kFresh, kHasLock, kKey };
 
 }  // namespace
 
@@ -49,10 +49,11 @@ SessionStore::SessionStore(Options options, Random& random)
                    .force_release = "session_force",
                    .record = "session_record"},
                   kMostSessions),
-      acquire_(statement("acquire", "SELECT * FROM @S.session_acquire($1, $2, $3, $4, $5, $6)")),
+      acquire_(
+          statement("acquire", "SELECT * FROM @S.session_acquire($1, $2, $3, $4, $5, $6, $7)")),
       grant_(statement("", "SELECT * FROM @S.session_grant($1, $2, $3, $4, $5)")),
       renew_(statement("renew", "SELECT @S.session_renew($1, $2, $3)")),
-      release_(statement("release", "SELECT @S.session_release($1, $2)")),
+      release_(statement("release", "SELECT @S.session_release($1, $2, $3)")),
       force_(statement("", "SELECT @S.session_force($1, $2)")),
       poke_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -157,7 +158,10 @@ Result<AcquireReply> SessionStore::acquire_in(const SessionPointer& session,
   if (reply && !std::holds_alternative<Busy>(*reply)) return reply;
   forget(call.request, session);
   // What a failed call took is not given back by its rollback: the session must end.
-  if (!reply) session->connection.discard();
+  if (!reply) {
+    session->connection.discard();
+    doubts_.doubt(call.request);
+  }
   return reply;
 }
 
@@ -182,13 +186,14 @@ Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
   const char* lock = call.lock.str().c_str();
   const char* owner = call.owner.str().c_str();
   const auto rows =
-      is_new
-          ? connection.run(
-                acquire_, {lock, request.c_str(), owner, ttl.c_str(), queue, attempt.c_str()}, wait)
-          : connection.run(grant_, {lock, request.c_str(), owner, ttl.c_str(), queue}, wait);
+      is_new ? connection.run(acquire_,
+                              {lock, request.c_str(), owner, ttl.c_str(), queue, attempt.c_str(),
+                               doubts_.doubts(call.request) ? "t" : "f"},
+                              wait)
+             : connection.run(grant_, {lock, request.c_str(), owner, ttl.c_str(), queue}, wait);
   if (!rows) return fail(rows.error());
   if (rows->text(kOutcome) == "granted") {
-    auto grant = read_grant(*rows, kToken, call);
+    auto grant = read_grant(*rows, kToken, call, rows->flag(kFresh));
     if (!grant) return fail(std::move(grant.error()));
     session->phase = Phase::held;
     return *grant;
@@ -213,7 +218,7 @@ Result<AcquireReply> SessionStore::granted_already(const AcquireCall& call,
   if (rows->count() == 0) {
     return fail(ErrorCode::unavailable, "the session that had the lock has ended");
   }
-  auto grant = read_grant(*rows, 0, call);
+  auto grant = read_grant(*rows, 0, call, /*fresh=*/false);
   if (!grant) return fail(std::move(grant.error()));
   return *grant;
 }
@@ -349,14 +354,17 @@ void SessionStore::give_up_if_ended(const RenewCall& call, const CallContext& co
 }
 
 void SessionStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
-  answer(done, release(call, context));
+  auto reply = release(call, context);
+  if (reply) doubts_.settle(call.request);
+  answer(done, std::move(reply));
 }
 
 Result<ReleaseReply> SessionStore::release(const ReleaseCall& call, const CallContext& context) {
   auto session = take_session(call.request, context);
   if (!session) return fail(std::move(session.error()));
   const std::string request = call.request.hex();
-  const Parameters parameters = {call.lock.str().c_str(), request.c_str()};
+  const bool doubtful = doubts_.doubts(call.request);
+  const Parameters parameters = {call.lock.str().c_str(), request.c_str(), doubtful ? "t" : "f"};
   if (*session) {
     const Use use(*this, *session);
     forget(call.request, *session);

@@ -136,6 +136,22 @@ TEST_F(RowStoreTest, AnotherVersionOfTheSchemaIsRefused) {
   EXPECT_THAT(refused.error().message, HasSubstr("version 7"));
 }
 
+TEST_F(RowStoreTest, SchemaMayHaveANameThatIsAWordOfSql) {
+  auto opened = open_postgres(server.url() + "&schema=user");
+  ASSERT_TRUE(opened) << to_string(opened.error());
+  Client client(std::move(*opened));
+  EXPECT_TRUE(client.acquire_fenced("job"));
+  EXPECT_EQ(psql("SELECT count(*) FROM \"user\".lock"), "1");
+}
+
+TEST_F(RowStoreTest, AcquireThatComesLateWhereNothingElseHappenedIsNotGranted) {
+  RawStore raw(server.open(), "quiet");
+  const RequestId released = new_request();
+  EXPECT_TRUE(std::holds_alternative<Granted>(raw.acquire(released).value()));
+  EXPECT_EQ(raw.release(released), ReleaseReply::released);
+  EXPECT_TRUE(std::holds_alternative<Busy>(raw.acquire(released).value()));
+}
+
 TEST_F(RowStoreTest, AcquireThatComesAfterItsReleaseIsNotGranted) {
   RawStore raw(server.open());
   for (const char* lock : {"never taken", "taken before"}) {

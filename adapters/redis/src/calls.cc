@@ -140,7 +140,7 @@ Result<AcquireReply> read_acquire(const Value& reply, Millis ttl) {
       const auto token = token_in(reply.at(1).text);
       const auto store = StoreId::from_hex(reply.at(2).text);
       if (!token || !store) return unexpected_reply();
-      return Granted{*token, *store, ttl};
+      return Granted{*token, *store, ttl, reply.at(3).integer == 1};
     }
     case 2:
       return Queued{Millis(reply.at(1).integer), ahead_of(reply.at(2), reply.at(3))};

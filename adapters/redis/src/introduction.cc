@@ -21,8 +21,7 @@ std::string field(const std::string& info, const std::string& name) {
 
 }  // namespace
 
-Result<Introduction> introduce(Server& server, const StoreId& new_store,
-                               const CallContext& context) {
+Result<Introduction> examine(Server& server, const CallContext& context) {
   resp::Greeting greeting;
   {
     auto loan = server.borrow(context);
@@ -52,7 +51,15 @@ Result<Introduction> introduce(Server& server, const StoreId& new_store,
   if (!limit.empty() && limit != "0" && !policy.empty() && policy != "noeviction") {
     introduction.eviction = "throws keys away when its memory is full (maxmemory-policy " + policy +
                             "), and locks are keys";
+    introduction.evicts_lasting_keys = policy.starts_with("allkeys");
   }
+  return introduction;
+}
+
+Result<Introduction> introduce(Server& server, const StoreId& new_store,
+                               const CallContext& context) {
+  auto introduction = examine(server, context);
+  if (!introduction) return introduction;
   auto begun = server.run(begin_call(new_store), context);
   if (!begun) {
     if (begun.error().code == ErrorCode::outcome_unknown)

@@ -10,10 +10,13 @@ namespace leasehold::redis {
 struct Introduction {
   std::string version;
   std::string eviction;  // a sentence's part if the server may throw locks away, else empty
+  bool evicts_lasting_keys = false;  // also keys that never expire
 };
 
-// Connects, checks that the server is one that can be used (`unsupported` if not), and that it
-// takes writes.
+// Connects, and checks that the server is one that can be used (`unsupported` if not).
+[[nodiscard]] Result<Introduction> examine(Server& server, const CallContext& context);
+
+// The same, and checks that it takes writes.
 [[nodiscard]] Result<Introduction> introduce(Server& server, const StoreId& new_store,
                                              const CallContext& context);
 

@@ -15,6 +15,7 @@ inline constexpr std::string_view kOwnKeys = "leasehold:";
 
 inline constexpr const char* kStoreKey = "leasehold:store";
 inline constexpr std::string_view kTokenKeys = "leasehold:token:";
+inline constexpr std::string_view kFenceKeys = "leasehold:fence:";
 
 struct LockKeys {
   explicit LockKeys(std::string lock_key) : lock(std::move(lock_key)) {}
@@ -31,6 +32,12 @@ struct LockKeys {
   std::string waiters() const { return "leasehold:waiters:" + lock; }
   std::string once() const { return "leasehold:once:" + lock; }
 };
+
+// The hash that is the mark of a resource. A hash tag in the resource's name is one in the key,
+// too.
+inline std::string fence_key(const ResourceName& resource) {
+  return std::string(kFenceKeys) + resource.str();
+}
 
 // Says that the calls of a request up to a number are over, for one that may still be on its way.
 inline std::string released_key(const RequestId& request) {

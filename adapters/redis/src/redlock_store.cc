@@ -134,12 +134,14 @@ Result<AcquireReply> RedlockStore::vote(const AcquireCall& call, const CallConte
   std::vector<TokenNumber> tokens;
   std::vector<StoreId> stores;
   std::vector<std::string> others;
+  bool fresh = true;
   const Tally tally = count(votes, [&](const Value& value) {
     const auto reply = read_acquire(value, ttl);
     if (!reply) return false;
     if (const auto* granted = std::get_if<Granted>(&*reply)) {
       tokens.push_back(granted->token);
       stores.push_back(granted->store);
+      fresh = fresh && granted->fresh;
       return true;
     }
     if (const auto* busy = std::get_if<Busy>(&*reply)) others.push_back(busy->ahead);
@@ -150,7 +152,8 @@ Result<AcquireReply> RedlockStore::vote(const AcquireCall& call, const CallConte
   const Millis validity = ttl - drift(ttl);
   const bool in_time = BootClock::now() < started + validity;
   if (tally.yes >= quorum_->majority() && in_time) {
-    return Granted{*std::max_element(tokens.begin(), tokens.end()), *most_common(stores), validity};
+    return Granted{*std::max_element(tokens.begin(), tokens.end()), *most_common(stores), validity,
+                   fresh};
   }
   // Votes that may be there are left: the same request may find them again, or release them.
   if (tally.yes + tally.unknown >= quorum_->majority()) {

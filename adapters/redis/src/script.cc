@@ -58,12 +58,13 @@ end
 // KEYS: lock, token, store, released, queue, waiters
 // ARGV: request, owner, ttl, '1' to queue, channel, store id for a new store, life of the counter,
 //       number of this call
-// Answers {1, token, store} (granted), {2, recheck, value, owner} (queued), {3, value, owner}.
+// Answers {1, token, store, 1 if granted now, 0 if before}, {2, recheck, value, owner} (queued),
+// {3, value, owner} (busy).
 constexpr const char* kAcquire = R"lua(
 local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 local value, last, store, released = seen[1], seen[2], seen[3], seen[4]
 if signed(value, ARGV[1], ' ') then
-  return {1, string.match(value, '^%x+ (%d+)'), store or ARGV[6]}
+  return {1, string.match(value, '^%x+ (%d+)'), store or ARGV[6], 0}
 end
 -- Overtaken by a release that came later.
 if released and tonumber(ARGV[8]) <= (tonumber(released) or 0) then return {3, '', ''} end
@@ -87,7 +88,7 @@ if not value and not ahead then
     redis.call('ZREM', KEYS[5], ARGV[1])
     redis.call('HDEL', KEYS[6], ARGV[1])
   end
-  return {1, token, store}
+  return {1, token, store, 1}
 end
 
 if ARGV[4] ~= '1' then return {3, value or '', ahead or ''} end

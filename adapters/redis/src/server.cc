@@ -92,6 +92,11 @@ Result<Value> Server::checked(Result<Value> reply) const {
 }
 
 Result<Value> Server::run(const ScriptCall& call, const CallContext& context) {
+  auto reply = answer(call, context);
+  return reply ? checked(std::move(reply)) : reply;
+}
+
+Result<Value> Server::answer(const ScriptCall& call, const CallContext& context) {
   auto loan = borrow(context);
   if (!loan) return fail(std::move(loan.error()));
   CallWait wait(context, closing_);
@@ -100,7 +105,7 @@ Result<Value> Server::run(const ScriptCall& call, const CallContext& context) {
   if (!reply || (reply->is_error() && speaks_for_this_connection(first_word(reply->text)))) {
     drop(*loan);
   }
-  return checked(std::move(reply));
+  return reply ? reply : checked(std::move(reply));
 }
 
 Result<Value> Server::run(const std::string& command, const CallContext& context) {

@@ -29,6 +29,8 @@ class Server {
   // One round trip, two if the server does not know the script. The reply is never an error.
   [[nodiscard]] Result<resp::Value> run(const ScriptCall& call, const CallContext& context);
   [[nodiscard]] Result<resp::Value> run(const std::string& command, const CallContext& context);
+  // The same; the reply may be an error of the server.
+  [[nodiscard]] Result<resp::Value> answer(const ScriptCall& call, const CallContext& context);
 
   // A connection that is alive, as far as this side knows.
   [[nodiscard]] Result<Pool::Loan> borrow(const CallContext& context);

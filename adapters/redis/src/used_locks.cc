@@ -4,42 +4,24 @@
 #include <vector>
 
 #include "keys.h"
-#include "leasehold/resp/command.h"
+#include "scan.h"
 
 namespace leasehold::redis {
 namespace {
 
 constexpr std::size_t kAtOnce = 500;
 
-// A pattern for SCAN that means these very bytes.
-std::string literally(std::string_view text) {
-  std::string pattern;
-  for (const char c : text) {
-    if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
 Result<std::set<LockName>> granted_lately(Server& server, const std::string& prefix,
                                           const CallContext& context) {
   const std::string begins = std::string(kTokenKeys) + prefix;
+  const auto keys = find_keys(server, begins, context);
+  if (!keys) return fail(keys.error());
   std::set<LockName> names;
-  std::string cursor = "0";
-  do {
-    std::string command;
-    resp::append_command(command,
-                         {"SCAN", cursor, "MATCH", literally(begins) + "*", "COUNT", "1000"});
-    const auto page = server.run(command, context);
-    if (!page) return fail(page.error());
-    cursor = page->at(0).text;
-    for (const resp::Value& key : page->at(1).items) {
-      if (key.text.size() < begins.size()) continue;
-      if (auto name = LockName::parse(std::string_view(key.text).substr(begins.size()))) {
-        names.insert(std::move(*name));
-      }
+  for (const std::string& key : *keys) {
+    if (auto name = LockName::parse(std::string_view(key).substr(begins.size()))) {
+      names.insert(std::move(*name));
     }
-  } while (cursor != "0" && !cursor.empty());
+  }
   return names;
 }
 

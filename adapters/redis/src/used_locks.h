@@ -8,7 +8,6 @@
 
 namespace leasehold::redis {
 
-// Looks through the whole keyspace in small steps, as KEYS must not be used on a busy server.
 [[nodiscard]] Result<std::set<LockName>> find_used_locks(Server& server, const std::string& prefix,
                                                          const CallContext& context);
 

@@ -5,6 +5,7 @@
 #include "guard.h"
 
 namespace leasehold::sqlite {
+
 namespace {
 
 // Completes a refusal with both numbers. The write lock of the refused statement is still held, so

@@ -421,7 +421,8 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
 
   const bool held = found->holder && found->expires_at > now();
   if (held && found->holder == call.request && !found->kept) {
-    return Granted{TokenNumber::of(found->token).value(), found->store, call.ttl.length()};
+    return Granted{TokenNumber::of(found->token).value(), found->store, call.ttl.length(),
+                   /*fresh=*/false};
   }
   std::optional<std::string> ahead;
   if (held) {
@@ -482,7 +483,7 @@ Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found) {
   if (found.has_waiters) {
     if (auto dropped = drop_waiter(call.request); !dropped) return fail(dropped.error());
   }
-  return Granted{TokenNumber::of(token).value(), found.store, call.ttl.length()};
+  return Granted{TokenNumber::of(token).value(), found.store, call.ttl.length(), /*fresh=*/true};
 }
 
 // ---- the queue -----------------------------------------------------------------------------

@@ -145,13 +145,8 @@ Status RowFence::write(std::string_view key, const Token& token, const Values& v
       update->bind_null(next++);
     }
   }
-  bool any = false;
-  for (auto row = update->step(); !row || *row; row = update->step()) {
-    if (!row) return fail(write_error(connection, std::move(row.error())));
-    any = true;
-  }
-  update->reset();
-  if (any) return {};
+  if (auto ok = update->run(); !ok) return fail(write_error(connection, std::move(ok.error())));
+  if (connection.changes() > 0) return {};
   return fail(refused(*name, token, entry));
 }
 

@@ -7,6 +7,7 @@ namespace leasehold::zookeeper {
 namespace {
 
 constexpr int kMostRounds = 8;
+constexpr Millis kLively{1000};
 constexpr std::size_t kMostFolders = 10'000;
 
 // Who stands there, for a message.
@@ -22,26 +23,30 @@ struct ZookeeperStore::Ask {
   AcquireCall what;
   BootTime began;
   PlacePtr place = {};
+  Turn turn = {};
   int rounds = 0;
+  bool confirmed = false;
+  bool made_earlier = false;  // the node, by a call whose answer was lost
 };
 
 void ZookeeperStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
   auto begun = begin<AcquireReply>(context, std::move(done));
   if (begun->over()) return;
   auto it = std::make_shared<Ask>(Ask{std::move(begun), std::move(call), BootClock::now()});
-  take_turn_for(it->what, [this, it](const PlacePtr& place) {
-    it->place = place;
+  take_turn_for(it->what, [this, it](Turn turn) {
+    it->place = turn.place();
+    it->turn = std::move(turn);
     ask(it);
   });
 }
 
 // Only in the place's turn, as everything below.
 void ZookeeperStore::ask(const AskPtr& it) {
-  if (it->call->over()) return end_turn(it->place);
+  if (it->call->over()) return it->turn.end();
   if (++it->rounds > kMostRounds) {
     it->call->refuse(
         Error(ErrorCode::unavailable, "the place in the queue is lost again and again"));
-    return end_turn(it->place);
+    return it->turn.end();
   }
   SessionPtr session;
   {
@@ -57,15 +62,15 @@ void ZookeeperStore::ask(const AskPtr& it) {
     auto opened = session_of(session_for(it->what.ttl));
     if (!opened) {
       it->call->refuse(std::move(opened.error()));
-      return end_turn(it->place);
+      return it->turn.end();
     }
     session = std::move(*opened);
   }
   session->when_ready([this, it, session](const Status& status) {
-    if (it->call->over()) return end_turn(it->place);
+    if (it->call->over()) return it->turn.end();
     if (status) return ask_in(it, session);
     it->call->refuse(status.error());
-    end_turn(it->place);
+    it->turn.end();
   });
 }
 
@@ -118,13 +123,15 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
   }
   const Label label{session->timeout().count(), it->what.owner.str()};
   auto stands = std::make_shared<bool>(false);
-  session->server().create(
-      it->place->folder + "/" + node_prefix(it->what.request), label.str(),
-      NodeMode::ephemeral_sequential,
-      [this, it, session, folder, stands](int rc, const std::string& path, const NodeStat& stat) {
-        *stands = outcome_of(rc) == Outcome::done;
-        stood(it, session, rc, *folder, path, stat);
-      });
+  const BootTime asked = BootClock::now();
+  session->server().create(it->place->folder + "/" + node_prefix(it->what.request), label.str(),
+                           NodeMode::ephemeral_sequential,
+                           [this, it, session, folder, stands, asked](
+                               int rc, const std::string& path, const NodeStat& stat) {
+                             *stands = outcome_of(rc) == Outcome::done;
+                             if (*stands) session->confirmed(asked);
+                             stood(it, session, rc, *folder, path, stat);
+                           });
   session->server().children(it->place->folder, [this, it, session, stands](
                                                     int rc, const std::vector<std::string>& names) {
     if (*stands) judge(it, session, rc, names);
@@ -166,9 +173,9 @@ void ZookeeperStore::remember_folder(const std::string& folder) {
   folders_.insert(folder);
 }
 
-// The server that answers may be behind, so it catches up with the leader first.
+// A server that is behind shows those before who have left, and they are watched there: who is
+// first at any server is first for good.
 void ZookeeperStore::look(const AskPtr& it, const SessionPtr& session) {
-  session->server().sync(it->place->folder, [](int) {});
   session->server().children(it->place->folder,
                              [this, it, session](int rc, const std::vector<std::string>& names) {
                                judge(it, session, rc, names);
@@ -209,6 +216,7 @@ void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
             }
           }
           if (leftover) return ask(it);
+          it->made_earlier = true;
           look(it, session);
         });
   });
@@ -226,13 +234,12 @@ void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
     MutexLock lock(mutex_);
     if (it->place->session == session) mine = name_in(it->place->path);
   }
-  const std::vector<Child> children = in_order(names);
-  const auto found = std::find_if(children.begin(), children.end(),
-                                  [&](const Child& child) { return child.name == mine; });
-  if (found == children.end()) return ask_anew(it);
-  if (found == children.begin()) return grant(it, session);
-  const std::string& first = children.front().name;
-  if (it->what.queue) return queue(it, session, std::prev(found)->name, first);
+  const std::vector<std::string_view> ordered = names_in_order(names);
+  const auto found = std::find(ordered.begin(), ordered.end(), mine);
+  if (found == ordered.end()) return ask_anew(it);
+  if (found == ordered.begin()) return grant(it, session);
+  const std::string first(ordered.front());
+  if (it->what.queue) return queue(it, session, std::string(*std::prev(found)), first);
   step_back(it, session, first);
 }
 
@@ -242,8 +249,24 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
     return session->when_ready([this, it, session](const Status& status) {
       if (status) return grant(it, session);
       it->call->refuse(status.error());
-      end_turn(it->place);
+      it->turn.end();
     });
+  }
+  const Millis whole = session->lasts();
+  const Millis certain = std::min(whole, session->certain_from(it->began));
+  bool again = false;
+  {
+    MutexLock lock(mutex_);
+    again = it->place->granted;
+  }
+  if (!again && certain < whole && !std::exchange(it->confirmed, true)) {
+    return confirm(it, session);
+  }
+  if (!again && certain < whole / 2) {
+    it->turn.end();
+    return it->call->refuse(Error(ErrorCode::outcome_unknown,
+                                  "it was granted, but the server has not answered for so long "
+                                  "that the session may be about to end"));
   }
   std::optional<Granted> granted;
   {
@@ -251,45 +274,77 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
     Place& place = *it->place;
     const auto token = TokenNumber::of(place.token);
     if (place.session == session && token) {
+      const bool fresh = !place.granted && !it->made_earlier;
       if (!place.granted) {
         place.granted = true;
         place.lineage = lineage;
-        place.expires = it->began + session->lasts();
+        place.ttl = certain;
+        place.expires = it->began + certain;
       }
-      granted = Granted{*token, *place.lineage, session->lasts()};
+      granted = Granted{*token, *place.lineage, place.ttl, fresh};
     }
   }
   if (!granted) return ask(it);
-  end_turn(it->place);
+  it->turn.end();
   it->call->answer(std::move(*granted));
 }
 
-// Watches only the one before, so that one release wakes one.
+// A read shows who is first, but not that the leader still counts on this session.
+void ZookeeperStore::confirm(const AskPtr& it, const SessionPtr& session) {
+  std::string path;
+  {
+    MutexLock lock(mutex_);
+    if (it->place->session == session) path = it->place->path;
+  }
+  if (path.empty()) return ask(it);
+  const BootTime asked = BootClock::now();
+  session->server().transact({{Step::Kind::check, path}},
+                             [this, it, session, asked](int rc, const std::vector<int>&) {
+                               const Outcome outcome = outcome_of(rc);
+                               if (outcome == Outcome::over) return ask(it);
+                               if (outcome == Outcome::no_node) return ask_anew(it);
+                               if (outcome != Outcome::done) {
+                                 return fail_ask(it, rc, "confirming the grant");
+                               }
+                               session->confirmed(asked);
+                               grant(it, session);
+                             });
+}
+
+// Watches only the one before, so that one release wakes one. Who is first is only for messages: in
+// a lively queue nobody waits long enough to be told.
 void ZookeeperStore::queue(const AskPtr& it, const SessionPtr& session, const std::string& before,
                            const std::string& first) {
   auto ahead = std::make_shared<std::string>();
   const std::string folder = it->place->folder + "/";
-  if (before != first) {
+  bool tells_first = false;
+  {
+    MutexLock lock(mutex_);
+    tells_first = std::exchange(it->place->queued_before, true) || before == first;
+  }
+  if (tells_first && before != first) {
     session->server().get(folder + first, false,
                           [ahead, first](int rc, const std::string& data, const NodeStat&) {
                             if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
                           });
   }
-  const auto watching = [this, it, session, ahead, path = folder + before](int rc) {
+  const Millis recheck =
+      tells_first ? session->lasts() / 3 : std::min(session->lasts() / 3, kLively);
+  const auto watching = [this, it, session, ahead, recheck, path = folder + before](int rc) {
     const Outcome outcome = outcome_of(rc);
     if (outcome != Outcome::done) session->tell_no_more(path, it->what.request);
     if (outcome == Outcome::no_node) return look(it, session);  // just gone
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");
-    end_turn(it->place);
-    it->call->answer(Queued{session->lasts() / 3, *ahead});
+    it->turn.end();
+    it->call->answer(Queued{recheck, *ahead});
   };
   session->tell_of(folder + before, it->what.request);
   session->server().get(folder + before, true,
-                        [session, ahead, before, path = folder + before, watching](
+                        [session, ahead, tells_first, before, path = folder + before, watching](
                             int rc, const std::string& data, const NodeStat&) {
                           if (outcome_of(rc) != Outcome::refused) {
-                            if (ahead->empty()) *ahead = who(before, data);
+                            if (tells_first && ahead->empty()) *ahead = who(before, data);
                             return watching(rc);
                           }
                           // Another user's node cannot be read, but everybody may see whether it is
@@ -313,7 +368,7 @@ void ZookeeperStore::step_back(const AskPtr& it, const SessionPtr& session,
                           if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
                         });
   remove_node(it->place, session, [this, it, ahead](int) {
-    end_turn(it->place);  // if it was not removed, it will be
+    it->turn.end();  // if it was not removed, it will be
     it->call->answer(Busy{*ahead});
   });
 }
@@ -332,7 +387,7 @@ void ZookeeperStore::fail_ask(const AskPtr& it, int rc, const std::string& doing
     MutexLock lock(mutex_);
     traces = it->place->node != Place::Node::none;
   }
-  end_turn(it->place);
+  it->turn.end();
   if (outcome_of(rc) == Outcome::lost) {
     return it->call->refuse(Error(traces ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
                                   "the connection broke while " + doing, words_of(rc)));

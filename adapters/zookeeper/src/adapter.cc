@@ -1,11 +1,12 @@
 #include "leasehold/zookeeper/adapter.h"
 
+#include "fence_admin.h"
 #include "store.h"
 
 namespace leasehold::zookeeper {
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "zookeeper", .open_store = open_store, .open_fence = {}}};
+  return {{.scheme = "zookeeper", .open_store = open_store, .open_fence = open_fence_admin}};
 }
 
 }  // namespace leasehold::zookeeper

@@ -18,7 +18,8 @@ NodeStat stat_of(const Stat* stat) {
   return {.created = stat->czxid,
           .created_ms = stat->ctime,
           .modified_ms = stat->mtime,
-          .session = stat->ephemeralOwner};
+          .session = stat->ephemeralOwner,
+          .version = stat->version};
 }
 
 int flags_of(NodeMode mode) {
@@ -37,6 +38,7 @@ int flags_of(NodeMode mode) {
 }  // namespace
 
 const int kNoNode = ZNONODE;
+const int kBadVersion = ZBADVERSION;
 
 Outcome outcome_of(int rc) {
   switch (rc) {
@@ -65,6 +67,12 @@ std::string words_of(int rc) {
   return zerror(rc);
 }
 
+class Connection::Awaited {
+ public:
+  virtual ~Awaited() = default;
+  virtual void fail(int rc) = 0;
+};
+
 struct Connection::Callbacks {
   static void on_event(zhandle_t*, int type, int state, const char*, void* context) {
     if (type != ZOO_SESSION_EVENT) return;
@@ -80,10 +88,9 @@ struct Connection::Callbacks {
     static_cast<Connection*>(context)->events_.touched(path);
   }
 
-  template <class Function>
-  static Function taken(const void* data) {
-    const std::unique_ptr<Function> owned(static_cast<Function*>(const_cast<void*>(data)));
-    return std::move(*owned);
+  template <class Reply>
+  static Reply taken(const void* data) {
+    return AwaitedReply<Reply>::taken(data);
   }
   static void replied(int rc, const void* data) { taken<Replied>(data)(rc); }
   static void string_replied(int rc, const char*, const void* data) { replied(rc, data); }
@@ -128,6 +135,40 @@ struct Connection::Callbacks {
   static void fail(Transaction& done, int rc) { done(rc); }
 };
 
+// What the library keeps for us, and gives back with the reply, is its address.
+template <class Reply>
+class Connection::AwaitedReply final : public Awaited {
+ public:
+  AwaitedReply(Connection& connection, Reply reply)
+      : connection_(connection), reply_(std::move(reply)) {}
+
+  static Reply taken(const void* data) {
+    auto* self = static_cast<AwaitedReply*>(const_cast<void*>(data));
+    const auto owned = self->connection_.take(self->where);
+    return std::move(self->reply_);
+  }
+  void fail(int rc) override { Callbacks::fail(reply_, rc); }
+
+  AwaitedList::iterator where;
+
+ private:
+  Connection& connection_;
+  Reply reply_;
+};
+
+std::unique_ptr<Connection::Awaited> Connection::take(AwaitedList::iterator which) {
+  MutexLock lock(mutex_);
+  auto taken = std::move(*which);
+  awaited_.erase(which);
+  return taken;
+}
+
+Connection::Connection(Events events) : events_(std::move(events)) {}
+
+Connection::~Connection() {
+  close();
+}
+
 Status Connection::open(const Options& options, Millis session_timeout) {
   private_nodes_ = !options.credentials.empty();
   MutexLock lock(mutex_);  // events that come before this returns wait for it when they send
@@ -146,71 +187,81 @@ Status Connection::open(const Options& options, Millis session_timeout) {
   return {};
 }
 
-template <class Context, class Send>
-void Connection::send(std::unique_ptr<Context> context, Send request) {
+template <class Reply, class Send>
+void Connection::send(Reply reply, Send request) {
+  std::unique_ptr<Awaited> unsent;
   int rc = ZCLOSING;
   {
     MutexLock lock(mutex_);
-    if (handle_ != nullptr) rc = request(handle_, context.get());
+    auto awaited = std::make_unique<AwaitedReply<Reply>>(*this, std::move(reply));
+    if (handle_ == nullptr) {
+      unsent = std::move(awaited);
+    } else {
+      auto& it = *awaited;
+      it.where = awaited_.insert(awaited_.end(), std::move(awaited));
+      rc = request(handle_, &it);
+      if (rc == ZOK) return;
+      unsent = std::move(*it.where);
+      awaited_.erase(it.where);
+    }
   }
-  if (rc != ZOK) return Callbacks::fail(*context, rc);
-  [[maybe_unused]] Context* owned_by_the_library = context.release();
+  unsent->fail(rc);
 }
 
 void Connection::create(const std::string& path, const std::string& data, NodeMode mode,
                         Created done) {
   const bool is_private = private_nodes_ && mode != NodeMode::common;
   const ACL_vector* acl = is_private ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
-  send(std::make_unique<Created>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+  send(std::move(done), [&](zhandle_t* zh, const void* context) {
     return zoo_acreate2(zh, path.c_str(), data.data(), static_cast<int>(data.size()), acl,
                         flags_of(mode), Callbacks::created, context);
   });
 }
 
 void Connection::children(const std::string& path, Listed done) {
-  send(std::make_unique<Listed>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+  send(std::move(done), [&](zhandle_t* zh, const void* context) {
     return zoo_aget_children(zh, path.c_str(), 0, Callbacks::listed, context);
   });
 }
 
 void Connection::get(const std::string& path, bool watch, Read done) {
-  send(std::make_unique<Read>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+  send(std::move(done), [&](zhandle_t* zh, const void* context) {
     return zoo_awget(zh, path.c_str(), watch ? Callbacks::on_node : nullptr, this, Callbacks::read,
                      context);
   });
 }
 
 void Connection::exists(const std::string& path, bool watch, Read done) {
-  send(std::make_unique<Read>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+  send(std::move(done), [&](zhandle_t* zh, const void* context) {
     return zoo_awexists(zh, path.c_str(), watch ? Callbacks::on_node : nullptr, this,
                         Callbacks::seen, context);
   });
 }
 
 void Connection::set(const std::string& path, const std::string& data, Replied done) {
-  send(std::make_unique<Replied>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+  send(std::move(done), [&](zhandle_t* zh, const void* context) {
     return zoo_aset(zh, path.c_str(), data.data(), static_cast<int>(data.size()), -1,
                     Callbacks::set, context);
   });
 }
 
 void Connection::remove(const std::string& path, Replied done) {
-  send(std::make_unique<Replied>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+  send(std::move(done), [&](zhandle_t* zh, const void* context) {
     return zoo_adelete(zh, path.c_str(), -1, Callbacks::replied, context);
   });
 }
 
 void Connection::sync(const std::string& path, Replied done) {
-  send(std::make_unique<Replied>(std::move(done)), [&](zhandle_t* zh, const void* context) {
+  send(std::move(done), [&](zhandle_t* zh, const void* context) {
     return zoo_async(zh, path.c_str(), Callbacks::string_replied, context);
   });
 }
 
 void Connection::transact(std::vector<Step> steps, Transacted done) {
-  auto transaction = std::make_unique<Callbacks::Transaction>();
-  transaction->done = std::move(done);
-  transaction->results.resize(steps.size());
-  transaction->paths.resize(steps.size());
+  Callbacks::Transaction transaction;
+  transaction.done = std::move(done);
+  transaction.results.resize(steps.size());
+  transaction.paths.resize(steps.size());
   const ACL_vector* acl = private_nodes_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
   std::vector<zoo_op_t> ops(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -218,19 +269,22 @@ void Connection::transact(std::vector<Step> steps, Transacted done) {
     const int length = static_cast<int>(it.data.size());
     switch (it.kind) {
       case Step::Kind::check:
-        zoo_check_op_init(&ops[i], it.path.c_str(), -1);
+        zoo_check_op_init(&ops[i], it.path.c_str(), it.version);
+        break;
+      case Step::Kind::remove:
+        zoo_delete_op_init(&ops[i], it.path.c_str(), it.version);
         break;
       case Step::Kind::set:
-        zoo_set_op_init(&ops[i], it.path.c_str(), it.data.data(), length, -1, nullptr);
+        zoo_set_op_init(&ops[i], it.path.c_str(), it.data.data(), length, it.version, nullptr);
         break;
       case Step::Kind::create:
-        transaction->paths[i].resize(it.path.size() + 1);
+        transaction.paths[i].resize(it.path.size() + 1);
         zoo_create_op_init(&ops[i], it.path.c_str(), it.data.data(), length, acl, ZOO_PERSISTENT,
-                           transaction->paths[i].data(), static_cast<int>(it.path.size() + 1));
+                           transaction.paths[i].data(), static_cast<int>(it.path.size() + 1));
         break;
     }
   }
-  zoo_op_result_t* results = transaction->results.data();
+  zoo_op_result_t* results = transaction.results.data();
   send(std::move(transaction), [&](zhandle_t* zh, const void* context) {
     return zoo_amulti(zh, static_cast<int>(ops.size()), ops.data(), results, Callbacks::transacted,
                       context);
@@ -260,7 +314,14 @@ void Connection::close() {
     MutexLock lock(mutex_);
     closing = std::exchange(handle_, nullptr);
   }
-  if (closing != nullptr) zookeeper_close(closing);
+  if (closing == nullptr) return;
+  zookeeper_close(closing);
+  AwaitedList dropped;
+  {
+    MutexLock lock(mutex_);
+    dropped.swap(awaited_);
+  }
+  for (const auto& it : dropped) it->fail(ZCLOSING);
 }
 
 }  // namespace leasehold::zookeeper

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ enum class Outcome {
 Outcome outcome_of(int rc);
 // The code of Outcome::no_node.
 extern const int kNoNode;
+// One of Outcome::refused: a step of a transaction found another version.
+extern const int kBadVersion;
 // The server's words for a reply code.
 std::string words_of(int rc);
 
@@ -37,6 +40,7 @@ struct NodeStat {
   std::int64_t created_ms = 0;  // by the server's wall clock
   std::int64_t modified_ms = 0;
   std::int64_t session = 0;  // that an ephemeral node belongs to
+  std::int32_t version = 0;  // how often it was set
 };
 
 // With a user in the URL, nodes are for that user only; `common` ones are for everybody.
@@ -44,9 +48,10 @@ enum class NodeMode { common, persistent, container, ephemeral_sequential };
 
 // One part of a transaction.
 struct Step {
-  enum class Kind { check, create, set } kind;
+  enum class Kind { check, create, set, remove } kind;
   std::string path;
   std::string data = {};
+  std::int32_t version = -1;  // that the node must have; not for create; -1: any
 };
 
 // Thread safe; nothing blocks but open() (name resolution) and close(). Replies come on the
@@ -66,12 +71,12 @@ class Connection {
   using Read = std::function<void(int rc, std::string data, const NodeStat& stat)>;
   using Transacted = std::function<void(int rc, const std::vector<int>& each)>;
 
-  explicit Connection(Events events) : events_(std::move(events)) {}
-  ~Connection() { close(); }
+  explicit Connection(Events events);
+  ~Connection();  // close()
   Connection(const Connection&) = delete;
 
-  // Begins to connect, and tells by events.changed how that goes; once. `unavailable` if a host
-  // name cannot be resolved.
+  // Begins to connect, and tells by events.changed how that goes; once, and not beside close().
+  // `unavailable` if a host name cannot be resolved.
   [[nodiscard]] Status open(const Options& options, Millis session_timeout)
       LEASEHOLD_EXCLUDES(mutex_);
 
@@ -93,21 +98,29 @@ class Connection {
   // Cuts the connection for good without ending the session, so that its nodes stay until it
   // expires.
   void abandon() LEASEHOLD_EXCLUDES(mutex_);
-  // Ends the session if it is connected. Everything pending is answered when it returns. Not from a
+  // Ends the session if it is connected. Every reply has come when it returns, some of them inside
+  // the call: the library drops what is pending when its session ends at the same time. Not from a
   // reply or an event.
   void close() LEASEHOLD_EXCLUDES(mutex_);
 
  private:
   struct Callbacks;
+  // A request whose reply is awaited. It is answered by who takes it out of `awaited_`.
+  class Awaited;
+  template <class Reply>
+  class AwaitedReply;
+  using AwaitedList = std::list<std::unique_ptr<Awaited>>;
 
-  // Hands `context` over to the library, or answers it at once.
-  template <class Context, class Send>
-  void send(std::unique_ptr<Context> context, Send request) LEASEHOLD_EXCLUDES(mutex_);
+  // Hands the request over to the library, or answers it at once.
+  template <class Reply, class Send>
+  void send(Reply reply, Send request) LEASEHOLD_EXCLUDES(mutex_);
+  std::unique_ptr<Awaited> take(AwaitedList::iterator which) LEASEHOLD_EXCLUDES(mutex_);
 
   const Events events_;
   bool private_nodes_ = false;  // set by open()
   mutable Mutex mutex_;
   zhandle_t* handle_ LEASEHOLD_GUARDED_BY(mutex_) = nullptr;
+  AwaitedList awaited_ LEASEHOLD_GUARDED_BY(mutex_);  // oldest first
 };
 
 }  // namespace leasehold::zookeeper

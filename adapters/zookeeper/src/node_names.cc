@@ -115,7 +115,7 @@ std::string node_prefix(const RequestId& request) {
   return name;
 }
 
-std::vector<Child> in_order(const std::vector<std::string>& names) {
+std::vector<std::string_view> names_in_order(const std::vector<std::string>& names) {
   struct Numbered {
     std::int64_t number;
     const std::string* name;
@@ -138,11 +138,18 @@ std::vector<Child> in_order(const std::vector<std::string>& names) {
   std::sort(numbered.begin(), numbered.end(), [](const Numbered& a, const Numbered& b) {
     return a.number != b.number ? a.number < b.number : *a.name < *b.name;
   });
+  std::vector<std::string_view> ordered;
+  ordered.reserve(numbered.size());
+  for (const Numbered& it : numbered) ordered.push_back(*it.name);
+  return ordered;
+}
+
+std::vector<Child> in_order(const std::vector<std::string>& names) {
   std::vector<Child> children;
-  children.reserve(numbered.size());
-  for (const Numbered& it : numbered) {
-    const auto uuid = uuid_in(*it.name);
-    children.push_back({*it.name, uuid ? *uuid : made_up(*it.name)});
+  children.reserve(names.size());
+  for (const std::string_view name : names_in_order(names)) {
+    const auto uuid = uuid_in(name);
+    children.push_back({std::string(name), uuid ? *uuid : made_up(name)});
   }
   return children;
 }

@@ -28,8 +28,10 @@ struct Child {
   RequestId request;
 };
 
-// The children that have a sequence number, lowest first. The number is a signed 32-bit that wraps;
-// a folder that holds both ends of the range is in the middle of that.
+// The names that have a sequence number, lowest first. The number is a signed 32-bit that wraps; a
+// folder that holds both ends of the range is in the middle of that. They point into `names`.
+std::vector<std::string_view> names_in_order(const std::vector<std::string>& names);
+// The same, as children.
 std::vector<Child> in_order(const std::vector<std::string>& names);
 
 // The last part of a path.

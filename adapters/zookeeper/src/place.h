@@ -35,11 +35,14 @@ struct Place {
   std::string path = {};
   std::int64_t token = 0;
   bool granted = false;
+  Millis ttl{0};                          // as granted
   std::optional<StoreId> lineage = {};    // at the grant
   BootTime expires = {};                  // not asked for until then: it is taken away
   bool expired = false;                   // that has happened
   bool leaving = false;                   // it is being taken away, until that is acknowledged
   std::optional<Agenda::Key> timer = {};  // looks at `expires`
+
+  bool queued_before = false;  // by an earlier ask
 
   // One thing at a time is done to the node; the rest waits here.
   bool occupied = false;

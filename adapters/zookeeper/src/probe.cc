@@ -43,47 +43,62 @@ std::string ask_state(int fd) {
   return "says '" + first_line({buffer, static_cast<std::size_t>(got)}) + "'";
 }
 
-std::string state_of(const std::string& host, const std::string& port) {
-  const addrinfo hints{.ai_flags = 0,
-                       .ai_family = AF_UNSPEC,
-                       .ai_socktype = SOCK_STREAM,
-                       .ai_protocol = 0,
-                       .ai_addrlen = 0,
-                       .ai_addr = nullptr,
-                       .ai_canonname = nullptr,
-                       .ai_next = nullptr};
-  addrinfo* found = nullptr;
-  const int failed = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
-  if (failed != 0) return gai_strerror(failed);
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> address(found, freeaddrinfo);
+struct State {
+  std::string words;
+  bool refuses = false;
+};
+
+State state_of(int error) {
+  return {words_of_errno(error), error == ECONNREFUSED};
+}
+
+State state_of(const addrinfo& address) {
   const detail::Fd fd(
-      socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, found->ai_protocol));
-  if (!fd) return words_of_errno(errno);
-  if (connect(fd.get(), found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS) {
-    return words_of_errno(errno);
+      socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
+  if (!fd) return state_of(errno);
+  if (connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0 && errno != EINPROGRESS) {
+    return state_of(errno);
   }
   pollfd writable{fd.get(), POLLOUT, 0};
-  if (poll(&writable, 1, kPatienceMs) <= 0) return "does not accept connections";
+  if (poll(&writable, 1, kPatienceMs) <= 0) return {"does not accept connections"};
   int error = 0;
   socklen_t length = sizeof error;
   getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-  return error != 0 ? words_of_errno(error) : ask_state(fd.get());
+  return error != 0 ? state_of(error) : State{ask_state(fd.get())};
+}
+
+// Of the first address that does not refuse.
+State state_of(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failed = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  if (failed != 0) return {gai_strerror(failed)};
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, freeaddrinfo);
+  State state;
+  for (const addrinfo* it = found; it != nullptr; it = it->ai_next) {
+    state = state_of(*it);
+    if (!state.refuses) break;
+  }
+  return state;
 }
 
 }  // namespace
 
-Error why_no_answer(const std::string& hosts) {
-  std::string states;
+HostStates states_of(const std::string& hosts) {
+  HostStates states{.words = "", .all_refuse = true};
   for (std::string_view rest = hosts; !rest.empty();) {
     const std::string_view one = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
     const std::size_t colon = one.rfind(':');
     std::string host(one.substr(0, colon));
     if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-    if (!states.empty()) states += "; ";
-    states += std::string(one) + ": " + state_of(host, std::string(one.substr(colon + 1)));
+    const State state = state_of(host, std::string(one.substr(colon + 1)));
+    if (!states.words.empty()) states.words += "; ";
+    states.words += std::string(one) + ": " + state.words;
+    states.all_refuse = states.all_refuse && state.refuses;
   }
-  return Error(ErrorCode::unavailable, "no ZooKeeper server opened a session", states);
+  return states;
 }
 
 }  // namespace leasehold::zookeeper

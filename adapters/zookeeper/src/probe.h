@@ -1,13 +1,16 @@
-// Why nobody answered: what the hosts of the URL say to a plain question.
+// What the hosts of the URL say to a plain question.
 #pragma once
 
 #include <string>
 
-#include "leasehold/error.h"
-
 namespace leasehold::zookeeper {
 
-// `unavailable`, with what each host did. Takes up to half a second per host.
-Error why_no_answer(const std::string& hosts);
+struct HostStates {
+  std::string words;        // what each host did
+  bool all_refuse = false;  // nobody listens at any address of any host
+};
+
+// Looks names up, and takes up to half a second for each address besides.
+HostStates states_of(const std::string& hosts);
 
 }  // namespace leasehold::zookeeper

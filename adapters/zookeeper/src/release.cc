@@ -26,6 +26,7 @@ struct ZookeeperStore::Leave {
   RequestId request;
   bool holder_only = false;  // not one that waits
   PlacePtr place = {};
+  Turn turn = {};
 };
 
 void ZookeeperStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
@@ -34,7 +35,10 @@ void ZookeeperStore::release(ReleaseCall call, CallContext context, Completion<R
   auto it = std::make_shared<Leave>(Leave{std::move(begun), std::move(call.lock), call.request});
   it->place = find(it->request);
   if (!it->place) return search_and_remove(it);
-  take_turn(it->place, [this, it] { leave(it); });
+  take_turn(it->place, [this, it](Turn turn) {
+    it->turn = std::move(turn);
+    leave(it);
+  });
 }
 
 void ZookeeperStore::leave(const std::shared_ptr<Leave>& it) {
@@ -44,13 +48,13 @@ void ZookeeperStore::leave(const std::shared_ptr<Leave>& it) {
     session = it->place->session;
   }
   if (!session) {
-    end_turn(it->place);
+    it->turn.end();
     return it->call->answer(ReleaseReply::not_held);
   }
   session->when_ready([this, it, session](const Status& status) {
-    if (it->call->over()) return end_turn(it->place);
+    if (it->call->over()) return it->turn.end();
     if (!status) {  // the node went with the session
-      end_turn(it->place);
+      it->turn.end();
       return it->call->answer(ReleaseReply::not_held);
     }
     bool expired = false;
@@ -61,7 +65,7 @@ void ZookeeperStore::leave(const std::shared_ptr<Leave>& it) {
     }
     it->call->sent();
     remove_node(it->place, session, [this, it, expired](int rc) {
-      end_turn(it->place);
+      it->turn.end();
       switch (outcome_of(rc)) {
         case Outcome::done:
           return it->call->answer(expired ? ReleaseReply::not_held : ReleaseReply::released);
@@ -170,17 +174,18 @@ void ZookeeperStore::look_at_expiry(const PlacePtr& place, Agenda::Reason reason
     if (!place->leaving) place->expired = true;
     place->leaving = true;
   }
-  take_turn(place, [this, place] { clean(place); });
+  take_turn(place, [this](Turn turn) { clean(std::make_shared<Turn>(std::move(turn))); });
 }
 
-void ZookeeperStore::clean(const PlacePtr& place) {
+void ZookeeperStore::clean(const std::shared_ptr<Turn>& turn) {
+  const PlacePtr place = turn->place();
   SessionPtr session;
   {
     MutexLock lock(mutex_);
     if (place->leaving) session = place->session;
   }
-  if (!session || !session->ready()) return end_turn(place);  // the next connection does it
-  remove_node(place, session, [this, place](int) { end_turn(place); });
+  if (!session || !session->ready()) return;  // the next connection does it
+  remove_node(place, session, [turn](int) { turn->end(); });
 }
 
 }  // namespace leasehold::zookeeper

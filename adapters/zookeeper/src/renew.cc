@@ -84,8 +84,10 @@ void ZookeeperStore::renew_in(const std::shared_ptr<Renewal>& it, const SessionP
   if (steps.empty()) return it->one_done();
   it->call->sent();
   if (!later.empty()) ++it->open;
-  session->server().transact(std::move(steps), [this, it, session, which = std::move(which)](
+  const BootTime asked = BootClock::now();
+  session->server().transact(std::move(steps), [this, it, session, asked, which = std::move(which)](
                                                    int rc, const std::vector<int>& each) {
+    if (outcome_of(rc) == Outcome::done) session->confirmed(asked);
     renewed(it, session, which, rc, each);
   });
   if (!later.empty()) renew_in(it, session, std::move(later));
@@ -95,14 +97,23 @@ void ZookeeperStore::renewed(const std::shared_ptr<Renewal>& it, const SessionPt
                              std::vector<std::size_t> which, int rc, const std::vector<int>& each) {
   switch (outcome_of(rc)) {
     case Outcome::done: {
-      MutexLock lock(mutex_);
-      for (const std::size_t i : which) {
-        Place& place = *it->places[i];
-        const bool alive = place.session == session && place.granted && !place.leaving;
-        if (!alive) continue;
-        place.expires = std::max(place.expires, it->began + session->lasts());
-        it->replies[i] = RenewReply::renewed;
+      const Millis certain = session->certain_from(it->began);
+      std::vector<std::size_t> too_early;
+      {
+        MutexLock lock(mutex_);
+        for (const std::size_t i : which) {
+          Place& place = *it->places[i];
+          const bool alive = place.session == session && place.granted && !place.leaving;
+          if (!alive) continue;
+          if (certain < place.ttl) {
+            too_early.push_back(i);
+            continue;
+          }
+          place.expires = std::max(place.expires, it->began + place.ttl);
+          it->replies[i] = RenewReply::renewed;
+        }
       }
+      if (!too_early.empty()) return renew_again(it, session, std::move(too_early));
       break;
     }
     case Outcome::over:
@@ -125,6 +136,16 @@ void ZookeeperStore::renewed(const std::shared_ptr<Renewal>& it, const SessionPt
           Error(ErrorCode::unavailable, "the server refused a renewal", words_of(rc)));
   }
   it->one_done();
+}
+
+// The last sign of life that the leader certainly knows of is too old. This renewal was one too.
+void ZookeeperStore::renew_again(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
+                                 std::vector<std::size_t> which) {
+  agenda_.add(BootClock::now() + handed_on_within(session->timeout()),
+              [this, it, session, which = std::move(which)](Agenda::Reason reason) {
+                if (reason == Agenda::Reason::closing || it->call->over()) return;
+                renew_in(it, session, which);
+              });
 }
 
 }  // namespace leasehold::zookeeper

@@ -7,34 +7,13 @@
 #include "leasehold/random.h"
 
 namespace leasehold::zookeeper {
-namespace {
 
-constexpr Millis kHalfATick{1000};
-
-}  // namespace
-
-Millis heartbeat_of(Millis session) {
-  return session / 12;
-}
-
-Millis certain_part_of(Millis session) {
-  return session - std::min(kHalfATick, session / 4) - heartbeat_of(session);
-}
-
-Millis session_for(Ttl ttl) {
-  const Millis length = ttl.length();
-  Millis session = std::max(length * 3 / 2, Millis(1));
-  if (session > 4 * kHalfATick) session = (length + kHalfATick) * 12 / 11;
-  while (certain_part_of(session) < length) ++session;
-  return session;
-}
-
-Result<std::shared_ptr<Session>> Session::open(const Options& options, Millis timeout,
-                                               Agenda& agenda, SessionListener& listener) {
+std::shared_ptr<Session> Session::open(const Options& options, Millis timeout, Agenda& agenda,
+                                       Agenda& chores, SessionListener& listener) {
   auto session = std::make_shared<Session>(options, agenda, listener);
-  if (auto ok = session->connection_.open(options, timeout); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  chores.add(BootClock::now(), [session, timeout](Agenda::Reason reason) {
+    if (reason == Agenda::Reason::due) session->connect(timeout);
+  });
   return session;
 }
 
@@ -46,6 +25,14 @@ Session::Session(const Options& options, Agenda& agenda, SessionListener& listen
                    .touched = [this](const std::string& path) { touched(path); }}) {}
 
 // ---- from connecting to ready, and back -----------------------------------------------------
+
+void Session::connect(Millis timeout) {
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::over) return;
+  }
+  if (auto ok = connection_.open(options_, timeout); !ok) give_up(std::move(ok.error()));
+}
 
 void Session::changed(Connection::State state) {
   switch (state) {
@@ -73,6 +60,7 @@ void Session::connected() {
     state_ = State::preparing;
     timeout_ = negotiated;
     first_time = !std::exchange(beats_, true);
+    if (first_time) signs_.opened(opened_, negotiated);
     lineage_is_watched = lineage_.has_value();
   }
   if (first_time) beat(Agenda::Reason::due);
@@ -233,14 +221,19 @@ void Session::beat(Agenda::Reason reason) {
   {
     MutexLock lock(mutex_);
     if (state_ == State::over) return;
-    send = state_ == State::ready && !std::exchange(beat_unanswered_, true);
+    send = state_ != State::connecting && !std::exchange(beat_unanswered_, true);
     interval = heartbeat_of(timeout_);
   }
   if (send) {
-    connection_.exists(lineage_path(), false, [this](int, const std::string&, const NodeStat&) {
-      MutexLock lock(mutex_);
-      beat_unanswered_ = false;
-    });
+    const BootTime sent = BootClock::now();
+    connection_.exists(
+        lineage_path(), false, [this, sent](int rc, const std::string&, const NodeStat&) {
+          const Outcome outcome = outcome_of(rc);
+          MutexLock lock(mutex_);
+          beat_unanswered_ = false;
+          const bool answered = outcome == Outcome::done || outcome == Outcome::no_node;
+          if (answered) signs_.answered(sent, BootClock::now());
+        });
   }
   agenda_.add(BootClock::now() + interval, [weak = weak_from_this()](Agenda::Reason why) {
     if (auto self = weak.lock()) self->beat(why);
@@ -255,6 +248,17 @@ bool Session::ready() const {
 std::optional<StoreId> Session::lineage() const {
   MutexLock lock(mutex_);
   return lineage_;
+}
+
+Millis Session::certain_from(BootTime began) const {
+  MutexLock lock(mutex_);
+  const BootTime until = signs_.certain_until();
+  return until < began ? Millis(0) : std::chrono::duration_cast<Millis>(until - began);
+}
+
+void Session::confirmed(BootTime asked) {
+  MutexLock lock(mutex_);
+  signs_.confirmed(asked, BootClock::now());
 }
 
 Millis Session::timeout() const {

@@ -13,14 +13,14 @@
 #include "leasehold/detail/thread_safety.h"
 #include "leasehold/id.h"
 #include "leasehold/time.h"
-#include "leasehold/ttl.h"
 #include "options.h"
+#include "signs_of_life.h"
 
 namespace leasehold::zookeeper {
 
 class Session;
 
-// Told on the session's completion thread, with no lock held.
+// Told with no lock held.
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
@@ -29,25 +29,15 @@ class SessionListener {
   virtual void node_touched(const RequestId& watching) = 0;
 };
 
-// How long a session must be for a grant in it to last `ttl`, and the other way round.
-//
-// A follower hands the signs of life of its clients on to the leader with its pings, every half
-// tick. So when a renewal is answered, the leader certainly knows of the sign of life before that:
-// it may be half a tick and one heartbeat old. Half a tick is at most a quarter of a session, since
-// the server gives none below two ticks, and one second at the default of two.
-Millis session_for(Ttl ttl);
-Millis certain_part_of(Millis session);
-Millis heartbeat_of(Millis session);
-
 // Thread safe. `ready`: connected, and the lineage is known and watched.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   using WhenReady = std::function<void(const Status&)>;
 
-  // Begins to connect. Both outlive close(). Fails as Connection::open does.
-  [[nodiscard]] static Result<std::shared_ptr<Session>> open(const Options& options, Millis timeout,
-                                                             Agenda& agenda,
-                                                             SessionListener& listener);
+  // Begins to connect, on the thread of `chores`: that may take as long as a name server does. All
+  // of them outlive close().
+  static std::shared_ptr<Session> open(const Options& options, Millis timeout, Agenda& agenda,
+                                       Agenda& chores, SessionListener& listener);
   // For open().
   Session(const Options& options, Agenda& agenda, SessionListener& listener);
 
@@ -58,8 +48,12 @@ class Session : public std::enable_shared_from_this<Session> {
   // As of now; nothing while it is being read anew.
   std::optional<StoreId> lineage() const LEASEHOLD_EXCLUDES(mutex_);
   Millis timeout() const LEASEHOLD_EXCLUDES(mutex_);
-  // A grant that the ensemble has confirmed lasts so long, counted from before that was asked.
+  // A grant in it lasts so long, if the servers have answered as they should.
   Millis lasts() const { return certain_part_of(timeout()); }
+  // It lasts so long for certain, counted from `began`.
+  Millis certain_from(BootTime began) const LEASEHOLD_EXCLUDES(mutex_);
+  // A transaction that was sent at `asked` or later has just been answered as done.
+  void confirmed(BootTime asked) LEASEHOLD_EXCLUDES(mutex_);
   std::int64_t id() const { return connection_.session_id(); }
 
   Connection& server() { return connection_; }
@@ -80,6 +74,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   enum class State { connecting, preparing, ready, over };
 
+  void connect(Millis timeout) LEASEHOLD_EXCLUDES(mutex_);
   void changed(Connection::State state);
   void connected() LEASEHOLD_EXCLUDES(mutex_);
   void prepare();
@@ -100,6 +95,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Error why_over_ LEASEHOLD_GUARDED_BY(mutex_){ErrorCode::unavailable, "not connected yet"};
   Millis timeout_ LEASEHOLD_GUARDED_BY(mutex_){0};
   std::optional<StoreId> lineage_ LEASEHOLD_GUARDED_BY(mutex_);
+  SignsOfLife signs_ LEASEHOLD_GUARDED_BY(mutex_);
+  BootTime opened_ = BootClock::now();
   bool beats_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   bool beat_unanswered_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   std::vector<WhenReady> waiting_ LEASEHOLD_GUARDED_BY(mutex_);

@@ -10,7 +10,10 @@ namespace leasehold::zookeeper {
 namespace {
 
 constexpr auto kOpenWithin = std::chrono::seconds(5);
+constexpr auto kFirstLook = std::chrono::milliseconds(200);
+constexpr auto kNextLook = std::chrono::seconds(1);
 constexpr auto kKeepUnused = std::chrono::seconds(60);
+constexpr std::string_view kNobody = "no ZooKeeper server opened a session";
 
 // The one that is opened first serves leases of the usual length and everything else.
 Millis usual_session() {
@@ -36,15 +39,43 @@ ZookeeperStore::ZookeeperStore(Options options)
               [this](Agenda::Reason reason) { retire_unused(reason); });
 }
 
+struct ZookeeperStore::Visit {
+  std::shared_ptr<Call<std::monostate>> call;
+  Mutex mutex;
+  std::string seen LEASEHOLD_GUARDED_BY(mutex);  // of the hosts
+};
+
 Status ZookeeperStore::connect(BootTime deadline) {
-  auto session = session_of(usual_session());
-  if (!session) return fail(std::move(session.error()));
-  auto told = std::make_shared<std::promise<Status>>();
-  auto answer = told->get_future();
-  (*session)->when_ready([told](const Status& status) { told->set_value(status); });
-  const auto left = deadline - BootClock::now();
-  if (answer.wait_for(left) == std::future_status::ready) return answer.get();
-  return fail(why_no_answer(options_.hosts));
+  auto visit = std::make_shared<Visit>();
+  auto told = std::make_shared<std::promise<Result<std::monostate>>>();
+  visit->call = begin<std::monostate>({deadline, {}}, [told](Result<std::monostate> result) {
+    told->set_value(std::move(result));
+  });
+  with_session(visit->call, [visit](const SessionPtr&) { visit->call->answer({}); });
+  look_at_hosts(visit, BootClock::now() + kFirstLook);
+  auto result = told->get_future().get();
+  if (result) return {};
+  Error error = std::move(result.error());
+  MutexLock lock(visit->mutex);
+  if (error.store_words.empty()) error.store_words = std::move(visit->seen);
+  return fail(std::move(error));
+}
+
+// The library does not tell why it is not connected. It goes on trying, but who has just opened a
+// store wants to know.
+void ZookeeperStore::look_at_hosts(const std::shared_ptr<Visit>& visit, BootTime when) {
+  chores_.add(when, [this, visit](Agenda::Reason reason) {
+    if (reason == Agenda::Reason::closing || visit->call->over()) return;
+    const HostStates states = states_of(options_.hosts);
+    if (states.all_refuse) {
+      return visit->call->refuse(Error(ErrorCode::unavailable, std::string(kNobody), states.words));
+    }
+    {
+      MutexLock lock(visit->mutex);
+      visit->seen = states.words;
+    }
+    look_at_hosts(visit, BootClock::now() + kNextLook);
+  });
 }
 
 void ZookeeperStore::close() {
@@ -53,6 +84,7 @@ void ZookeeperStore::close() {
     closed_ = true;
   }
   agenda_.close();  // answers every call
+  chores_.close();
   std::vector<SessionPtr> closing;
   {
     MutexLock lock(sessions_mutex_);
@@ -90,10 +122,9 @@ Result<ZookeeperStore::SessionPtr> ZookeeperStore::session_of(Millis timeout) {
     found->second.used = BootClock::now();
     return found->second.session;
   }
-  auto opened = Session::open(options_, timeout, agenda_, *this);
-  if (!opened) return fail(std::move(opened.error()));
-  sessions_.emplace(timeout, Kept{*opened, BootClock::now()});
-  return std::move(*opened);
+  auto opened = Session::open(options_, timeout, agenda_, chores_, *this);
+  sessions_.emplace(timeout, Kept{opened, BootClock::now()});
+  return opened;
 }
 
 void ZookeeperStore::with_session(const std::shared_ptr<AnyCall>& call,
@@ -116,7 +147,7 @@ void ZookeeperStore::session_ready(const SessionPtr& session) {
     }
   }
   for (const PlacePtr& it : leaving) {
-    take_turn(it, [this, it] { clean(it); });
+    take_turn(it, [this](Turn turn) { clean(std::make_shared<Turn>(std::move(turn))); });
   }
 }
 
@@ -142,14 +173,14 @@ void ZookeeperStore::session_over(const SessionPtr& session) {
   for (const RequestId& it : waiting) tell_nudged(it);
 }
 
-// A session cannot be closed on its own thread.
+// A session cannot be closed on its own thread, and to close it may take seconds.
 void ZookeeperStore::retire(const SessionPtr& session) {
   {
     MutexLock lock(sessions_mutex_);
     std::erase_if(sessions_, [&](const auto& it) { return it.second.session == session; });
     retired_.push_back(session);
   }
-  agenda_.add(BootClock::now(), [this](Agenda::Reason reason) {
+  chores_.add(BootClock::now(), [this](Agenda::Reason reason) {
     if (reason == Agenda::Reason::closing) return;
     std::vector<SessionPtr> closing;
     {
@@ -197,8 +228,7 @@ void ZookeeperStore::tell_nudged(const RequestId& request) {
 
 // ---- places ---------------------------------------------------------------------------------
 
-void ZookeeperStore::take_turn_for(const AcquireCall& call,
-                                   std::function<void(const PlacePtr&)> work) {
+void ZookeeperStore::take_turn_for(const AcquireCall& call, std::function<void(Turn)> work) {
   PlacePtr place;
   {
     MutexLock lock(mutex_);
@@ -206,12 +236,12 @@ void ZookeeperStore::take_turn_for(const AcquireCall& call,
     if (!kept) kept = std::make_shared<Place>(call.lock, call.request, folder_of(call.lock));
     place = kept;
     if (place->occupied) {
-      place->turns.push_back([place, work = std::move(work)] { work(place); });
+      place->turns.push_back([this, place, work = std::move(work)] { work(Turn(*this, place)); });
       return;
     }
     place->occupied = true;
   }
-  work(place);
+  work(Turn(*this, place));
 }
 
 PlacePtr ZookeeperStore::find(const RequestId& request) const {
@@ -220,16 +250,16 @@ PlacePtr ZookeeperStore::find(const RequestId& request) const {
   return found == places_.end() ? nullptr : found->second;
 }
 
-void ZookeeperStore::take_turn(const PlacePtr& place, std::function<void()> work) {
+void ZookeeperStore::take_turn(const PlacePtr& place, std::function<void(Turn)> work) {
   {
     MutexLock lock(mutex_);
     if (place->occupied) {
-      place->turns.push_back(std::move(work));
+      place->turns.push_back([this, place, work = std::move(work)] { work(Turn(*this, place)); });
       return;
     }
     place->occupied = true;
   }
-  work();
+  work(Turn(*this, place));
 }
 
 void ZookeeperStore::end_turn(const PlacePtr& place) {
@@ -257,9 +287,7 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
   if (!options) return fail(std::move(options.error()));
   auto store = std::make_unique<ZookeeperStore>(std::move(*options));
   if (auto ok = store->connect(BootClock::now() + kOpenWithin); !ok) {
-    Error error = std::move(ok.error());
-    error.message = store->traits().address + ": " + error.message;
-    return fail(std::move(error));
+    return fail(std::move(ok.error()));
   }
   return store;
 }

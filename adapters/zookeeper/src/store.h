@@ -23,14 +23,16 @@
 
 namespace leasehold::zookeeper {
 
-// No call blocks (but for name resolution when a session is made): replies come on the completion
-// threads of the sessions, one each, and on the agenda's thread for deadlines.
+// No call blocks: replies come on the completion threads of the sessions, one each, and on the
+// agenda's thread for deadlines. What may block has a thread of its own: to look host names up, and
+// to end sessions. Only close() waits for it.
 class ZookeeperStore final : public Store, private SessionListener {
  public:
   explicit ZookeeperStore(Options options);
   ~ZookeeperStore() override { close(); }
 
-  // Returns when the server answers as it should, or with `unavailable`.
+  // Returns when the server answers as it should, or with `unavailable`: at the deadline, or sooner
+  // if all hosts refuse the connection.
   [[nodiscard]] Status connect(BootTime deadline);
 
   const StoreTraits& traits() const override { return traits_; }
@@ -55,6 +57,8 @@ class ZookeeperStore final : public Store, private SessionListener {
   struct Leave;     // a release on its way
   struct Renewal;   // a renew on its way
   struct Overview;  // a status being put together
+  struct Visit;     // the first connection
+  class Turn;       // the right to do something to a place's node
   using AskPtr = std::shared_ptr<Ask>;
   using SessionPtr = std::shared_ptr<Session>;
   using RemovedPtr = std::function<void(int rc)>;
@@ -73,6 +77,7 @@ class ZookeeperStore final : public Store, private SessionListener {
     return options_.base + "/" + encode(lock.str());
   }
   Result<SessionPtr> session_of(Millis timeout) LEASEHOLD_EXCLUDES(sessions_mutex_);
+  void look_at_hosts(const std::shared_ptr<Visit>& visit, BootTime when);
   // The session for everything but leases, when it is ready; answers the call if it will not be.
   void with_session(const std::shared_ptr<AnyCall>& call,
                     std::function<void(const SessionPtr&)> then);
@@ -81,10 +86,10 @@ class ZookeeperStore final : public Store, private SessionListener {
   bool closed() const LEASEHOLD_EXCLUDES(mutex_);
 
   // Finds or makes the place, and does `work` to it when it is its turn.
-  void take_turn_for(const AcquireCall& call, std::function<void(const PlacePtr&)> work)
+  void take_turn_for(const AcquireCall& call, std::function<void(Turn)> work)
       LEASEHOLD_EXCLUDES(mutex_);
   PlacePtr find(const RequestId& request) const LEASEHOLD_EXCLUDES(mutex_);
-  void take_turn(const PlacePtr& place, std::function<void()> work) LEASEHOLD_EXCLUDES(mutex_);
+  void take_turn(const PlacePtr& place, std::function<void(Turn)> work) LEASEHOLD_EXCLUDES(mutex_);
   void end_turn(const PlacePtr& place) LEASEHOLD_EXCLUDES(mutex_);
 
   void ask(const AskPtr& it);
@@ -98,6 +103,7 @@ class ZookeeperStore final : public Store, private SessionListener {
   void judge(const AskPtr& it, const SessionPtr& session, int rc,
              const std::vector<std::string>& names);
   void grant(const AskPtr& it, const SessionPtr& session);
+  void confirm(const AskPtr& it, const SessionPtr& session);
   void queue(const AskPtr& it, const SessionPtr& session, const std::string& before,
              const std::string& first);
   void step_back(const AskPtr& it, const SessionPtr& session, const std::string& first);
@@ -110,12 +116,14 @@ class ZookeeperStore final : public Store, private SessionListener {
   void node_removed(const PlacePtr& place, const SessionPtr& session, int rc);
   void look_again(const PlacePtr& place, BootTime when) LEASEHOLD_REQUIRES(mutex_);
   void look_at_expiry(const PlacePtr& place, Agenda::Reason reason) LEASEHOLD_EXCLUDES(mutex_);
-  void clean(const PlacePtr& place);
+  void clean(const std::shared_ptr<Turn>& turn);
 
   void renew_in(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
                 std::vector<std::size_t> which);
   void renewed(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
                std::vector<std::size_t> which, int rc, const std::vector<int>& each);
+  void renew_again(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
+                   std::vector<std::size_t> which);
 
   void overview(const SessionPtr& session, const LockName& lock,
                 std::function<void(Result<LockStatus>)> done);
@@ -141,7 +149,32 @@ class ZookeeperStore final : public Store, private SessionListener {
   std::vector<SessionPtr> retired_ LEASEHOLD_GUARDED_BY(sessions_mutex_);
   bool no_more_sessions_ LEASEHOLD_GUARDED_BY(sessions_mutex_) = false;
 
-  Agenda agenda_;  // last: its thread uses the rest
+  Agenda chores_;  // what may block
+  Agenda agenda_;  // what must be in time. Last: their threads use the rest
+};
+
+// Ends with who has it at the latest, whatever becomes of the reply that was waited for. End it
+// with no lock held: that begins the next.
+class ZookeeperStore::Turn {
+ public:
+  Turn() = default;
+  Turn(ZookeeperStore& store, PlacePtr place) : store_(&store), place_(std::move(place)) {}
+  ~Turn() { end(); }
+  Turn(Turn&& other) noexcept = default;
+  Turn& operator=(Turn&& other) noexcept {
+    std::swap(store_, other.store_);
+    place_.swap(other.place_);
+    return *this;
+  }
+
+  const PlacePtr& place() const { return place_; }
+  void end() {
+    if (const PlacePtr ending = std::exchange(place_, nullptr)) store_->end_turn(ending);
+  }
+
+ private:
+  ZookeeperStore* store_ = nullptr;
+  PlacePtr place_;  // none: it has ended
 };
 
 // "zookeeper://user:password@host:port,host:port/folder"

@@ -15,7 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 ZookeeperEnsemble& ensemble() {
-  static ZookeeperEnsemble three({.min_session_ms = 1000, .max_session_ms = 20'000});
+  static ZookeeperEnsemble three(
+      {.min_session_ms = 1000, .max_session_ms = 20'000, .read_only_without_majority = true});
   return three;
 }
 
@@ -88,6 +89,33 @@ TEST_F(ZookeeperEnsembleTest, ServerCutOffFromTheLeaderRenewsNothing) {
   wait_until([&] {
     const auto reply = store.try_renew(request);
     return reply && reply->at(0) == RenewReply::renewed;
+  });
+}
+
+TEST_F(ZookeeperEnsembleTest, ServerThatOnlyReadsGrantsNothingAndAllRecovers) {
+  RawStore store(open_zookeeper(url(ensemble().addresses())), "job", 2s);
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request, 16s));
+  const std::size_t leader = ensemble().leader();
+  ZookeeperServer& left = ensemble()[(leader + 2) % 3];
+  ensemble()[leader].kill();
+  ensemble()[(leader + 1) % 3].kill();
+  wait_until([&] { return left.mode() == "read-only"; });
+
+  EXPECT_FALSE(store.try_renew(request));
+  const auto refused = store.acquire(new_request());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable) << to_string(refused.error());
+  const auto opened = zookeeper::adapters().front().open_store(
+      Url::parse(url(left.address())).value(), IfMissing::create);
+  ASSERT_FALSE(opened) << "it would not be told apart from one that serves";
+  EXPECT_EQ(opened.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(opened.error().store_words, ::testing::HasSubstr("Zookeeper version"));
+
+  ensemble().start();
+  wait_until([&] {
+    const auto reply = store.acquire(new_request());
+    return reply.has_value();
   });
 }
 

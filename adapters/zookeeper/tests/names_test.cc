@@ -3,7 +3,6 @@
 #include "leasehold/url.h"
 #include "node_names.h"
 #include "options.h"
-#include "session.h"
 
 namespace leasehold::zookeeper {
 namespace {
@@ -66,18 +65,6 @@ TEST(NodeNames, LabelsComeBackAndForeignDataIsNone) {
   EXPECT_EQ(label->session_ms, 1500);
   for (const char* text : {"", "10.0.0.1", "leasehold 1 ", "leasehold 1 5", "leasehold 1 5 a\nb"}) {
     EXPECT_FALSE(Label::parse(text)) << text;
-  }
-}
-
-TEST(SessionLength, LastsAtLeastAsLongAsAsked) {
-  for (const int ms : {100, 999, 2600, 2700, 4000, 30'000, 86'400'000}) {
-    const Ttl ttl = Ttl::of(Millis(ms)).value();
-    const Millis session = session_for(ttl);
-    EXPECT_GE(certain_part_of(session), ttl.length()) << ms;
-    EXPECT_LE(session, ttl.length() * 3 / 2 + Millis(2)) << ms;
-    // Half a tick of the usual two seconds, or of half the session, and a heartbeat.
-    const Millis half_a_tick = std::min(Millis(1000), session / 4);
-    EXPECT_LE(certain_part_of(session) + half_a_tick + heartbeat_of(session), session);
   }
 }
 

@@ -7,8 +7,10 @@
 #include <mutex>
 #include <thread>
 
+#include "interposed.h"
 #include "leasehold/client.h"
 #include "proxied_server.h"
+#include "signs_of_life.h"
 #include "testing/raw_store.h"
 
 namespace leasehold::testing {
@@ -52,7 +54,7 @@ TEST(ZookeeperQueue, OneReleaseWakesOneOfAHundred) {
   ASSERT_TRUE(waiting.events.wait_for_nudge(queue.front(), 30s));
   ASSERT_TRUE(std::holds_alternative<Granted>(waiting.acquire(queue.front(), 30s, true).value()));
   EXPECT_EQ(waiting.events.nudges(), 1u);
-  EXPECT_LE(server.proxy().requests() - requests, 3u) << "the others asked too";
+  EXPECT_LE(server.proxy().requests() - requests, 2u) << "the others asked too";
 }
 
 TEST(ZookeeperQueue, WaiterBehindOneThatLeavesKeepsWaitingAndIsWokenLater) {
@@ -136,7 +138,10 @@ TEST(ZookeeperQueue, NodeOfAnotherSessionIsNoGrant) {
   ProxiedZookeeper server;
   RawStore lost(server.open_through_proxies());
   RawStore other(server.open());
-  ASSERT_TRUE(lost.inspect());
+  // The folder is known from now on: the next acquire has one write, and that is cut.
+  const RequestId earlier = new_request();
+  ASSERT_TRUE(lost.acquire(earlier));
+  ASSERT_EQ(lost.release(earlier), ReleaseReply::released);
   const RequestId request = new_request();
   server.proxy().arm(WireFault::cut_before);
   ASSERT_FALSE(lost.acquire(request));
@@ -163,6 +168,56 @@ TEST(ZookeeperQueue, RenewalIsATransactionAndReachesTheServerEachTime) {
   EXPECT_EQ(store.renew(request), RenewReply::renewed);
   EXPECT_EQ(store.renew(request), RenewReply::renewed);
   EXPECT_EQ(server.proxy().requests() - before, 2u);
+}
+
+constexpr Millis kShortTtl = 3s;
+
+// The network hangs, until its last sign of life is too old for a whole lease. Returns the time of
+// that sign.
+BootTime hold_too_long(TcpProxy& network) {
+  network.hold(true);
+  const BootTime since = BootClock::now();
+  const Millis session = zookeeper::session_for(Ttl::of(kShortTtl).value());
+  const Millis too_long = session - zookeeper::certain_part_of(session) + 200ms;
+  wait_until([&] { return BootClock::now() - since > too_long; });
+  return since;
+}
+
+TEST(ZookeeperQueue, GrantLastsFromTheLastSignOfLifeThatWasAnswered) {
+  ProxiedZookeeper server;
+  RawStore store(server.open_through_proxies());
+  const RequestId earlier = new_request();
+  ASSERT_TRUE(store.acquire(earlier, kShortTtl));
+  ASSERT_EQ(store.release(earlier), ReleaseReply::released);
+  const BootTime last_sign = hold_too_long(server.proxy());
+  const BootTime before = BootClock::now();
+  auto answer =
+      std::async(std::launch::async, [&] { return store.acquire(new_request(), kShortTtl); });
+  server.proxy().hold(false);
+  const auto reply = answer.get();
+  if (!reply) {  // on a machine that is very slow
+    EXPECT_EQ(reply.error().code, ErrorCode::outcome_unknown) << to_string(reply.error());
+    return;
+  }
+  ASSERT_TRUE(std::holds_alternative<Granted>(*reply));
+  const Millis session = zookeeper::session_for(Ttl::of(kShortTtl).value());
+  EXPECT_LE(before + std::get<Granted>(*reply).ttl, last_sign + session);
+}
+
+TEST(ZookeeperQueue, RenewalWaitsForASignOfLifeThatIsYoungEnough) {
+  ProxiedZookeeper server;
+  RawStore store(server.open_through_proxies());
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request, kShortTtl));
+  hold_too_long(server.proxy());
+  const BootTime before = BootClock::now();
+  auto answer = std::async(std::launch::async, [&] { return store.try_renew(request, kShortTtl); });
+  server.proxy().hold(false);
+  const auto reply = answer.get();
+  ASSERT_TRUE(reply) << to_string(reply.error());
+  if (reply->at(0) == RenewReply::gone) return;  // on a machine that is very slow
+  const Millis session = zookeeper::session_for(Ttl::of(kShortTtl).value());
+  EXPECT_GE(BootClock::now() - before, zookeeper::handed_on_within(session));
 }
 
 // ---- a session that ends under its holder ---------------------------------------------------
@@ -212,6 +267,18 @@ void end_session(std::uint16_t port, const std::string& key) {
   wait_until([&] { return !converse(port, bytes).empty(); });
 }
 
+// Ends the session of the client behind the proxy.
+void end_session_behind(ProxiedZookeeper& server, SessionKey& key, RawStore& store) {
+  server.proxy().cut();  // it comes back, and shows its key
+  wait_until([&] {
+    const std::string seen = key.key();
+    return !seen.empty() && seen.substr(0, 8) != std::string(8, '\0');
+  });
+  // It is back, and will not take the session over from the one who ends it.
+  wait_until([&] { return store.inspect().has_value(); });
+  end_session(long_server().port(), key.key());
+}
+
 TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsTold) {
   SessionKey key;
   ProxiedZookeeper server(key.listener());
@@ -220,13 +287,7 @@ TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsTold) {
   const RequestId waits = new_request();
   const std::int64_t token = store.token(held);
   ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(waits, 30s, true).value()));
-  server.proxy().cut();  // it comes back, and shows its key
-  wait_until([&] {
-    const std::string seen = key.key();
-    return !seen.empty() && seen.substr(0, 8) != std::string(8, '\0');
-  });
-  ASSERT_TRUE(store.inspect()) << "it is back";
-  end_session(long_server().port(), key.key());
+  end_session_behind(server, key, store);
   wait_until([&] { return store.events.was_ended(held); });
   EXPECT_TRUE(store.events.wait_for_nudge(waits, 10s)) << "its place is gone: it has to ask again";
   EXPECT_EQ(store.renew(held), RenewReply::gone);
@@ -235,6 +296,57 @@ TEST(ZookeeperQueue, SessionThatEndsUnderTheHolderIsTold) {
   ASSERT_TRUE(next) << to_string(next.error());
   ASSERT_TRUE(std::holds_alternative<Granted>(*next));
   EXPECT_GT(std::get<Granted>(*next).token.value(), token);
+}
+
+TEST(ZookeeperQueue, ReplyThatTheLibraryLosesKeepsThePlaceNoLongerThanItsSession) {
+  SessionKey key;
+  ProxiedZookeeper server(key.listener());
+  RawStore store(server.open_through_proxies(), "job", 2s);
+  const RequestId request = new_request();
+  {
+    const ListsAreLost losing;
+    const auto unanswered = store.acquire(request, 30s, true);
+    ASSERT_FALSE(unanswered);
+    EXPECT_EQ(unanswered.error().code, ErrorCode::outcome_unknown);
+  }
+  end_session_behind(server, key, store);
+  ASSERT_TRUE(store.events.wait_for_nudge(request, 30s));
+  bool granted = false;
+  for (int tries = 0; tries < 10 && !granted; ++tries) {
+    const auto reply = store.acquire(request, 30s, true);
+    granted = reply && std::holds_alternative<Granted>(*reply);
+  }
+  EXPECT_TRUE(granted);
+}
+
+// ---- what may take long ---------------------------------------------------------------------
+
+// A call of one second is refused while `hang` lasts, and not only after it.
+template <class Hang>
+void expect_refusal_during(std::optional<Hang>& hang, RawStore& store, Millis ttl) {
+  auto answer = std::async(std::launch::async, [&] { return store.acquire(new_request(), ttl); });
+  const bool in_time = answer.wait_for(30s) == std::future_status::ready;
+  hang.reset();
+  EXPECT_TRUE(in_time);
+  EXPECT_FALSE(answer.get());
+}
+
+TEST(ZookeeperQueue, NameServerThatHangsDoesNotHoldUpCalls) {
+  ProxiedZookeeper server;
+  RawStore store(server.open(), "job", 1s);
+  std::optional<NamesHang> hang(std::in_place);
+  expect_refusal_during(hang, store, 5s);  // for which it needs another session
+}
+
+TEST(ZookeeperQueue, SessionThatIsSlowToCloseDoesNotHoldUpCalls) {
+  SessionKey key;
+  ProxiedZookeeper server(key.listener());
+  RawStore store(server.open_through_proxies(), "job", 1s);
+  std::optional<ClosingHangs> hang(std::in_place);
+  end_session_behind(server, key, store);
+  hang->wait_for_one();
+  const ListsAreLost losing;
+  expect_refusal_during(hang, store, 30s);
 }
 
 }  // namespace

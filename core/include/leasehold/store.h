@@ -44,7 +44,8 @@ struct AcquireCall {
 struct Granted {
   TokenNumber token;
   StoreId store;  // as it was at the grant
-  Millis ttl;     // it lasts at least so long, counted from before this call
+  Millis ttl;     // it lasts at least so long, counted from before the call that made it
+  bool fresh;     // made by this very call; false: by an earlier one, or that cannot be told
 };
 struct Queued {
   Millis recheck_after;  // ask again then, even if no nudge comes

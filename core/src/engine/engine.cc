@@ -171,7 +171,8 @@ RequestId Engine::acquire(BootTime now, AcquireSpec spec) {
 }
 
 void Engine::send_acquire(BootTime now, Acquisition& it) {
-  if (it.attempts++ == 0) it.first_sent = now;
+  ++it.attempts;
+  it.acquire_sent = now;
   it.call_in_flight = true;
   it.nudged_meanwhile = false;
   effects_.calls.push_back(
@@ -250,10 +251,10 @@ void Engine::end_acquire(BootTime now, Acquisition& it, Error error) {
 }
 
 void Engine::granted(BootTime now, Acquisition& it, const Granted& granted) {
-  const BootTime deadline = it.first_sent + granted.ttl - drift_allowance(granted.ttl);
+  const BootTime deadline = it.acquire_sent + granted.ttl - drift_allowance(granted.ttl);
   it.grant = Grant{it.request, it.spec.lock, granted.token, granted.store, granted.ttl, deadline};
-  const bool known_to_be_fresh = it.attempts == 1 && deadline - now >= granted.ttl / 2;
-  if (known_to_be_fresh) return hold(it, it.first_sent);
+  const bool made_by_this_call = granted.fresh || it.attempts == 1;
+  if (made_by_this_call && deadline - now >= granted.ttl / 2) return hold(it, it.acquire_sent);
   // Bounded: a grant that is over whenever its confirmation comes must not go round for ever.
   const BootTime latest = it.started + it.spec.wait + it.spec.store_timeout;
   it.give_up_at = std::max(it.give_up_at, std::min(now + it.spec.store_timeout, latest));

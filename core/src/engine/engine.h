@@ -114,7 +114,7 @@ class Engine {
  private:
   enum class Phase {
     acquiring,   // asking, or waiting to ask again
-    confirming,  // granted after a wait or a retry: one renewal tells from when it counts
+    confirming,  // granted, but by which call is not known: a renewal tells from when it counts
     holding,     // the caller has the lease, until it releases or drops it
     leaving,     // being withdrawn from the store until that is acknowledged
   };
@@ -128,7 +128,7 @@ class Engine {
     Phase phase = Phase::acquiring;
 
     BootTime started;
-    BootTime first_sent;
+    BootTime acquire_sent;
     int attempts = 0;
     int failures = 0;  // in a row, of whatever is being tried
     bool call_in_flight = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "leasehold/error.h"
@@ -16,8 +17,20 @@ struct Threshold {
   std::int64_t token = 0;
 };
 
-// `fenced_out` with both numbers, for a token that was refused at `mark`. `once`: it came in a mode
-// in which a token may enter only once.
+enum class Objection {
+  foreign,  // a token of another lineage
+  lower,    // another holder has entered since
+  twice,    // the same number from another request
+  once,     // it has entered already, in once mode
+  order,    // a later write of the same holder was done before
+};
+
+// `fenced_out` with both numbers.
+Error refusal(const ResourceName& resource, const Token& token, Objection why,
+              const Threshold& mark);
+
+// The same for a token of which only is known that it was refused at `mark`: the numbers tell why.
+// `once`: it came in a mode in which a token may enter only once.
 Error refusal(const ResourceName& resource, const Token& token, const Threshold& mark, bool once);
 
 // `invalid`, for an adoption that would lower the mark of the same lineage.

@@ -22,7 +22,8 @@ class RowFenceSql {
         key_(known_as_ + "." + quoted(key)),
         sign_(sign) {}
 
-  // Sets the mark, and the columns to the parameters from 5 on. No row: refused, or not there.
+  // Sets the mark, and the columns to the parameters from 5 on. No row changed: refused, or not
+  // there.
   std::string write(const std::vector<std::string>& columns, bool once) const;
   // Sets the mark; a number, then those columns. No row: as above.
   std::string enter(const std::vector<std::string>& columns, bool once) const;

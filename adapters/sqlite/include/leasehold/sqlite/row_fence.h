@@ -2,8 +2,9 @@
 // whose it is. No transaction is needed, and no function or trigger.
 //
 //   UPDATE orders SET paid = true, fence = ?2, fence_lineage = ?3, fence_request = ?4
-//   WHERE id = ?1 AND (fence_lineage IS NULL OR (fence_lineage = ?3
-//     AND (fence < ?2 OR (fence = ?2 AND fence_request = ?4))))
+//   WHERE id = ?1 AND (fence IS NULL OR fence <= ?2)
+//     AND (fence_lineage IS NULL OR fence_lineage = ?3)
+//     AND (fence < ?2 OR fence_request IS NULL OR fence_request = ?4)
 //
 // No row changed: refused, or there is no such row. What it is worth:
 // - Reads are fenced only by enter(). A value that was read in another way before writing may be

@@ -1,0 +1,60 @@
+// The marks of one cluster: read, judged and written back together with the user's operations.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "keys.h"
+#include "leasehold/detail/fence_pass.h"
+#include "leasehold/etcd/fence.h"
+#include "opening.h"
+#include "transactions.h"
+
+namespace leasehold::etcd {
+
+// Thread safe. Calls block.
+class FenceMarks {
+ public:
+  [[nodiscard]] static Result<std::shared_ptr<FenceMarks>> open(const Url& url);
+
+  [[nodiscard]] Result<TransactionResult> pass(const ResourceName& resource, const Token& token,
+                                               const std::vector<Operation>& operations,
+                                               const EnterOptions& options);
+  [[nodiscard]] Status adopt(const ResourceName& resource, const Lineage& lineage,
+                             TokenNumber at_least, const CallContext& context);
+  [[nodiscard]] Result<std::optional<FenceMark>> read(const ResourceName& resource,
+                                                      const CallContext& context);
+  // By resource name.
+  [[nodiscard]] Result<std::vector<FenceMark>> all(const CallContext& context);
+
+ private:
+  FenceMarks(Options options, std::unique_ptr<Transport> transport)
+      : address_(std::move(options.address)),
+        keys_(std::move(options.prefix)),
+        transport_(std::move(transport)) {}
+
+  [[nodiscard]] Status check(const std::vector<Operation>& operations) const;
+  [[nodiscard]] Result<detail::SeenMark> seen(const ResourceName& resource,
+                                              const wire::KeyValue* kv) const;
+  [[nodiscard]] Result<wire::TxnResponse> txn(wire::TxnRequest request, const Limits& limits);
+  [[nodiscard]] Status count_refusal(const ResourceName& resource, const CallContext& context);
+  // The answers of a transaction that was done are left in `outcome`.
+  [[nodiscard]] Result<detail::Commit> commit(const ResourceName& resource,
+                                              const detail::SeenMark& seen,
+                                              const detail::FenceRecord& next,
+                                              const std::vector<Operation>& operations,
+                                              const CallContext& context,
+                                              TransactionResult& outcome);
+  [[nodiscard]] detail::FencePass pass_at(const ResourceName& resource,
+                                          const std::vector<Operation>& operations,
+                                          const CallContext& context, TransactionResult& outcome);
+
+  const std::string address_;
+  const Keys keys_;
+  const std::unique_ptr<Transport> transport_;
+};
+
+CallContext context_of(const EnterOptions& options);
+
+}  // namespace leasehold::etcd

@@ -1,0 +1,23 @@
+#include "leasehold/files/adapter.h"
+
+#include "fence_admin.h"
+
+namespace leasehold::files {
+
+std::vector<Adapter> adapters() {
+  return {{.scheme = "file", .open_store = {}, .open_fence = open_fence_admin}};
+}
+
+Result<Fence> open_fence(std::string_view url, std::chrono::milliseconds wait) {
+  const auto parsed = Url::parse(url);
+  if (!parsed) return fail(parsed.error());
+  if (parsed->scheme != "file") {
+    return fail(ErrorCode::invalid, "this needs a file URL, as in file:/srv/app/report.json");
+  }
+  auto named = FileUrl::of(*parsed);
+  if (!named) return fail(std::move(named.error()));
+  named->options.wait = wait;
+  return Fence::open(named->path, std::move(named->options));
+}
+
+}  // namespace leasehold::files

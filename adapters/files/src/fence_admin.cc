@@ -1,0 +1,65 @@
+#include "fence_admin.h"
+
+#include <utility>
+
+namespace leasehold::files {
+namespace {
+
+class FilesFenceAdmin final : public FenceAdmin {
+ public:
+  explicit FilesFenceAdmin(FileUrl url) : url_(std::move(url)) {}
+
+  Status install() override { return install_fence(url_.path, url_.options); }
+
+  Result<std::vector<FenceMark>> marks() override {
+    const auto fence = Fence::open(url_.path, url_.options);
+    if (!fence) return fail(fence.error());
+    auto mark = fence->mark();
+    if (!mark) return fail(std::move(mark.error()));
+    return std::vector<FenceMark>{std::move(*mark)};
+  }
+
+  Status adopt(const ResourceName& resource, const Lineage& lineage,
+               TokenNumber at_least) override {
+    const auto fence = Fence::open(url_.path, url_.options);
+    if (!fence) return fail(fence.error());
+    const std::string name = fence->path().filename().native();
+    if (resource.str() != name) {
+      return fail(ErrorCode::invalid, "the resource at this URL is called '" + name + "', not '" +
+                                          resource.str() + "'");
+    }
+    return adopt_lineage(url_.path, lineage, at_least, url_.options);
+  }
+
+ private:
+  FileUrl url_;
+};
+
+}  // namespace
+
+Result<FileUrl> FileUrl::of(const Url& url) {
+  if (auto ok = url.only_options({"filesystem"}); !ok) return fail(std::move(ok.error()));
+  if (!url.hosts.empty() || !url.user.empty()) {
+    return fail(ErrorCode::invalid,
+                "a file URL has no host; write file:/path/to/it, with one slash");
+  }
+  if (url.path.empty()) {
+    return fail(ErrorCode::invalid, "a file URL needs the path of the file or folder");
+  }
+  FileUrl found{url.path, {}};
+  if (!url.query.contains("filesystem")) return found;
+  if (url.option("filesystem") != "local") {
+    return fail(ErrorCode::invalid,
+                "filesystem can only be 'local'; '" + url.option("filesystem") + "' was given");
+  }
+  found.options.filesystem = Filesystem::vouched_for;
+  return found;
+}
+
+Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
+  auto checked = FileUrl::of(url);
+  if (!checked) return fail(std::move(checked.error()));
+  return std::make_unique<FilesFenceAdmin>(std::move(*checked));
+}
+
+}  // namespace leasehold::files

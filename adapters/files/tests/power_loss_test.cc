@@ -1,0 +1,236 @@
+// The power goes after any system call, and what was not synced survives in part.
+#include <functional>
+#include <random>
+
+#include "leasehold/files/fence.h"
+#include "recorded_disk.h"
+#include "scratch.h"
+
+namespace leasehold::files {
+namespace {
+
+class SeededRandom final : public Random {
+ public:
+  std::uint64_t next() override { return engine_(); }
+
+ private:
+  std::mt19937_64 engine_{1};
+};
+
+Status append(const std::filesystem::path& path, std::int64_t number, char request) {
+  const auto fence = Fence::open(path);
+  if (!fence) return fail(fence.error());
+  return fence->update(token_of(number, request),
+                       [&](std::string list) { return list + std::to_string(number) + ","; });
+}
+
+Status replace_folder(const std::filesystem::path& path, std::int64_t number, char request) {
+  const auto fence = Fence::open(path);
+  if (!fence) return fail(fence.error());
+  auto next = fence->stage();
+  if (!next) return fail(next.error());
+  std::filesystem::create_directory(next->path() / "sub");
+  write_text(next->path() / "sub/page", std::to_string(number));
+  return next->publish(token_of(number, request));
+}
+
+std::int64_t mark_of(const std::filesystem::path& path) {
+  const auto fence = Fence::open(path);
+  const auto mark = fence ? fence->mark() : fail(fence.error());
+  EXPECT_TRUE(good(mark));
+  return mark && mark->mark ? mark->mark->number.value() : 0;
+}
+
+class PowerLossTest : public ::testing::Test {
+ protected:
+  PowerLossTest() { std::filesystem::create_directory(folder_); }
+
+  void fence_file() {
+    write_text(file_, "");
+    ASSERT_TRUE(good(install_fence(file_)));
+    ASSERT_TRUE(good(append(file_, 33, '1')));
+  }
+
+  // `check` gets the folder as it is found after a power cut, and whether all steps had been made.
+  using Check = std::function<void(const std::filesystem::path& folder, bool at_the_end)>;
+  void cut_power(RecordedDisk& disk, const Check& check,
+                 std::initializer_list<Unsynced> ways = {Unsynced::none, Unsynced::all,
+                                                         Unsynced::some}) {
+    disk.stop();
+    ASSERT_GT(disk.steps(), 4u);
+    for (std::size_t steps = 0; steps <= disk.steps(); ++steps) {
+      for (const Unsynced unsynced : ways) {
+        const int rounds = unsynced == Unsynced::some ? 12 : 1;
+        for (int round = 0; round < rounds; ++round) {
+          const auto found = scratch_.path() / ("found" + std::to_string(++founds_));
+          disk.folder_after(steps, unsynced, random_, found);
+          SCOPED_TRACE(std::to_string(steps) + " of " + std::to_string(disk.steps()) +
+                       " steps, unsynced " + std::to_string(int(unsynced)));
+          check(found, steps == disk.steps());
+          if (HasFailure()) return;
+          std::filesystem::remove_all(found);
+        }
+      }
+    }
+  }
+
+  Scratch scratch_{"/dev/shm"};
+  std::filesystem::path folder_ = scratch_.path() / "now";
+  std::filesystem::path file_ = folder_ / "list";
+  SeededRandom random_;
+  int founds_ = 0;
+};
+
+// Before it is used: what was not synced is lost, and what was synced is not.
+TEST_F(PowerLossTest, RecorderKnowsWhatIsSafe) {
+  fence_file();
+  {
+    RecordedDisk disk(folder_);
+    ASSERT_TRUE(good(append(file_, 34, '2')));
+    disk.stop();
+    ASSERT_GT(disk.steps(), 10u);
+    int old = 0;
+    int fresh = 0;
+    for (std::size_t steps = 0; steps <= disk.steps(); ++steps) {
+      const auto found = scratch_.path() / ("look" + std::to_string(steps));
+      disk.folder_after(steps, Unsynced::none, random_, found);
+      (read_text(found / "list").value() == "33," ? old : fresh) += 1;
+    }
+    EXPECT_GT(old, 5);
+    EXPECT_GT(fresh, 0);
+  }
+}
+
+TEST_F(PowerLossTest, UpdateIsThereWithItsMarkOrNotAtAll) {
+  fence_file();
+  RecordedDisk disk(folder_);
+  ASSERT_TRUE(good(append(file_, 34, '2')));
+  cut_power(disk, [](const std::filesystem::path& folder, bool at_the_end) {
+    const auto path = folder / "list";
+    const std::int64_t mark = mark_of(path);
+    const std::string content = read_text(path).value();
+    EXPECT_EQ(content, mark == 34 ? "33,34," : "33,");
+    if (at_the_end) {
+      EXPECT_EQ(mark, 34) << "it was acknowledged";
+    }
+    EXPECT_TRUE(good(append(path, 35, '3')));
+    EXPECT_EQ(read_text(path).value(), content + "35,");
+  });
+}
+
+TEST_F(PowerLossTest, EntryIsNotForgotten) {
+  fence_file();
+  RecordedDisk disk(folder_);
+  ASSERT_TRUE(good(Fence::open(file_)->enter(token_of(34, '2'))));
+  cut_power(disk, [](const std::filesystem::path& folder, bool at_the_end) {
+    const auto path = folder / "list";
+    const std::int64_t mark = mark_of(path);
+    EXPECT_TRUE(mark == 34 || (mark == 33 && !at_the_end)) << mark;
+    EXPECT_EQ(append(path, 33, '1').has_value(), mark == 33);
+  });
+}
+
+TEST_F(PowerLossTest, RefusalIsCountedForGood) {
+  fence_file();
+  RecordedDisk disk(folder_);
+  ASSERT_TRUE(bad(append(file_, 32, '2'), ErrorCode::fenced_out));
+  cut_power(disk, [](const std::filesystem::path& folder, bool at_the_end) {
+    const auto mark = Fence::open(folder / "list")->mark();
+    ASSERT_TRUE(good(mark));
+    EXPECT_TRUE(mark->refused == 1 || (mark->refused == 0 && !at_the_end));
+    EXPECT_EQ(mark->mark, token_of(33, '1'));
+  });
+}
+
+TEST_F(PowerLossTest, FolderIsThereAsAWholeWithItsMarkOrNotAtAll) {
+  const auto site = folder_ / "site";
+  std::filesystem::create_directory(site);
+  ASSERT_TRUE(good(install_fence(site)));
+  ASSERT_TRUE(good(replace_folder(site, 33, '1')));
+  RecordedDisk disk(folder_);
+  ASSERT_TRUE(good(replace_folder(site, 34, '2')));
+  cut_power(disk, [](const std::filesystem::path& folder, bool at_the_end) {
+    const auto path = folder / "site";
+    const std::int64_t mark = mark_of(path);
+    EXPECT_TRUE(mark == 34 || (mark == 33 && !at_the_end)) << mark;
+    EXPECT_EQ(read_text(path / "sub/page").value_or("none"), std::to_string(mark));
+    EXPECT_TRUE(good(replace_folder(path, 35, '3')));
+  });
+}
+
+TEST_F(PowerLossTest, InstallationOfAFileIsCompleteOrCanBeRepeated) {
+  write_text(file_, "precious");
+  RecordedDisk disk(folder_);
+  ASSERT_TRUE(good(install_fence(file_)));
+  cut_power(disk, [](const std::filesystem::path& folder, bool at_the_end) {
+    const auto path = folder / "list";
+    EXPECT_EQ(read_text(path).value(), "precious");
+    if (at_the_end) {
+      EXPECT_TRUE(good(Fence::open(path)));
+    }
+    ASSERT_TRUE(good(install_fence(path)));
+    ASSERT_TRUE(good(append(path, 33, '1')));
+    EXPECT_EQ(read_text(path).value(), "precious33,");
+  });
+}
+
+// Its two renames are in the journal of the filesystem, in this order.
+TEST_F(PowerLossTest, InstallationOfAFolderIsCompleteOrCanBeRepeated) {
+  const auto site = folder_ / "site";
+  std::filesystem::create_directory(site);
+  write_text(site / "page", "precious");
+  RecordedDisk disk(folder_);
+  ASSERT_TRUE(good(install_fence(site)));
+  cut_power(disk,
+            [](const std::filesystem::path& folder, bool at_the_end) {
+              const auto path = folder / "site";
+              if (at_the_end) {
+                EXPECT_TRUE(good(Fence::open(path)));
+              }
+              ASSERT_TRUE(good(install_fence(path)));
+              EXPECT_EQ(read_text(path / "page").value_or("none"), "precious");
+              EXPECT_TRUE(good(replace_folder(path, 33, '1')));
+            },
+            {Unsynced::all});
+}
+
+// A writer fails at each of its syncs. Then another one comes, is answered, and the power goes.
+TEST_F(PowerLossTest, NothingIsBuiltOnWhatIsNotSafe) {
+  fence_file();
+  for (int failing = 1;; ++failing) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+    fence_file();
+    RecordedDisk disk(folder_);
+    disk.fail_sync = failing;
+    const auto failed = append(file_, 34, '2');
+    if (failed) {
+      EXPECT_GT(failing, 4) << "no sync was made to fail";
+      break;
+    }
+    const bool in_place = failed.error().code == ErrorCode::outcome_unknown;
+    EXPECT_TRUE(in_place || failed.error().code == ErrorCode::unavailable);
+    EXPECT_EQ(read_text(file_).value(), in_place ? "33,34," : "33,");
+    ASSERT_TRUE(good(Fence::open(file_)->enter(token_of(35, '3'))));
+    disk.stop();
+    const auto found = scratch_.path() / ("after" + std::to_string(failing));
+    disk.folder_after(disk.steps(), Unsynced::none, random_, found);
+    EXPECT_EQ(mark_of(found / "list"), 35) << failing;
+    EXPECT_EQ(read_text(found / "list").value(), in_place ? "33,34," : "33,") << failing;
+  }
+}
+
+TEST_F(PowerLossTest, StageWhoseSyncFailedIsNotPublishedLater) {
+  fence_file();
+  auto next = Fence::open(file_)->stage();
+  ASSERT_TRUE(good(next));
+  write_text(next->path(), "staged");
+  RecordedDisk disk(folder_);
+  disk.fail_sync = 1;
+  EXPECT_TRUE(bad(next->publish(token_of(34, '2')), ErrorCode::unavailable));
+  EXPECT_TRUE(bad(next->publish(token_of(34, '2')), ErrorCode::invalid));
+  EXPECT_EQ(read_text(file_).value(), "33,");
+}
+
+}  // namespace
+}  // namespace leasehold::files

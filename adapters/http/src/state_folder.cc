@@ -1,0 +1,52 @@
+#include "state_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace leasehold::http {
+namespace {
+
+std::string words_of(int error) {
+  return std::generic_category().message(error);
+}
+
+std::string parent_of(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status make_folder(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0) return sync_folder(parent_of(path));
+  if (errno == EEXIST) return {};
+  return fail(ErrorCode::unavailable, "cannot create the state folder " + path, words_of(errno));
+}
+
+}  // namespace
+
+Result<FolderLock> FolderLock::take(const StateFolder& folder) {
+  if (auto made = make_folder(folder.path); !made) return fail(std::move(made.error()));
+  detail::Fd file(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!file) {
+    return fail(ErrorCode::unavailable, "cannot write to the state folder " + folder.path,
+                words_of(errno));
+  }
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    return fail(ErrorCode::busy, "the state folder " + folder.path + " is in use by another gate");
+  }
+  return FolderLock(std::move(file));
+}
+
+Status sync_folder(const std::string& path) {
+  const detail::Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder && fsync(folder.get()) == 0) return {};
+  return fail(ErrorCode::unavailable, "cannot sync the folder " + path, words_of(errno));
+}
+
+}  // namespace leasehold::http

@@ -1,0 +1,35 @@
+// The folder in which a gate keeps what it must not forget.
+#pragma once
+
+#include <string>
+
+#include "leasehold/detail/fd.h"
+#include "leasehold/error.h"
+
+namespace leasehold::http {
+
+struct StateFolder {
+  std::string path;
+
+  std::string ledger() const { return path + "/ledger"; }
+  std::string new_ledger() const { return path + "/ledger.new"; }
+  std::string lock() const { return path + "/lock"; }
+  std::string control() const { return path + "/control"; }
+};
+
+// Held as long as it lives; the kernel gives it back when the process dies.
+class FolderLock {
+ public:
+  // Creates the folder if only its last part is missing. Fails with `busy` if another process has
+  // it, `unavailable` if the folder cannot be used.
+  [[nodiscard]] static Result<FolderLock> take(const StateFolder& folder);
+
+ private:
+  explicit FolderLock(detail::Fd file) : file_(std::move(file)) {}
+  detail::Fd file_;
+};
+
+// Makes the folder's own entries durable: a file that was created or renamed.
+[[nodiscard]] Status sync_folder(const std::string& path);
+
+}  // namespace leasehold::http

@@ -1,0 +1,173 @@
+-- The fence of Leasehold for Redis, version 1: runs one command if the token may enter.
+--
+-- KEYS  1: the mark: 'leasehold:fence:' and the resource's name. Then the keys of the command.
+-- ARGV  1: mode: enter, once, claim, confirm, adopt
+--       2: token, a decimal number without sign and leading zeros
+--       3: lineage: 32 lower-case hexadecimal digits, '/', the lock's name; '' in claim and confirm
+--       4: request: 32 lower-case hexadecimal digits; '' in adopt
+--       5: sequence: a number that orders the writes of one holder, or ''
+--       6, ...: the command; none: just enter
+--
+-- Answers what the command answers; OK without one; REPEATED, and does nothing, if the holder's last
+-- write had this sequence number. An error means that the command has done nothing:
+--   FENCEDOUT <why> <offered> <mark> [lineage]    why: lineage, lower, twice, once, order, claim
+--   FENCEINVALID <sentence>
+--   FENCEVERSION <sentence>
+--   and the errors of the command itself
+--
+-- claim: the token is the number of claims so far (0: none). Answers the number of this one, or
+--   FENCEMOVED <number> if there were more.
+-- confirm: the token is the number of the claim.
+-- adopt: lets the lineage in from the token on, and nobody else; FENCELOWER <mark> if the mark of
+--   this lineage is higher.
+local mode, token, lineage, request, sequence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if #KEYS < 1 or #ARGV < 5 or #ARGV > 4000 then
+  return redis.error_reply('FENCEINVALID there must be a key, five arguments before the command, and ' ..
+                           'at most 3995 words of the command')
+end
+-- The holder that has entered, again: there is nothing to remember, so this is quick.
+if mode == 'enter' and sequence == '' and #ARGV > 5 then
+  local last = redis.call('HMGET', KEYS[1], 'version', 'lineage', 'token', 'request')
+  if last[1] == '1' and last[2] == lineage and last[3] == token and last[4] == request then
+    return redis.pcall(unpack(ARGV, 6))
+  end
+end
+
+local mark = redis.call('HMGET', KEYS[1], 'version', 'lineage', 'token', 'request', 'sequence',
+                        'digest', 'least', 'claim')
+local version, its_lineage, its_token, its_request = mark[1], mark[2], mark[3], mark[4]
+local its_sequence, its_digest, least, claim = mark[5], mark[6], mark[7], mark[8]
+local threshold = its_token or least
+local same = its_token == token
+
+local function invalid(sentence) return redis.error_reply('FENCEINVALID ' .. sentence) end
+
+-- Numbers are texts of digits: a number of Lua is exact to 2^53 only.
+local function below(a, b)
+  if #a ~= #b then return #a < #b end
+  local high, other = tonumber(string.sub(a, 1, 10)), tonumber(string.sub(b, 1, 10))
+  if high ~= other then return high < other end
+  return (tonumber(string.sub(a, 11)) or 0) < (tonumber(string.sub(b, 11)) or 0)
+end
+local function is_number(text)
+  return string.find(text, '^[1-9]%d*$') and not below('9223372036854775807', text)
+end
+local function is_id(text) return #text == 32 and not string.find(text, '[^0-9a-f]') end
+-- 1 to 512 bytes of UTF-8 without control characters.
+local function is_name(text)
+  if #text < 1 or #text > 512 or string.find(text, '%c') or
+     string.find(text, '\194[\128-\159]') or string.find(text, '\226\128[\168\169]') then
+    return false
+  end
+  for _, sequences in ipairs({'[\194-\223][\128-\191]', '\224[\160-\191][\128-\191]',
+                              '[\225-\236\238\239][\128-\191][\128-\191]',
+                              '\237[\128-\159][\128-\191]',
+                              '\240[\144-\191][\128-\191][\128-\191]',
+                              '[\241-\243][\128-\191][\128-\191][\128-\191]',
+                              '\244[\128-\143][\128-\191][\128-\191]'}) do
+    text = string.gsub(text, sequences, 'x')
+  end
+  return not string.find(text, '[\128-\255]')
+end
+
+if string.sub(KEYS[1], 1, 16) ~= 'leasehold:fence:' then
+  return invalid("the first key must be 'leasehold:fence:' and the name of the resource")
+end
+
+local function refuse(why)
+  redis.pcall('HSET', KEYS[1], 'version', '1')
+  redis.pcall('HINCRBY', KEYS[1], 'refused', 1)
+  return redis.error_reply('FENCEDOUT ' .. why .. ' ' .. token .. ' ' .. (threshold or '0') ..
+                           (its_lineage and ' ' .. its_lineage or ''))
+end
+
+if version and version ~= '1' then
+  return redis.error_reply('FENCEVERSION the mark was written by version ' .. version ..
+                           ' of the fence, and this is version 1')
+end
+if not version and not is_name(string.sub(KEYS[1], 17)) then
+  return invalid('a resource name has 1 to 512 bytes of UTF-8 without control characters')
+end
+local claims = mode == 'claim' or mode == 'confirm'
+if not claims and mode ~= 'enter' and mode ~= 'once' and mode ~= 'adopt' then
+  return invalid('mode must be enter, once, claim, confirm or adopt')
+end
+if not same and not is_number(token) and not (mode == 'claim' and token == '0') then
+  return invalid('token must be a whole number from 1 to 9223372036854775807')
+end
+if request ~= its_request and mode ~= 'adopt' and not is_id(request) then
+  return invalid('request must be 32 lower-case hexadecimal digits')
+end
+if sequence ~= '' and not is_number(sequence) then
+  return invalid('sequence must be empty or a whole number from 1 to 9223372036854775807')
+end
+if claims then
+  if lineage ~= '' then return invalid('a claim has no lineage') end
+  if its_lineage then return invalid('this resource is used with tokens, not with claims') end
+elseif lineage ~= its_lineage and
+       not (is_id(string.sub(lineage, 1, 32)) and string.sub(lineage, 33, 33) == '/' and
+            is_name(string.sub(lineage, 34))) then
+  return invalid('lineage must be 32 lower-case hexadecimal digits, a slash and the lock name')
+end
+
+if mode == 'adopt' then
+  if its_lineage == lineage then
+    if threshold == token then return redis.status_reply('OK') end
+    if below(token, threshold) then return redis.error_reply('FENCELOWER ' .. threshold) end
+  end
+  redis.call('HDEL', KEYS[1], 'token', 'request', 'sequence', 'digest', 'claim')
+  redis.call('HSET', KEYS[1], 'version', '1', 'lineage', lineage, 'least', token)
+  return redis.status_reply('OK')
+end
+
+if mode == 'claim' then
+  local last = claim and its_token or '0'
+  if below('9007199254740990', token) then return invalid('no number is left for a claim') end
+  local next = string.format('%.0f', tonumber(token) + 1)
+  if claim == request and last == next then return next end
+  if last ~= token then return redis.error_reply('FENCEMOVED ' .. last) end
+  redis.call('HDEL', KEYS[1], 'sequence', 'digest')
+  redis.call('HSET', KEYS[1], 'version', '1', 'claim', request, 'token', next)
+  return next
+end
+
+if mode == 'confirm' then
+  if claim ~= request or not same then return refuse('claim') end
+else
+  if claim then return invalid('this resource is used with claims, not with tokens') end
+  if its_lineage and its_lineage ~= lineage then return refuse('lineage') end
+  if threshold and not same and below(token, threshold) then return refuse('lower') end
+  if same and its_request ~= request then return refuse('twice') end
+end
+local digest
+if sequence ~= '' and #ARGV > 5 then
+  digest = table.concat(ARGV, '\0', 6)
+  if #digest > 60 then digest = redis.sha1hex(digest) end
+  if same and its_sequence == sequence then
+    if its_digest == digest then return redis.status_reply('REPEATED') end
+    return invalid('sequence number ' .. sequence .. ' was used for another write')
+  end
+end
+if same and mode == 'once' then return refuse('once') end
+if same and digest and its_sequence and below(sequence, its_sequence) then
+  return refuse('order')
+end
+
+-- It may enter. What an error below undoes is the sequence number only: the mark stays.
+if not same then
+  if its_sequence or least then redis.call('HDEL', KEYS[1], 'sequence', 'digest', 'least') end
+  its_sequence = nil
+  redis.call('HSET', KEYS[1], 'version', '1', 'lineage', lineage, 'token', token,
+             'request', request)
+end
+if #ARGV == 5 then return redis.status_reply('OK') end
+if digest then redis.call('HSET', KEYS[1], 'sequence', sequence, 'digest', digest) end
+local reply = redis.pcall(unpack(ARGV, 6))
+if digest and type(reply) == 'table' and reply.err then
+  if its_sequence then
+    redis.call('HSET', KEYS[1], 'sequence', its_sequence, 'digest', its_digest)
+  else
+    redis.call('HDEL', KEYS[1], 'sequence', 'digest')
+  end
+end
+return reply

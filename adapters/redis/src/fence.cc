@@ -1,0 +1,119 @@
+#include "leasehold/redis/fence.h"
+
+#include "fence_call.h"
+#include "fence_lua.h"
+#include "fence_marks.h"
+
+namespace leasehold::redis {
+namespace {
+
+Ticket ticket_of(const Token& token, const EnterOptions& options) {
+  return {.mode = options.entry == Entry::once ? "once" : "enter",
+          .number = std::to_string(token.number.value()),
+          .lineage = token.lineage.str(),
+          .request = token.request.hex(),
+          .sequence = options.sequence};
+}
+
+Error taken_over(const Claim& claim, Error error) {
+  if (!script_said(error, "FENCEDOUT")) return error;
+  const std::string sentence = "resource '" + claim.resource().str() + "' refused request " +
+                               claim.request().hex() + ": another request has claimed it since";
+  error.message = error.code == ErrorCode::fenced_out
+                      ? sentence
+                      : "the reply to the command was lost, and now " + sentence;
+  return error;
+}
+
+// Names the number of claims that it has seen, so that a claim that is late in the network, or
+// comes twice, cannot take over from one that came in between.
+Result<TokenNumber> take(Server& server, const ResourceName& resource, const RequestId& request,
+                         const EnterOptions& options) {
+  const BootTime end = BootClock::now() + options.within;
+  std::string seen = "0";
+  for (;;) {
+    EnterOptions rest = options;
+    rest.within = std::chrono::duration_cast<Millis>(end - BootClock::now());
+    const FenceCall call(resource, {.mode = "claim", .number = seen, .request = request.hex()});
+    const auto reply = call.run(server, rest);
+    if (reply) return TokenNumber::parse(reply->text);
+    if (!script_said(reply.error(), "FENCEMOVED")) return fail(reply.error());
+    seen = script_words(reply.error()).front();
+  }
+}
+
+}  // namespace
+
+std::string_view fence_script() {
+  return kFenceLua;
+}
+
+// ---- Resources -----------------------------------------------------------------------------
+
+Result<Resources> Resources::open(std::string_view url) {
+  auto parsed = Url::parse(url);
+  if (!parsed) return fail(std::move(parsed.error()));
+  if (parsed->scheme != "redis" && parsed->scheme != "rediss") {
+    return fail(
+        ErrorCode::invalid,
+        "the data of a fence is at a redis:// or rediss:// URL, not at " + parsed->redacted());
+  }
+  if (auto ok = parsed->read_secrets(); !ok) return fail(std::move(ok.error()));
+  auto server = open_fenced_server(*parsed);
+  if (!server) return fail(std::move(server.error()));
+  return Resources(std::move(*server));
+}
+
+Result<Fence> Resources::fence(std::string_view resource) const {
+  auto name = ResourceName::parse(resource);
+  if (!name) return fail(std::move(name.error()));
+  return Fence(server_, std::move(*name));
+}
+
+Result<Claim> Resources::claim(std::string_view resource, const RequestId& request,
+                               const EnterOptions& options) const {
+  auto name = ResourceName::parse(resource);
+  if (!name) return fail(std::move(name.error()));
+  const auto number = take(*server_, *name, request, options);
+  if (!number) return fail(number.error());
+  return Claim(server_, std::move(*name), request, *number);
+}
+
+Result<std::vector<FenceMark>> Resources::marks() const {
+  return read_marks(*server_);
+}
+
+// ---- Fence ---------------------------------------------------------------------------------
+
+Status Fence::enter(const Token& token, const EnterOptions& options) const {
+  const auto done = FenceCall(resource_, ticket_of(token, options)).run(*server_, options);
+  if (!done) return fail(explained(resource_, token, done.error()));
+  return {};
+}
+
+Result<Reply> Fence::run(const Token& token, const Command& command,
+                         const EnterOptions& options) const {
+  if (auto ok = check_call(command, options); !ok) return fail(std::move(ok.error()));
+  auto reply = FenceCall(resource_, ticket_of(token, options), command).run(*server_, options);
+  if (!reply) return fail(explained(resource_, token, std::move(reply.error())));
+  return reply_of(std::move(*reply));
+}
+
+Result<std::optional<FenceMark>> Fence::mark(const EnterOptions& options) const {
+  return read_mark(*server_, resource_, context_of(options));
+}
+
+// ---- Claim ---------------------------------------------------------------------------------
+
+Result<Reply> Claim::run(const Command& command, const EnterOptions& options) const {
+  if (auto ok = check_call(command, options); !ok) return fail(std::move(ok.error()));
+  const Ticket ticket{.mode = "confirm",
+                      .number = std::to_string(number_.value()),
+                      .request = request_.hex(),
+                      .sequence = options.sequence};
+  auto reply = FenceCall(resource_, ticket, command).run(*server_, options);
+  if (!reply) return fail(taken_over(*this, std::move(reply.error())));
+  return reply_of(std::move(*reply));
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,42 @@
+#include "fence_admin.h"
+
+#include "fence_marks.h"
+#include "leasehold/resp/command.h"
+
+namespace leasehold::redis {
+namespace {
+
+class RedisFenceAdmin final : public FenceAdmin {
+ public:
+  explicit RedisFenceAdmin(std::shared_ptr<Server> server) : server_(std::move(server)) {}
+
+  // A mark comes into being when it is first entered; what can be done before is to see that the
+  // server takes the script, and to leave it there.
+  Status install() override {
+    std::string command;
+    resp::append_command(command, {"SCRIPT", "LOAD", fence_script()});
+    const auto loaded = server_->run(command, context_of({}));
+    if (!loaded) return fail(loaded.error());
+    return {};
+  }
+
+  Result<std::vector<FenceMark>> marks() override { return read_marks(*server_); }
+
+  Status adopt(const ResourceName& resource, const Lineage& lineage,
+               TokenNumber at_least) override {
+    return adopt_lineage(*server_, resource, lineage, at_least, {});
+  }
+
+ private:
+  std::shared_ptr<Server> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
+  auto server = open_fenced_server(url);
+  if (!server) return fail(std::move(server.error()));
+  return std::make_unique<RedisFenceAdmin>(std::move(*server));
+}
+
+}  // namespace leasehold::redis

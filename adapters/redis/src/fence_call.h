@@ -1,0 +1,49 @@
+// The fence's script as calls, and what its answers mean.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leasehold/redis/fence.h"
+#include "server.h"
+
+namespace leasehold::redis {
+
+// What the script is given before the command.
+struct Ticket {
+  std::string mode;
+  std::string number;
+  std::string lineage = {};
+  std::string request = {};
+  std::int64_t sequence = 0;
+};
+
+class FenceCall {
+ public:
+  FenceCall(const ResourceName& resource, const Ticket& ticket, const Command& command = {});
+
+  // The command's answer, or the failure that an error of the script stands for; a refusal's words
+  // are still the script's. Is done again while its outcome is not known, if that is safe and there
+  // is time.
+  [[nodiscard]] Result<resp::Value> run(Server& server, const EnterOptions& options) const;
+
+ private:
+  ScriptCall call_;
+  bool has_command_;
+  bool may_repeat_;
+};
+
+// Whether the script itself answered with this word, such as FENCEDOUT.
+bool script_said(const Error& error, std::string_view word);
+// The words after that one.
+std::vector<std::string_view> script_words(const Error& error);
+// A refusal of the script with a sentence and both numbers; other errors as they are.
+Error explained(const ResourceName& resource, const Token& token, Error error);
+
+CallContext context_of(const EnterOptions& options);
+// `invalid` for an empty command or a negative sequence number.
+[[nodiscard]] Status check_call(const Command& command, const EnterOptions& options);
+Reply reply_of(resp::Value value);
+
+}  // namespace leasehold::redis

@@ -1,0 +1,118 @@
+#include "fence_marks.h"
+
+#include <charconv>
+#include <map>
+
+#include "introduction.h"
+#include "keys.h"
+#include "leasehold/detail/refusal.h"
+#include "leasehold/resp/command.h"
+#include "options.h"
+#include "scan.h"
+
+namespace leasehold::redis {
+namespace {
+
+constexpr auto kOpenWithin = std::chrono::seconds(5);
+constexpr auto kListWithin = std::chrono::minutes(1);
+
+Error damaged(const ResourceName& resource) {
+  return Error(ErrorCode::unavailable, "the mark of resource '" + resource.str() +
+                                           "' is damaged: it was not written by the fence");
+}
+
+Result<FenceMark> mark_in(const ResourceName& resource, const resp::Value& fields) {
+  const std::string& version = fields.under("version").text;
+  if (version != "1") {
+    return fail(ErrorCode::unavailable, "the mark of resource '" + resource.str() +
+                                            "' was written by version '" + version +
+                                            "' of the fence, and this program knows version 1");
+  }
+  FenceMark mark{resource, std::nullopt, std::nullopt, 0, std::nullopt};
+  const std::string& refused = fields.under("refused").text;
+  std::from_chars(refused.data(), refused.data() + refused.size(), mark.refused);
+  if (const std::string& claim = fields.under("claim").text; !claim.empty()) {
+    mark.claim = RequestId::from_hex(claim);
+    if (!mark.claim) return fail(damaged(resource));
+  }
+  const std::string& lineage = fields.under("lineage").text;
+  if (lineage.empty()) return mark;
+  const auto parsed = Lineage::parse(lineage);
+  if (!parsed) return fail(damaged(resource));
+  mark.lineage = *parsed;
+  const std::string& number = fields.under("token").text;
+  if (number.empty()) return mark;
+  const auto token = Token::parse(number, lineage, fields.under("request").text);
+  if (!token) return fail(damaged(resource));
+  mark.mark = *token;
+  return mark;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Server>> open_fenced_server(const Url& url) {
+  auto options = redis_options(url);
+  if (!options) return fail(std::move(options.error()));
+  auto made = Server::make(options->servers.front(), options->connections);
+  if (!made) return fail(std::move(made.error()));
+  std::shared_ptr<Server> server = std::move(*made);
+  const auto found = examine(*server, {BootClock::now() + kOpenWithin, {}});
+  if (!found) return fail(found.error());
+  if (found->evicts_lasting_keys) {
+    return fail(ErrorCode::unsafe_for_correctness,
+                server->address() +
+                    ": the server throws any key away when its memory is full, and a mark that is "
+                    "gone lets stale holders in; set maxmemory-policy to noeviction or to one of "
+                    "the volatile ones");
+  }
+  return server;
+}
+
+Result<std::optional<FenceMark>> read_mark(Server& server, const ResourceName& resource,
+                                           const CallContext& context) {
+  std::string command;
+  resp::append_command(command, {"HGETALL", fence_key(resource)});
+  auto fields = server.run(command, context);
+  if (!fields) {
+    if (fields.error().code == ErrorCode::outcome_unknown) {
+      fields.error().code = ErrorCode::unavailable;  // it is only a question
+    }
+    return fail(std::move(fields.error()));
+  }
+  if (fields->items.empty()) return std::nullopt;
+  auto mark = mark_in(resource, *fields);
+  if (!mark) return fail(std::move(mark.error()));
+  return std::move(*mark);
+}
+
+Result<std::vector<FenceMark>> read_marks(Server& server) {
+  const CallContext context{BootClock::now() + kListWithin, {}};
+  std::map<ResourceName, FenceMark> marks;
+  const auto keys = find_keys(server, kFenceKeys, context);
+  if (!keys) return fail(keys.error());
+  for (const std::string& key : *keys) {
+    auto resource = ResourceName::parse(std::string_view(key).substr(kFenceKeys.size()));
+    if (!resource) continue;  // no fence makes such a key
+    auto mark = read_mark(server, *resource, context);
+    if (!mark) return fail(std::move(mark.error()));
+    if (*mark) marks.emplace(*resource, std::move(**mark));
+  }
+  std::vector<FenceMark> all;
+  for (auto& [resource, mark] : marks) all.push_back(std::move(mark));
+  return all;
+}
+
+Status adopt_lineage(Server& server, const ResourceName& resource, const Lineage& lineage,
+                     TokenNumber at_least, const EnterOptions& options) {
+  const FenceCall call(
+      resource,
+      {.mode = "adopt", .number = std::to_string(at_least.value()), .lineage = lineage.str()});
+  const auto done = call.run(server, options);
+  if (done) return {};
+  if (!script_said(done.error(), "FENCELOWER")) return fail(done.error());
+  const auto words = script_words(done.error());
+  const auto mark = TokenNumber::parse(words.empty() ? "" : words.front());
+  return fail(leasehold::detail::would_lower(resource, mark ? mark->value() : 0, at_least));
+}
+
+}  // namespace leasehold::redis

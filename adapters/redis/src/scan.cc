@@ -1,0 +1,38 @@
+#include "scan.h"
+
+#include "leasehold/resp/command.h"
+
+namespace leasehold::redis {
+namespace {
+
+// A pattern for SCAN that means these very bytes.
+std::string literally(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+}  // namespace
+
+Result<std::set<std::string>> find_keys(Server& server, std::string_view begins,
+                                        const CallContext& context) {
+  std::set<std::string> keys;
+  std::string cursor = "0";
+  do {
+    std::string command;
+    resp::append_command(command,
+                         {"SCAN", cursor, "MATCH", literally(begins) + "*", "COUNT", "1000"});
+    const auto page = server.run(command, context);
+    if (!page) return fail(page.error());
+    cursor = page->at(0).text;
+    for (const resp::Value& key : page->at(1).items) {
+      if (key.text.starts_with(begins)) keys.insert(key.text);
+    }
+  } while (cursor != "0" && !cursor.empty());
+  return keys;
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,34 @@
+#include "fence_admin.h"
+
+#include "fence_marks.h"
+
+namespace leasehold::zookeeper {
+namespace {
+
+class ZookeeperFenceAdmin final : public FenceAdmin {
+ public:
+  explicit ZookeeperFenceAdmin(std::shared_ptr<FenceMarks> marks) : marks_(std::move(marks)) {}
+
+  // The folder; a mark comes into being when it is first entered.
+  Status install() override { return marks_->install(context_of({})); }
+
+  Result<std::vector<FenceMark>> marks() override { return marks_->all(context_of({})); }
+
+  Status adopt(const ResourceName& resource, const Lineage& lineage,
+               TokenNumber at_least) override {
+    return marks_->adopt(resource, lineage, at_least, context_of({}));
+  }
+
+ private:
+  std::shared_ptr<FenceMarks> marks_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
+  auto marks = FenceMarks::open(url);
+  if (!marks) return fail(std::move(marks.error()));
+  return std::make_unique<ZookeeperFenceAdmin>(std::move(*marks));
+}
+
+}  // namespace leasehold::zookeeper

@@ -1,0 +1,224 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <thread>
+
+#include "arguments.h"
+#include "duration.h"
+#include "events.h"
+#include "exit_status.h"
+#include "leasehold/probe/load.h"
+#include "leasehold/ttl.h"
+#include "output.h"
+#include "probe_bars.h"
+#include "probe_report.h"
+#include "signals.h"
+#include "subcommand.h"
+#include "subcommands.h"
+
+namespace leasehold::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Millis kShortest = 100ms;
+constexpr Millis kRedraw = 200ms;
+
+struct ProbeOptions {
+  Millis duration = 10s;
+  int load = 0;
+  bool spin = false;
+  Millis ttl = 30s;
+  int rate = 100;
+  Millis operation = 10ms;
+  std::optional<std::string> svg;
+  bool json = false;
+};
+
+// One line on the terminal, written over again and again, and gone at the end.
+class ProgressLine {
+ public:
+  explicit ProgressLine(Nanos whole) : whole_(whole), shown_(isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() { write("", "\r"); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void draw(const probe::Progress& progress) {
+    if (progress.measured == 0) return;
+    write("measuring: " + format_span(Nanos(progress.measured)) + " of " + format_span(whole_) +
+              ", longest delay so far " + format_span(Nanos(progress.worst)) +
+              "; Ctrl-C ends it with what there is",
+          "");
+  }
+
+ private:
+  // Never waits for the terminal: the measurement goes on beside this.
+  void write(std::string text, const char* after) {
+    if (!shown_) return;
+    const std::size_t length = text.size();
+    text.resize(std::max(length, drawn_), ' ');
+    drawn_ = length;
+    process::write_within(STDERR_FILENO, "\r" + text + after, process::within(0s));
+  }
+
+  const Nanos whole_;
+  const bool shown_;
+  std::size_t drawn_ = 0;
+};
+
+Error cannot_write(const std::string& file) {
+  return {ErrorCode::outcome_unknown, "cannot write '" + file + "'",
+          std::generic_category().message(errno)};
+}
+
+// Opened before the measurement, so that a wrong name does not cost it; written after.
+class PictureFile {
+ public:
+  static Result<PictureFile> open(const std::string& name) {
+    process::Fd fd(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    if (!fd) return fail(cannot_write(name));
+    return PictureFile(name, std::move(fd));
+  }
+
+  Status write(const std::string& text) {
+    // A device or a pipe cannot be cut, and need not.
+    const bool cut = ftruncate(fd_.get(), 0) == 0 || errno == EINVAL;
+    if (cut && process::write_all(fd_.get(), text)) return {};
+    return fail(cannot_write(name_));
+  }
+
+ private:
+  PictureFile(std::string name, process::Fd fd) : name_(std::move(name)), fd_(std::move(fd)) {}
+  std::string name_;
+  process::Fd fd_;
+};
+
+class Probe final : public Subcommand {
+ public:
+  void declare(Arguments& arguments) override;
+  int execute() override;
+
+ private:
+  Status check() const;
+  probe::Measurement measure(const probe::MeasureOptions& how) const;
+  Result<ProbeReport> take() const;
+
+  ProbeOptions options_;
+};
+
+void Probe::declare(Arguments& arguments) {
+  ProbeOptions& o = options_;
+  arguments.description(
+      "A lease is safe as long as its holder is not paused for longer than what is left of it. "
+      "This "
+      "measures how late a thread of this machine runs when it wants to, shows the distribution, "
+      "and says what that means for a TTL: how often an operation would go on after its lease had "
+      "ended, and under which assumptions. Suspend and SIGSTOP count as pauses. Ctrl-C ends it "
+      "early, with the result so far and exit status 0. No TTL makes the number zero; that is what "
+      "the fence is for.");
+  arguments.duration("--duration", o.duration, "How long to measure; at least 100ms, default 10s");
+  arguments.number(
+      "--load", 0, 256, o.load,
+      "Keep N threads busy meanwhile, to see the pauses of a loaded machine; default 0");
+  arguments.flag("--spin", o.spin,
+                 "Look at the clock all the time instead of sleeping in between: what a thread "
+                 "that computes meets, without the delay of waking up. Keeps one processor busy");
+  arguments.duration("--ttl", o.ttl, "The TTL to judge, 100ms to 24h; default 30s",
+                     "from 100 ms to 24 h");
+  arguments.number("--rate", 1, 10'000'000, o.rate,
+                   "How many operations a second are done under the lease; default 100");
+  arguments.duration("--operation", o.operation,
+                     "How long one operation is in flight, from its look at the lease to its "
+                     "effect; 1ms to 24h, default 10ms");
+  arguments.option("--svg", "FILE", o.svg, "Draw the distribution into this file as well");
+  arguments.flag("--json", o.json, "For programs: one JSON object");
+  arguments.example("leasehold probe", "ten seconds, on the machine as it is");
+  arguments.example("leasehold probe --duration 1h --load 8 --svg pauses.svg",
+                    "an hour under load, with a picture");
+  arguments.example("leasehold probe --ttl 5s --rate 2000 --operation 3ms",
+                    "is a TTL of five seconds enough?");
+  arguments.lists_exit_statuses();
+}
+
+Status Probe::check() const {
+  if (options_.duration < kShortest) {
+    return fail(ErrorCode::invalid, "--duration: " + format_duration(options_.duration) +
+                                        " is too short to see anything; give at least 100ms");
+  }
+  if (options_.operation < 1ms || options_.operation > 24h) {
+    return fail(ErrorCode::invalid, "--operation: " + format_duration(options_.operation) +
+                                        " is not from 1 ms to 24 h");
+  }
+  const auto ttl = Ttl::of(options_.ttl);
+  if (!ttl) return fail(ttl.error());
+  return {};
+}
+
+// The threads are made here, after the signals were blocked in this one.
+probe::Measurement Probe::measure(const probe::MeasureOptions& how) const {
+  Signals signals;
+  const SignalUnblocked ctrl_z(SIGTSTP);
+  const probe::Load load(options_.load);
+  probe::Progress progress;
+  probe::Measurement measured;
+  Flag over;
+  std::jthread thread([&](const std::stop_token& stop) {
+    measured = probe::measure(how, stop, progress);
+    over.raise();
+  });
+  ProgressLine line(how.duration);
+  for (;;) {
+    line.draw(progress);
+    pollfd events[] = {{over.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+    if (poll(events, std::size(events), static_cast<int>(kRedraw.count())) < 0) continue;
+    if (events[0].revents != 0 || signals.take_end_request()) break;
+  }
+  thread.request_stop();
+  thread.join();
+  return measured;
+}
+
+Result<ProbeReport> Probe::take() const {
+  ProbeReport report;
+  report.how = {.duration = options_.duration,
+                .waiting = options_.spin ? probe::Waiting::spin : probe::Waiting::sleep};
+  report.load = options_.load;
+  report.processors = std::max(std::thread::hardware_concurrency(), 1u);
+  report.work = {options_.ttl, static_cast<double>(options_.rate), options_.operation};
+  try {
+    report.measured = measure(report.how);
+  } catch (const std::system_error& error) {
+    return fail(ErrorCode::internal, "cannot start the threads to measure with", error.what());
+  }
+  if (report.measured.delays.count() == 0) {
+    return fail(ErrorCode::cancelled, "a signal came before anything was measured");
+  }
+  return report;
+}
+
+int Probe::execute() {
+  if (const auto ok = check(); !ok) return report(ok.error());
+  std::optional<PictureFile> picture;
+  if (options_.svg) {
+    auto opened = PictureFile::open(*options_.svg);
+    if (!opened) return report(opened.error());
+    picture = std::move(*opened);
+  }
+  const auto found = take();
+  if (!found) return report(found.error());
+  const int printed = print(options_.json ? probe_json(*found) : probe_text(*found));
+  if (!picture) return printed;
+  if (const auto drawn = picture->write(probe_svg(*found)); !drawn) return report(drawn.error());
+  return printed;
+}
+
+}  // namespace
+
+std::unique_ptr<Subcommand> make_probe() {
+  return std::make_unique<Probe>();
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,85 @@
+#include "leasehold/detail/fence_pass.h"
+
+namespace leasehold::detail {
+namespace {
+
+bool time_is_left(const CallContext& context) {
+  return !context.stop.stop_requested() && BootClock::now() < context.deadline;
+}
+
+Error too_many_others(const ResourceName& resource, const CallContext& context) {
+  if (context.stop.stop_requested()) {
+    return Error(ErrorCode::cancelled, "stop was requested while entering the fence");
+  }
+  return Error(ErrorCode::unavailable, "resource '" + resource.str() +
+                                           "' was changed by others at every attempt, until the "
+                                           "time was over");
+}
+
+Error in_doubt(const std::string& what, const Error& last) {
+  Error error(ErrorCode::outcome_unknown,
+              "the reply to the transaction was lost, and " + what + ": " + last.message,
+              last.store_words);
+  error.refusal = last.refusal;
+  return error;
+}
+
+}  // namespace
+
+Result<Passed> pass_fence(const ResourceName& resource, const FenceAttempt& attempt,
+                          const FencePass& at, const CallContext& context) {
+  std::optional<std::int64_t> doubted;  // the version that a transaction without reply has compared
+  std::optional<Error> lost;
+  for (;;) {
+    auto seen = at.read();
+    if (!seen) {
+      if (lost) return fail(in_doubt("the mark cannot be read", seen.error()));
+      return fail(std::move(seen.error()));
+    }
+    auto verdict = judge(resource, seen->record, attempt);
+    if (std::holds_alternative<FenceRepeated>(verdict)) return Passed::repeated;
+    const bool writes = !attempt.write.empty();
+    if (writes && doubted && *doubted != seen->version) {
+      const Error* refused = std::get_if<Error>(&verdict);
+      return fail(in_doubt("the mark has changed since", refused ? *refused : *lost));
+    }
+    if (Error* refused = std::get_if<Error>(&verdict)) {
+      if (refused->code == ErrorCode::fenced_out) {
+        if (auto counted = at.count_refusal(); !counted) {
+          refused->store_words = "the refusal could not be counted: " + to_string(counted.error());
+        }
+      }
+      return fail(std::move(*refused));
+    }
+    const auto done = at.commit(*seen, std::get<FenceAdmitted>(verdict).record);
+    if (done && *done == Commit::done) return Passed::done;
+    if (!done && done.error().code != ErrorCode::outcome_unknown) {
+      if (lost) return fail(in_doubt("repeating it failed", done.error()));
+      return fail(done.error());
+    }
+    if (!done) {
+      doubted = seen->version;
+      lost = done.error();
+    }
+    if (!time_is_left(context)) {
+      return fail(lost ? std::move(*lost) : too_many_others(resource, context));
+    }
+  }
+}
+
+Status pass_adoption(const ResourceName& resource, const Lineage& lineage, TokenNumber at_least,
+                     const FencePass& at, const CallContext& context) {
+  for (;;) {
+    auto seen = at.read();
+    if (!seen) return fail(std::move(seen.error()));
+    auto next = adopted(resource, seen->record, lineage, at_least);
+    if (!next) return fail(std::move(next.error()));
+    if (*next == seen->record) return {};
+    const auto done = at.commit(*seen, *next);
+    if (!done) return fail(done.error());
+    if (*done == Commit::done) return {};
+    if (!time_is_left(context)) return fail(too_many_others(resource, context));
+  }
+}
+
+}  // namespace leasehold::detail

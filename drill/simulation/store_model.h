@@ -1,0 +1,139 @@
+// A lock store as the contract of leasehold::Store wants it, in virtual time. It survives its
+// crashes: counters and grants are durable, the queue is not.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "chance.h"
+#include "leasehold/id.h"
+#include "mutation.h"
+#include "recorder.h"
+#include "settings.h"
+
+namespace leasehold::simulation {
+
+using drill::LockRef;
+using drill::RequestRef;
+
+struct AcquireOrder {
+  std::uint32_t lock = 0;
+  RequestRef request = 0;
+  std::uint16_t client = 0;
+  Time ttl = 0;
+  bool queue = false;
+  bool late = false;  // its caller has been answered already, or has gone
+};
+struct AcquireAnswer {
+  enum class Kind : std::uint8_t { granted, queued, busy } kind = Kind::busy;
+  std::int64_t token = 0;
+  Time recheck_after = 0;
+  bool fresh = false;  // granted by this very call
+};
+
+// What the store tells unasked.
+struct Told {
+  bool nudge = false;  // else: the grant ended
+  RequestRef request = 0;
+  std::uint16_t client = 0;
+};
+
+// What is still there when everybody has left.
+struct Leftover {
+  bool waits = false;  // else: holds
+  RequestRef request = 0;
+  std::uint32_t lock = 0;
+};
+
+class StoreModel {
+ public:
+  StoreModel(Recorder& recorder, Chance& chance, const Settings& settings, Mutation mutation);
+
+  const StoreId& id() const { return id_; }
+  drill::StoreRef ref() const { return ref_; }
+
+  AcquireAnswer acquire(Time now, const AcquireOrder& order);
+  bool renew(Time now, std::uint32_t lock, RequestRef request, Time ttl);
+  bool release(Time now, std::uint32_t lock, RequestRef request, Time keep_for);
+
+  // The operator ends the grant that he sees; false: there is none.
+  bool force_release(Time now, std::uint32_t lock);
+
+  void crash();
+  void set_wall_clock(Time step) { wall_offset_ += step; }
+
+  // The token of this request's living grant; 0: it has none.
+  std::int64_t token_of(Time now, std::uint32_t lock, RequestRef request) const;
+
+  // Of a release that compares first: locks to be deleted a little later.
+  std::vector<std::uint32_t> take_deferred() { return std::exchange(deferred_, {}); }
+  void delete_whatever(Time now, std::uint32_t lock);
+
+  std::vector<Told>& told() { return told_; }
+
+  // Grants and places in the queue that somebody who lives should have given back.
+  std::vector<Leftover> leftovers(Time now) const;
+
+ private:
+  static constexpr Time kPatience = 3 * kSecond;  // for a waiter that does not ask again
+
+  struct Waiter {
+    RequestRef request;
+    std::uint16_t client;
+    bool late;
+    Time asked;
+  };
+  struct Row {
+    std::int64_t counter = 0;
+    std::int64_t durable_counter = 0;
+    bool held = false;
+    bool kept = false;
+    bool late = false;
+    RequestRef holder = 0;
+    std::uint16_t client = 0;
+    RequestRef asker = 0;  // of a release that has compared
+    std::int64_t token = 0;
+    Time expires = 0;
+    std::vector<Waiter> queue;
+  };
+
+  Time clock(Time now) const {
+    return mutation_ == Mutation::wall_clock_expiry ? now + wall_offset_ : now;
+  }
+  bool alive(const Row& row, Time now) const {
+    if (!row.held) return false;
+    if (mutation_ == Mutation::alive_at_expiry) return clock(now) <= row.expires;
+    return clock(now) < row.expires;
+  }
+  void notice_expiry(Time now, std::uint32_t lock);
+  void pass_over_the_dead(Time now, Row& row) const;
+  AcquireAnswer grant(Time now, Row& row, const AcquireOrder& order, drill::Operation cause);
+  AcquireAnswer wait(Time now, Row& row, const AcquireOrder& order);
+  void leave_queue(Row& row, RequestRef request);
+  void end_grant(Time now, std::uint32_t lock, RequestRef asker, drill::Operation cause);
+  void nudge_first(Row& row);
+  std::int64_t next_token(Row& row);
+  void log(Time now, drill::Kind kind, drill::Operation cause, std::uint32_t lock,
+           RequestRef request, std::int64_t token, Time deadline);
+  std::uint32_t index(const Row& row) const {
+    return static_cast<std::uint32_t>(&row - rows_.data());
+  }
+
+  Recorder& recorder_;
+  Chance& chance_;
+  const Settings& settings_;
+  const Mutation mutation_;
+  const StoreId id_;
+  const drill::StoreRef ref_;
+  const drill::ProcessRef process_;
+  std::vector<LockRef> lock_refs_;
+  std::vector<Row> rows_;
+  Time wall_offset_ = 0;
+  std::vector<Told> told_;
+  std::vector<std::uint32_t> deferred_;
+};
+
+// The name of the lock with this number, and of the resource behind it.
+std::string name_of_lock(std::uint32_t lock);
+
+}  // namespace leasehold::simulation
