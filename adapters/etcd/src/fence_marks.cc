@@ -4,6 +4,7 @@
 #include <map>
 
 #include "answer.h"
+#include "session.h"
 
 namespace leasehold::etcd {
 

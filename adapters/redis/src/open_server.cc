@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "introduction.h"
-#include "leasehold/random.h"
 #include "leasehold/url.h"
 #include "options.h"
 
@@ -27,7 +26,7 @@ Result<std::shared_ptr<Server>> open_server(std::string_view text) {
   auto made = Server::make(options->servers.front(), options->connections);
   if (!made) return fail(std::move(made.error()));
   std::shared_ptr<Server> server = std::move(*made);
-  auto introduction = introduce(*server, StoreId::random(system_random()), one_call());
+  auto introduction = examine(*server, one_call());
   if (!introduction) return fail(std::move(introduction.error()));
   return server;
 }

@@ -1,7 +1,7 @@
 // Read, change, write unless somebody else has written since; else again. A way not to need a lock,
 // where all that is to be kept right is one value.
 //
-// The stores' cells: postgres::VersionedRow, sqlite::VersionedRow, redis::Cell.
+// The stores' cells: VersionedRow of postgres and sqlite; Cell of etcd, zookeeper and redis.
 #pragma once
 
 #include <concepts>
