@@ -23,6 +23,12 @@ Status check_once_result(std::string_view result) {
   return check_size("the result", result.size(), kMaxOnceResult);
 }
 
+std::optional<std::string> message_key(std::string_view key, int number) {
+  std::string name = std::string(key) + "#" + std::to_string(number);
+  if (name.size() > kMaxNameBytes) return std::nullopt;
+  return name;
+}
+
 Error other_parameters(const OnceKey& key) {
   return Error(ErrorCode::invalid,
                "idempotency key '" + key.str() + "' was used before with other parameters");

@@ -2,9 +2,18 @@
 
 #include <optional>
 
+#include "leasehold/postgres/outbox.h"
 #include "once_functions.h"
 
 namespace leasehold::postgres {
+
+Result<std::int64_t> FencedTransaction::send(OutboxEntry entry) {
+  ++sent_;
+  if (!entry.idempotency_key) {
+    entry.idempotency_key = leasehold::detail::message_key(key_, sent_);
+  }
+  return outbox_put(handle(), entry);
+}
 
 Result<FencedOnce> FencedOnce::open(pg_conn* connection, std::string_view resource) {
   auto fence = Fence::open(connection, resource);

@@ -7,6 +7,7 @@
 
 #include "fence_database.h"
 #include "leasehold/postgres/once.h"
+#include "leasehold/postgres/outbox.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -137,6 +138,70 @@ TEST_F(FencedOnceTest, SnapshotOlderThanTheOthersCommitIsTakenAnew) {
   EXPECT_EQ(repeat.get().value().result, "first");
   EXPECT_EQ(rows(), "1");
   EXPECT_EQ(mark(), "34");
+}
+
+// ---- with messages -------------------------------------------------------------------------
+
+class FencedOutboxTest : public FencedOnceTest {
+ protected:
+  FencedOutboxTest() { EXPECT_TRUE(good(install_outbox(user_.get()))); }
+
+  // Pays, and tells two others.
+  static Result<std::string> pay_and_tell(FencedTransaction& tx) {
+    if (auto ok = insert(tx); !ok) return fail(ok.error());
+    for (const char* topic : {"payment.received", "stock.reserved"}) {
+      auto sent =
+          tx.send({.key = "order/1", .topic = topic, .payload = "30", .idempotency_key = {}});
+      if (!sent) return fail(sent.error());
+    }
+    return "paid";
+  }
+  Result<OnceResult> pay_as(const Token& token, const std::string& key = "charge/1") const {
+    return fenced(user_).run(token, key, "", pay_and_tell);
+  }
+  std::string messages() const { return user_.ask("SELECT count(*) FROM leasehold.outbox"); }
+};
+
+TEST_F(FencedOutboxTest, MessagesAreSentWithTheWorkAndNotWithItsRepeat) {
+  EXPECT_FALSE(pay_as(token_of(33, '1')).value().replayed);
+  EXPECT_TRUE(pay_as(token_of(34, '2')).value().replayed);
+  EXPECT_EQ(messages(), "2");
+  EXPECT_EQ(user_.ask("SELECT min(idempotency_key) FROM leasehold.outbox"), "charge/1#1");
+  EXPECT_EQ(user_.ask("SELECT max(idempotency_key) FROM leasehold.outbox"), "charge/1#2");
+}
+
+TEST_F(FencedOutboxTest, StaleHolderSendsNothing) {
+  ASSERT_TRUE(good(pay_as(token_of(34, '2'))));
+  EXPECT_TRUE(bad(pay_as(token_of(33, '1'), "charge/2"), ErrorCode::fenced_out));
+  EXPECT_EQ(messages(), "2");
+}
+
+TEST_F(FencedOutboxTest, FailedWorkSendsNothing) {
+  const auto failed = fenced(user_).run(token_of(33, '1'), "charge/1", "",
+                                        [](FencedTransaction& tx) -> Result<std::string> {
+                                          (void)pay_and_tell(tx);
+                                          return fail(ErrorCode::lost, "no time");
+                                        });
+  EXPECT_TRUE(bad(failed, ErrorCode::lost));
+  EXPECT_EQ(messages(), "0");
+  EXPECT_EQ(rows(), "0");
+  EXPECT_EQ(mark(), "none");
+}
+
+TEST_F(FencedOutboxTest, WrongMessageFailsTheWork) {
+  const auto failed = fenced(user_).run(
+      token_of(33, '1'), "charge/1", "", [](FencedTransaction& tx) -> Result<std::string> {
+        auto sent = tx.send({.key = "", .topic = "t", .payload = "", .idempotency_key = {}});
+        if (!sent) return fail(sent.error());
+        return "sent";
+      });
+  EXPECT_TRUE(bad(failed, ErrorCode::invalid));
+  EXPECT_EQ(keys(), "0");
+}
+
+TEST_F(FencedOutboxTest, LongestKeyLeavesTheMessageItsRandomOne) {
+  ASSERT_TRUE(good(pay_as(token_of(33, '1'), std::string(512, 'k'))));
+  EXPECT_EQ(messages(), "2");
 }
 
 }  // namespace

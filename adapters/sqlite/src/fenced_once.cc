@@ -3,9 +3,18 @@
 #include <optional>
 
 #include "fence_table.h"
+#include "leasehold/sqlite/outbox.h"
 #include "once_table.h"
 
 namespace leasehold::sqlite {
+
+Result<std::int64_t> FencedTransaction::send(OutboxEntry entry) {
+  ++sent_;
+  if (!entry.idempotency_key) {
+    entry.idempotency_key = leasehold::detail::message_key(key_, sent_);
+  }
+  return outbox_put(handle(), entry);
+}
 
 Result<FencedOnce> FencedOnce::open(sqlite3* connection, std::string_view resource) {
   auto fence = Fence::open(connection, resource);

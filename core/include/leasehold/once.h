@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ namespace detail {
 // The key, if it and the parameters may be used; else `invalid`.
 [[nodiscard]] Result<OnceKey> check_once(std::string_view key, std::string_view parameters);
 [[nodiscard]] Status check_once_result(std::string_view result);
+// The idempotency key of the message number `number` that a work under this key sends; nothing if
+// that would be too long.
+std::optional<std::string> message_key(std::string_view key, int number);
 // `invalid`: the key was used before, with other parameters.
 Error other_parameters(const OnceKey& key);
 
