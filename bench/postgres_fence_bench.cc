@@ -32,6 +32,10 @@ class Connection {
     check(PQexecParams(get(), sql, static_cast<int>(values.size()), nullptr, values.data(), nullptr,
                        nullptr, 0));
   }
+  void run_prepared(const std::vector<const char*>& values) const {
+    check(PQexecPrepared(get(), "pay", static_cast<int>(values.size()), values.data(), nullptr,
+                         nullptr, 0));
+  }
 
  private:
   static void check(PGresult* result) {
@@ -114,6 +118,35 @@ Side fenced_statement(const std::string& url) {
           }};
 }
 
+// The fence's own statement, prepared.
+Side prepared_statement(const std::string& url) {
+  return {
+      "prepared", [url](int worker) {
+        auto mine = std::make_shared<Connection>(url);
+        const auto rows = must(postgres::RowFence::open(mine->get(), "fenced_account"));
+        mine->run(("PREPARE pay AS " + rows.write_sql({"cents"})).c_str());
+        const Token token = token_of(worker);
+        return [mine, id = std::to_string(worker), lineage = token.lineage.str(),
+                request = token.request.hex(), cents = 0]() mutable {
+          const std::string value = std::to_string(++cents);
+          mine->run_prepared({id.c_str(), "33", lineage.c_str(), request.c_str(), value.c_str()});
+          return true;
+        };
+      }};
+}
+
+Side bare_prepared_statement(const std::string& url) {
+  return {"bare, prepared", [url](int worker) {
+            auto mine = std::make_shared<Connection>(url);
+            mine->run("PREPARE pay AS UPDATE account SET cents = $2 WHERE id = $1");
+            return [mine, id = std::to_string(worker), cents = 0]() mutable {
+              const std::string value = std::to_string(++cents);
+              mine->run_prepared({id.c_str(), value.c_str()});
+              return true;
+            };
+          }};
+}
+
 Side bare_statement(const std::string& url) {
   return {"bare", [url](int worker) {
             auto mine = std::make_shared<Connection>(url);
@@ -141,6 +174,8 @@ int main(int argc, char** argv) {
             effort_of(argc, argv, connections), 0.85);
     compare("PostgreSQL: fenced statement" + tail, fenced_statement(url), bare_statement(url),
             effort_of(argc, argv, connections), 0.95);
+    compare("PostgreSQL: fenced statement, prepared" + tail, prepared_statement(url),
+            bare_prepared_statement(url), effort_of(argc, argv, connections), 0.95);
   }
   return 0;
 }

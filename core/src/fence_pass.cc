@@ -1,5 +1,7 @@
 #include "leasehold/detail/fence_pass.h"
 
+#include "leasehold/detail/refusal.h"
+
 namespace leasehold::detail {
 namespace {
 
@@ -22,6 +24,22 @@ Error in_doubt(const std::string& what, const Error& last) {
               last.store_words);
   error.refusal = last.refusal;
   return error;
+}
+
+// An operator's change of the mark, whatever it was before.
+Status pass_change(const ResourceName& resource, const FencePass& at, const CallContext& context,
+                   const std::function<Result<FenceRecord>(const SeenMark&)>& change) {
+  for (;;) {
+    auto seen = at.read();
+    if (!seen) return fail(std::move(seen.error()));
+    auto next = change(*seen);
+    if (!next) return fail(std::move(next.error()));
+    if (*next == seen->record) return {};
+    const auto done = at.commit(*seen, *next);
+    if (!done) return fail(done.error());
+    if (*done == Commit::done) return {};
+    if (!time_is_left(context)) return fail(too_many_others(resource, context));
+  }
 }
 
 }  // namespace
@@ -69,17 +87,16 @@ Result<Passed> pass_fence(const ResourceName& resource, const FenceAttempt& atte
 
 Status pass_adoption(const ResourceName& resource, const Lineage& lineage, TokenNumber at_least,
                      const FencePass& at, const CallContext& context) {
-  for (;;) {
-    auto seen = at.read();
-    if (!seen) return fail(std::move(seen.error()));
-    auto next = adopted(resource, seen->record, lineage, at_least);
-    if (!next) return fail(std::move(next.error()));
-    if (*next == seen->record) return {};
-    const auto done = at.commit(*seen, *next);
-    if (!done) return fail(done.error());
-    if (*done == Commit::done) return {};
-    if (!time_is_left(context)) return fail(too_many_others(resource, context));
-  }
+  return pass_change(resource, at, context, [&](const SeenMark& seen) {
+    return adopted(resource, seen.record, lineage, at_least);
+  });
+}
+
+Status pass_reset(const ResourceName& resource, const FencePass& at, const CallContext& context) {
+  return pass_change(resource, at, context, [&](const SeenMark& seen) -> Result<FenceRecord> {
+    if (seen.version == 0) return fail(unknown_resource(resource));
+    return FenceRecord{};
+  });
 }
 
 }  // namespace leasehold::detail

@@ -53,4 +53,9 @@ Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber a
                    " would let stale holders in");
 }
 
+Error unknown_resource(const ResourceName& resource) {
+  return Error(ErrorCode::invalid,
+               "the fence knows no resource '" + resource.str() + "'; nothing was reset");
+}
+
 }  // namespace leasehold::detail

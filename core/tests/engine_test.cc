@@ -191,6 +191,24 @@ TEST_F(EngineTest, WaiterWhoseStoreHasDiedIsNotToldThatTheLockIsBusy) {
   EXPECT_EQ(told.store_words, "store down");
 }
 
+TEST_F(EngineTest, WaiterWhoseGrantWasOverWhenConfirmedTimesOutLikeAnyOther) {
+  const auto request = acquire(30s, 10s);
+  take<SendAcquire>();
+  reply(request, Queued{2s, "other"});
+  pass(2s);
+  take<SendAcquire>();
+  grant_again(request);
+  take<SendRenew>();
+  renewal(request, fail(unavailable()));
+  pass(1s);
+  take<SendRenew>();
+  renewal(request, RenewReply::gone);
+  take<SendAcquire>();
+  pass(10s);
+  const Error told = take_notice<AcquireEnded>().result.error();
+  EXPECT_EQ(told.code, ErrorCode::timeout) << to_string(told);
+}
+
 TEST_F(EngineTest, GrantUnderARetriedIdIsConfirmed) {
   const auto request = acquire();
   take<SendAcquire>();

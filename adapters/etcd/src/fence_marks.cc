@@ -4,7 +4,7 @@
 #include <map>
 
 #include "answer.h"
-#include "session.h"
+#include "send_txn.h"
 
 namespace leasehold::etcd {
 
@@ -187,6 +187,11 @@ Status FenceMarks::adopt(const ResourceName& resource, const Lineage& lineage, T
   TransactionResult unused;
   return leasehold::detail::pass_adoption(resource, lineage, at_least,
                                           pass_at(resource, {}, context, unused), context);
+}
+
+Status FenceMarks::reset(const ResourceName& resource, const CallContext& context) {
+  TransactionResult unused;
+  return leasehold::detail::pass_reset(resource, pass_at(resource, {}, context, unused), context);
 }
 
 // ---- looking -------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ class FenceMarks {
                                                const EnterOptions& options);
   [[nodiscard]] Status adopt(const ResourceName& resource, const Lineage& lineage,
                              TokenNumber at_least, const CallContext& context);
+  [[nodiscard]] Status reset(const ResourceName& resource, const CallContext& context);
   [[nodiscard]] Result<std::optional<FenceMark>> read(const ResourceName& resource,
                                                       const CallContext& context);
   // By resource name.

@@ -11,15 +11,12 @@
 #include "leasehold/store.h"
 #include "leases.h"
 #include "options.h"
+#include "send_txn.h"
 #include "transactions.h"
 #include "transport.h"
 #include "watcher.h"
 
 namespace leasehold::etcd {
-
-// An answer that does not fit the request is an ambiguous failure.
-void send_txn(Transport& transport, wire::TxnRequest request, Limits limits,
-              Done<wire::TxnResponse> done);
 
 struct Session {
   Session(Options options, std::unique_ptr<Transport> opened, WatchListener& listener)

@@ -4,7 +4,7 @@
 
 #include "answer.h"
 #include "opening.h"
-#include "session.h"
+#include "send_txn.h"
 #include "transactions.h"
 
 namespace leasehold::etcd {

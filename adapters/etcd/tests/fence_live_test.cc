@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <random>
 #include <thread>
 
 #include "etcd_under_test.h"
@@ -170,6 +172,34 @@ TEST_F(EtcdFenceLive, AHangingNetworkIsOutcomeUnknownOrUnavailableAndRepeatingIs
   EXPECT_EQ(puts_of(key_), "1");
 }
 
+TEST_F(EtcdFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
+  std::minstd_rand random(7);
+  std::int64_t next = 1;
+  for (int round = 0; round < 5; ++round) {
+    const Fence door = fence();
+    std::atomic<std::int64_t> acknowledged = next - 1;
+    std::jthread writer([&](const std::stop_token& stop) {
+      for (std::int64_t number = next; !stop.stop_requested(); ++number) {
+        const auto done = door.transaction(test_token(number, 1),
+                                           {Put{key_, std::to_string(number)}}, {.within = 1s});
+        if (!done) return;
+        acknowledged = number;
+      }
+    });
+    const std::int64_t enough = next + std::uniform_int_distribution<int>(0, 40)(random);
+    while (acknowledged < enough) std::this_thread::yield();
+    under_.kill();
+    writer.join();
+    under_.start();
+    const auto mark = fence().mark();
+    ASSERT_TRUE(mark && *mark && (*mark)->mark);
+    const std::int64_t number = (*mark)->mark->number.value();
+    EXPECT_EQ(value(), std::to_string(number));
+    EXPECT_GE(number, acknowledged.load());
+    next = number + 1;
+  }
+}
+
 TEST_F(EtcdFenceLive, AMarkThatIsNotOursIsLeftAlone) {
   for (const char* foreign : {"leasehold-fence 2\n", "something else"}) {
     under_.server().ctl({"put", mark_key(), foreign});
@@ -203,6 +233,13 @@ TEST_F(EtcdFenceLive, TheOperatorSeesAndAdopts) {
   ASSERT_TRUE(admin->adopt(ResourceName::parse("b").value(), restored, TokenNumber::of(5).value()));
   EXPECT_FALSE(fence("b").enter(test_token(35, 1)));
   EXPECT_TRUE(fence("b").enter(test_token(5, 1, restored)));
+  ASSERT_TRUE(admin->reset(ResourceName::parse("b").value()));
+  const FenceMark forgotten = fence("b").mark()->value();
+  EXPECT_FALSE(forgotten.mark);
+  EXPECT_FALSE(forgotten.lineage);
+  EXPECT_EQ(forgotten.refused, 1);
+  EXPECT_TRUE(fence("b").enter(test_token(1, 1))) << "the first to come";
+  EXPECT_EQ(admin->reset(ResourceName::parse("nobody").value()).error().code, ErrorCode::invalid);
 }
 
 TEST_F(EtcdFenceLive, LocksAndMarksDoNotMeet) {

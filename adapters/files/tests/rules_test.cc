@@ -42,7 +42,7 @@ TEST(RulesTest, DelayedWriteOfTheSameHolderIsRefused) {
     ASSERT_NE(refused, nullptr) << late;
     EXPECT_EQ(refused->error.code, ErrorCode::fenced_out);
     EXPECT_EQ(refused->same_sequence, late == 5);
-    EXPECT_THAT(refused->error.message, HasSubstr("write 5"));
+    EXPECT_THAT(refused->error.message, HasSubstr("higher sequence number"));
   }
 }
 

@@ -68,8 +68,9 @@ CREATE FUNCTION @S.foreign_label(a_key bigint) RETURNS text LANGUAGE sql STABLE 
   WHERE a.key = a_key AND a.granted LIMIT 1;
 $$;
 
+-- One that ends by itself meanwhile is no reason to warn.
 CREATE FUNCTION @S.end_session(a_pid integer, a_start timestamptz) RETURNS void
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET client_min_messages = error AS $$
 BEGIN
   PERFORM pg_terminate_backend(pid, 2000) FROM pg_stat_activity
     WHERE pid = a_pid AND backend_start = a_start AND pid <> pg_backend_pid();

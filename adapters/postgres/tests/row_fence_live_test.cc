@@ -32,6 +32,20 @@ TEST_F(RowFenceTest, WritesOfTheHighestTokenPass) {
   EXPECT_EQ(row(), "false - 34 1");
 }
 
+TEST_F(RowFenceTest, StatementCanBePreparedByTheUser) {
+  const std::string sql = orders().write_sql({"note"});
+  ASSERT_EQ(user_.exec("PREPARE pay AS " + sql), "");
+  const auto pay = [&](const std::string& token) {
+    return user_.exec("EXECUTE pay(7, " + token + ", '" + lineage_of('a').str() + "', '" +
+                      std::string(32, '1') + "', 'by hand')");
+  };
+  EXPECT_EQ(pay("33"), "");
+  EXPECT_EQ(row(), "false by hand 33 0");
+  ASSERT_TRUE(good(orders().write("7", token_of(34, '2'), {{"note", "new"}})));
+  EXPECT_EQ(pay("33"), "");
+  EXPECT_EQ(row(), "false new 34 0");
+}
+
 TEST_F(RowFenceTest, EnteringReadsAndShutsTheDoor) {
   const auto seen = orders().enter("7", token_of(34, '2'), {"id", "note"});
   ASSERT_TRUE(good(seen));

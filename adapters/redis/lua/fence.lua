@@ -1,7 +1,7 @@
 -- The fence of Leasehold for Redis, version 1: runs one command if the token may enter.
 --
 -- KEYS  1: the mark: 'leasehold:fence:' and the resource's name. Then the keys of the command.
--- ARGV  1: mode: enter, once, claim, confirm, adopt
+-- ARGV  1: mode: enter, once, claim, confirm, adopt, reset
 --       2: token, a decimal number without sign and leading zeros
 --       3: lineage: 32 lower-case hexadecimal digits, '/', the lock's name; '' in claim and confirm
 --       4: request: 32 lower-case hexadecimal digits; '' in adopt
@@ -20,6 +20,7 @@
 -- confirm: the token is the number of the claim.
 -- adopt: lets the lineage in from the token on, and nobody else; FENCELOWER <mark> if the mark of
 --   this lineage is higher.
+-- reset: forgets all but the refusals; the other arguments are empty. FENCEUNKNOWN if there is no mark.
 local mode, token, lineage, request, sequence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if #KEYS < 1 or #ARGV < 5 or #ARGV > 4000 then
   return redis.error_reply('FENCEINVALID there must be a key, five arguments before the command, and ' ..
@@ -88,9 +89,14 @@ end
 if not version and not is_name(string.sub(KEYS[1], 17)) then
   return invalid('a resource name has 1 to 512 bytes of UTF-8 without control characters')
 end
+if mode == 'reset' then
+  if not version then return redis.error_reply('FENCEUNKNOWN there is no such mark') end
+  redis.call('HDEL', KEYS[1], 'lineage', 'token', 'request', 'sequence', 'digest', 'least', 'claim')
+  return redis.status_reply('OK')
+end
 local claims = mode == 'claim' or mode == 'confirm'
 if not claims and mode ~= 'enter' and mode ~= 'once' and mode ~= 'adopt' then
-  return invalid('mode must be enter, once, claim, confirm or adopt')
+  return invalid('mode must be enter, once, claim, confirm, adopt or reset')
 end
 if not same and not is_number(token) and not (mode == 'claim' and token == '0') then
   return invalid('token must be a whole number from 1 to 9223372036854775807')

@@ -27,6 +27,8 @@ class RedisFenceAdmin final : public FenceAdmin {
     return adopt_lineage(*server_, resource, lineage, at_least, {});
   }
 
+  Status reset(const ResourceName& resource) override { return reset_mark(*server_, resource, {}); }
+
  private:
   std::shared_ptr<Server> server_;
 };

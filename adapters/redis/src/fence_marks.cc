@@ -115,4 +115,13 @@ Status adopt_lineage(Server& server, const ResourceName& resource, const Lineage
   return fail(leasehold::detail::would_lower(resource, mark ? mark->value() : 0, at_least));
 }
 
+Status reset_mark(Server& server, const ResourceName& resource, const EnterOptions& options) {
+  const auto done = FenceCall(resource, {.mode = "reset", .number = ""}).run(server, options);
+  if (done) return {};
+  if (script_said(done.error(), "FENCEUNKNOWN")) {
+    return fail(leasehold::detail::unknown_resource(resource));
+  }
+  return fail(done.error());
+}
+
 }  // namespace leasehold::redis

@@ -22,4 +22,8 @@ namespace leasehold::redis {
                                    const Lineage& lineage, TokenNumber at_least,
                                    const EnterOptions& options);
 
+// Forgets all but the refusals. `invalid` if there is no such mark.
+[[nodiscard]] Status reset_mark(Server& server, const ResourceName& resource,
+                                const EnterOptions& options);
+
 }  // namespace leasehold::redis

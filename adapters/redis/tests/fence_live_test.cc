@@ -371,6 +371,27 @@ TEST_F(RedisFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
   }
 }
 
+// What docs/fence-redis.md says of failover, done on purpose.
+TEST(RedisFenceFailover, AMarkThatTheReplicaLacksLetsTheZombieIn) {
+  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  TcpProxy link(primary.port());
+  RedisServer replica({.more = {"--replicaof", "127.0.0.1 " + std::to_string(link.port())}});
+  const auto before = Resources::open(primary.url()).value().fence("ledger").value();
+  ASSERT_TRUE(before.run(test_token(33, 1), {"SET", "k", "33"}));
+  while (replica.cli({"GET", "k"}) != "33") std::this_thread::sleep_for(10ms);
+  link.hold(true);  // the replica lags
+  ASSERT_TRUE(before.run(test_token(34, 2), {"SET", "k", "34"}));
+  primary.process().kill();
+  link.refuse(true);
+  link.hold(false);
+  replica.cli({"REPLICAOF", "NO", "ONE"});
+  const auto after = Resources::open(replica.url()).value().fence("ledger").value();
+  EXPECT_EQ(after.mark()->value().mark, test_token(33, 1));
+  EXPECT_EQ(replica.cli({"GET", "k"}), "33") << "mark and data went back together";
+  EXPECT_TRUE(after.run(test_token(33, 1), {"SET", "k", "zombie"}))
+      << "if this is refused one day, the documentation can promise more";
+}
+
 // ---- claims --------------------------------------------------------------------------------
 
 class RedisClaimLive : public RedisFenceLive {
@@ -459,6 +480,13 @@ TEST_F(RedisFenceLive, TheOperatorSeesAndAdopts) {
   ASSERT_TRUE(admin->adopt(resource, restored, TokenNumber::of(5).value()));
   EXPECT_FALSE(fence("b").enter(test_token(35, 1)));
   EXPECT_TRUE(fence("b").enter(test_token(5, 1, restored)));
+  ASSERT_TRUE(admin->reset(resource));
+  const FenceMark forgotten = fence("b").mark()->value();
+  EXPECT_FALSE(forgotten.mark);
+  EXPECT_FALSE(forgotten.lineage);
+  EXPECT_EQ(forgotten.refused, 1);
+  EXPECT_TRUE(fence("b").enter(test_token(1, 1))) << "the first to come";
+  EXPECT_EQ(admin->reset(ResourceName::parse("nobody").value()).error().code, ErrorCode::invalid);
 }
 
 TEST_F(RedisFenceLive, AServerThatEvictsAnyKeyIsRefused) {

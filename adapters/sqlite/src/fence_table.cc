@@ -282,8 +282,7 @@ Status reset_mark(Connection connection, const ResourceName& resource) {
   if (!update) return fail(std::move(update.error()));
   if (auto ok = update->bind(1, resource.str()).run(); !ok) return ok;
   if (connection.changes() == 1) return {};
-  return fail(ErrorCode::invalid,
-              "the fence knows no resource '" + resource.str() + "'; nothing was reset");
+  return fail(leasehold::detail::unknown_resource(resource));
 }
 
 bool has_snapshot(Connection connection) {

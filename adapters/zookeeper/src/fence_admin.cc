@@ -19,6 +19,10 @@ class ZookeeperFenceAdmin final : public FenceAdmin {
     return marks_->adopt(resource, lineage, at_least, context_of({}));
   }
 
+  Status reset(const ResourceName& resource) override {
+    return marks_->reset(resource, context_of({}));
+  }
+
  private:
   std::shared_ptr<FenceMarks> marks_;
 };

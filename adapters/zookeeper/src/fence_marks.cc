@@ -238,6 +238,11 @@ Status FenceMarks::adopt(const ResourceName& resource, const Lineage& lineage, T
                                           pass_at(resource, none, context), context);
 }
 
+Status FenceMarks::reset(const ResourceName& resource, const CallContext& context) {
+  const std::vector<Operation> none;
+  return leasehold::detail::pass_reset(resource, pass_at(resource, none, context), context);
+}
+
 // ---- looking -------------------------------------------------------------------------------
 
 Result<std::optional<Fence::Node>> FenceMarks::read_data(const std::string& path,

@@ -26,6 +26,7 @@ class FenceMarks {
                                                              const CallContext& context);
   [[nodiscard]] Status adopt(const ResourceName& resource, const Lineage& lineage,
                              TokenNumber at_least, const CallContext& context);
+  [[nodiscard]] Status reset(const ResourceName& resource, const CallContext& context);
   [[nodiscard]] Result<std::optional<FenceMark>> read(const ResourceName& resource,
                                                       const CallContext& context);
   // By resource name.

@@ -294,6 +294,7 @@ void Engine::renew_replied(BootTime now, std::span<const RequestId> requests,
     } else if ((*replies)[i] == RenewReply::renewed) {
       renewed(now, *it);
     } else if (it->phase == Phase::confirming) {
+      it->failures = 0;
       set_phase(*it, Phase::acquiring);
       send_acquire(now, *it);
     } else {

@@ -50,4 +50,8 @@ enum class Passed {
                                    TokenNumber at_least, const FencePass& at,
                                    const CallContext& context);
 
+// And for forgetting the mark: an empty record takes its place. `invalid` if there is none.
+[[nodiscard]] Status pass_reset(const ResourceName& resource, const FencePass& at,
+                                const CallContext& context);
+
 }  // namespace leasehold::detail

@@ -36,4 +36,7 @@ Error refusal(const ResourceName& resource, const Token& token, const Threshold&
 // `invalid`, for an adoption that would lower the mark of the same lineage.
 Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber at_least);
 
+// `invalid`, for a reset of a resource that the fence does not know.
+Error unknown_resource(const ResourceName& resource);
+
 }  // namespace leasehold::detail

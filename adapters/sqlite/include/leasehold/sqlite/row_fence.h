@@ -71,6 +71,14 @@ class RowFence {
   [[nodiscard]] Status write(std::string_view key, const Token& token, const Values& values,
                              Entry entry = Entry::repeatable) const;
 
+  // The statement of write(), for a program that prepares it once and runs it often. Parameters: ?1
+  // the key, ?2 the token's number, ?3 its lineage, ?4 its request, then the columns in this order.
+  // No row changed: refused and not counted, or there is no such row; write() tells which.
+  std::string write_sql(const std::vector<std::string>& columns,
+                        Entry entry = Entry::repeatable) const {
+    return sql_.write(columns, entry == Entry::once);
+  }
+
   // All rows with a mark or a refusal, by key.
   [[nodiscard]] Result<std::vector<FenceMark>> marks() const;
 
