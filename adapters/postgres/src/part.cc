@@ -68,11 +68,7 @@ Status check_part(Session session, const Part& part) {
   if (auto ok = session.check(); !ok) return ok;
   auto version = session.run(std::string("SELECT ") + part.schema + ".version()", {});
   if (!version) {
-    if (is_missing(version.error())) {
-      version.error().message = std::string(part.noun) +
-                                " is not installed in this database, or not whole; install it " +
-                                part.how;
-    }
+    if (is_missing(version.error())) version.error().message = not_installed(part);
     return fail(std::move(version.error()));
   }
   if (version->number(0) == part.version) return {};
@@ -80,6 +76,11 @@ Status check_part(Session session, const Part& part) {
                                           " of the schema " + part.schema +
                                           "; this program works with version " +
                                           std::to_string(part.version));
+}
+
+std::string not_installed(const Part& part) {
+  return std::string(part.noun) + " is not installed in this database, or not whole; install it " +
+         part.how;
 }
 
 Status remove_part(Session session, const Part& part) {

@@ -23,6 +23,9 @@ struct Part {
 // `unavailable` if the part is missing or has another version.
 [[nodiscard]] Status check_part(Session session, const Part& part);
 
+// The sentence about a part that is missing.
+std::string not_installed(const Part& part);
+
 // Drops the schema, and what depends on it; nothing if it is not there.
 [[nodiscard]] Status remove_part(Session session, const Part& part);
 

@@ -159,15 +159,17 @@ class FencedOutboxTest : public FencedOnceTest {
   Result<OnceResult> pay_as(const Token& token, const std::string& key = "charge/1") const {
     return fenced(user_).run(token, key, "", pay_and_tell);
   }
-  std::string messages() const { return user_.ask("SELECT count(*) FROM leasehold.outbox"); }
+  std::string messages() const {
+    return user_.ask("SELECT count(*) FROM leasehold_outbox.message");
+  }
 };
 
 TEST_F(FencedOutboxTest, MessagesAreSentWithTheWorkAndNotWithItsRepeat) {
   EXPECT_FALSE(pay_as(token_of(33, '1')).value().replayed);
   EXPECT_TRUE(pay_as(token_of(34, '2')).value().replayed);
   EXPECT_EQ(messages(), "2");
-  EXPECT_EQ(user_.ask("SELECT min(idempotency_key) FROM leasehold.outbox"), "charge/1#1");
-  EXPECT_EQ(user_.ask("SELECT max(idempotency_key) FROM leasehold.outbox"), "charge/1#2");
+  EXPECT_EQ(user_.ask("SELECT min(idempotency_key) FROM leasehold_outbox.message"), "charge/1#1");
+  EXPECT_EQ(user_.ask("SELECT max(idempotency_key) FROM leasehold_outbox.message"), "charge/1#2");
 }
 
 TEST_F(FencedOutboxTest, StaleHolderSendsNothing) {

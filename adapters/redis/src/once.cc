@@ -107,9 +107,11 @@ Result<Once> Once::open(std::string_view url, const OnceLifetimes& lifetimes) {
                                         number(lifetimes.working_for) + " and " +
                                         number(lifetimes.keep_for));
   }
-  auto server = open_server(url);
-  if (!server) return fail(std::move(server.error()));
-  return Once(std::move(*server), lifetimes);
+  const auto parsed = server_url(url, "keys in Redis are");
+  if (!parsed) return fail(parsed.error());
+  auto opened = open_server(*parsed);
+  if (!opened) return fail(std::move(opened.error()));
+  return Once(std::move(opened->server), lifetimes);
 }
 
 Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameters,

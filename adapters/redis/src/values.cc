@@ -27,9 +27,11 @@ return 1
 }  // namespace
 
 Result<Values> Values::open(std::string_view url) {
-  auto server = open_server(url);
-  if (!server) return fail(std::move(server.error()));
-  return Values(std::move(*server));
+  const auto parsed = server_url(url, "values in Redis are");
+  if (!parsed) return fail(parsed.error());
+  auto opened = open_server(*parsed);
+  if (!opened) return fail(std::move(opened.error()));
+  return Values(std::move(opened->server));
 }
 
 Result<Cell> Values::at(std::string_view key) const {
