@@ -1,5 +1,6 @@
 #include "leasehold/redis/adapter.h"
 
+#include "examination.h"
 #include "fence_admin.h"
 #include "redis_store.h"
 #include "redlock_store.h"
@@ -7,9 +8,18 @@
 namespace leasehold::redis {
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "redis", .open_store = open_redis, .open_fence = open_fence_admin},
-          {.scheme = "rediss", .open_store = open_redis, .open_fence = open_fence_admin},
-          {.scheme = "redlock", .open_store = open_redlock, .open_fence = {}}};
+  return {{.scheme = "redis",
+           .open_store = open_redis,
+           .open_fence = open_fence_admin,
+           .examine = examine_redis},
+          {.scheme = "rediss",
+           .open_store = open_redis,
+           .open_fence = open_fence_admin,
+           .examine = examine_redis},
+          {.scheme = "redlock",
+           .open_store = open_redlock,
+           .open_fence = {},
+           .examine = examine_redlock}};
 }
 
 }  // namespace leasehold::redis

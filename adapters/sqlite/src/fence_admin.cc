@@ -54,18 +54,6 @@ class SqliteFenceAdmin final : public FenceAdmin {
   Database database_;
 };
 
-Status check_url(const Url& url) {
-  if (auto ok = url.only_options({}); !ok) return ok;
-  if (!url.hosts.empty()) {
-    return fail(ErrorCode::invalid,
-                "a sqlite URL has no host; write sqlite:/path/to/the.db, with one slash");
-  }
-  if (url.path.empty()) {
-    return fail(ErrorCode::invalid, "a sqlite URL needs the path of the database file");
-  }
-  return {};
-}
-
 Status check_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -82,6 +70,18 @@ Status check_file(const std::string& path) {
 }
 
 }  // namespace
+
+Status check_url(const Url& url) {
+  if (auto ok = url.only_options({}); !ok) return ok;
+  if (!url.hosts.empty()) {
+    return fail(ErrorCode::invalid,
+                "a sqlite URL has no host; write sqlite:/path/to/the.db, with one slash");
+  }
+  if (url.path.empty()) {
+    return fail(ErrorCode::invalid, "a sqlite URL needs the path of the database file");
+  }
+  return {};
+}
 
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
   if (auto ok = check_url(url); !ok) return fail(std::move(ok.error()));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "leasehold/diagnosis.h"
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/store.h"
@@ -21,6 +22,8 @@ struct Adapter {
   // Each may be empty: a resource that keeps no locks, a store without a fence.
   std::function<Result<std::unique_ptr<Store>>(const Url&, IfMissing)> open_store;
   std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;
+  // What is wrong with the live server or file. `unavailable` if it cannot be reached at all.
+  std::function<Result<Diagnosis>(const Url&, const ExamineOptions&)> examine = {};
 };
 
 // Thread safe.
@@ -42,6 +45,8 @@ class Registry {
   [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url,
                                                           IfMissing if_missing) const;
   [[nodiscard]] Result<std::unique_ptr<FenceAdmin>> open_fence(std::string_view url) const;
+  [[nodiscard]] Result<Diagnosis> examine(std::string_view url,
+                                          const ExamineOptions& options) const;
 
  private:
   struct Found;
