@@ -9,6 +9,14 @@
 
 #include "leasehold/diagnosis.h"
 
+namespace leasehold {
+
+inline void PrintTo(const Finding& finding, std::ostream* out) {
+  *out << finding.check;
+}
+
+}  // namespace leasehold
+
 namespace leasehold::testing {
 
 inline std::string told(const std::vector<Finding>& findings) {

@@ -1,5 +1,6 @@
 #include "leasehold/postgres/adapter.h"
 
+#include "examination.h"
 #include "fence_admin.h"
 #include "options.h"
 #include "row_store.h"
@@ -20,8 +21,14 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
 }  // namespace
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "postgres", .open_store = open_store, .open_fence = open_fence_admin},
-          {.scheme = "postgresql", .open_store = open_store, .open_fence = open_fence_admin}};
+  return {{.scheme = "postgres",
+           .open_store = open_store,
+           .open_fence = open_fence_admin,
+           .examine = examine},
+          {.scheme = "postgresql",
+           .open_store = open_store,
+           .open_fence = open_fence_admin,
+           .examine = examine}};
 }
 
 }  // namespace leasehold::postgres

@@ -48,10 +48,12 @@ class PostgresFenceAdmin final : public FenceAdmin {
 
 }  // namespace
 
+Status check_fence_url(const Url& url) {
+  return url.only_options({"tls", "ca", "cert", "key", "server_name"});
+}
+
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
-  if (auto ok = url.only_options({"tls", "ca", "cert", "key", "server_name"}); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  if (auto ok = check_fence_url(url); !ok) return fail(std::move(ok.error()));
   auto options = Options::of(url);
   if (!options) return fail(std::move(options.error()));
   const leasehold::detail::Alarm never;
