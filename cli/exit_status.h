@@ -9,6 +9,7 @@
 namespace leasehold::cli {
 
 inline constexpr int kExitUsage = 64;
+inline constexpr int kExitSetAside = 65;
 inline constexpr int kExitUnavailable = 69;
 inline constexpr int kExitInternal = 70;
 inline constexpr int kExitUnknown = 74;

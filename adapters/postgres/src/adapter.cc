@@ -3,6 +3,7 @@
 #include "examination.h"
 #include "fence_admin.h"
 #include "options.h"
+#include "outbox.h"
 #include "row_store.h"
 #include "session_store.h"
 
@@ -21,14 +22,15 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
 }  // namespace
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "postgres",
-           .open_store = open_store,
-           .open_fence = open_fence_admin,
-           .examine = examine},
-          {.scheme = "postgresql",
-           .open_store = open_store,
-           .open_fence = open_fence_admin,
-           .examine = examine}};
+  std::vector<Adapter> both;
+  for (const char* scheme : {"postgres", "postgresql"}) {
+    both.push_back({.scheme = scheme,
+                    .open_store = open_store,
+                    .open_fence = open_fence_admin,
+                    .open_outbox = open_outbox,
+                    .examine = examine});
+  }
+  return both;
 }
 
 }  // namespace leasehold::postgres

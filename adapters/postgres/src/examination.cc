@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "admin_connection.h"
 #include "connection.h"
-#include "fence_admin.h"
 #include "leasehold/detail/findings.h"
 #include "options.h"
 #include "pooling.h"
@@ -501,7 +501,7 @@ Result<std::optional<Reached>> find_primary(const std::vector<Host>& hosts,
 
 Result<Options> options_of(const Url& url, ExaminedAs as) {
   if (as == ExaminedAs::fence) {
-    if (auto ok = check_fence_url(url); !ok) return fail(std::move(ok.error()));
+    if (auto ok = check_resource_url(url); !ok) return fail(std::move(ok.error()));
   }
   auto options = Options::of(url);
   if (options) {

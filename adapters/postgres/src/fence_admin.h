@@ -8,9 +8,6 @@
 
 namespace leasehold::postgres {
 
-// `invalid` for an option that has to do with locks.
-[[nodiscard]] Status check_fence_url(const Url& url);
-
 // Connects to the database that holds the data: postgres://user@host:port/database with the options
 // of TlsOptions. Fails with `invalid` for a wrong URL, `unavailable` if it cannot be reached. Calls
 // wait up to 10 s for other transactions.

@@ -6,6 +6,7 @@
 #include "leasehold/redis/adapter.h"
 #include "testing/findings.h"
 #include "testing/servers/redis.h"
+#include "testing/tcp_proxy.h"
 
 namespace leasehold::redis {
 namespace {
@@ -154,10 +155,24 @@ TEST_F(ExaminationTest, WhatAUserMayNotSeeIsUnseen) {
 
 TEST_F(ExaminationTest, ASlowServerIsJudgedAgainstTheTtl) {
   const RedisServer server;
-  server.cli({"CONFIG", "SET", "maxmemory", "0"});
-  const auto quick = found(server.url(), ExaminedAs::store, 24h);
-  EXPECT_THAT(quick, is_ok("redis.round_trip"));
-  EXPECT_THAT(quick, Finds("redis.round_trip", Severity::ok, "TTL is 1 d"));
+  EXPECT_THAT(found(server.url()), Finds("redis.round_trip", Severity::ok, "TTL is 30 s"));
+  leasehold::testing::TcpProxy slow(server.port(), [](std::string_view) { return true; });
+  slow.delay(40ms);
+  const std::string url = "redis://" + slow.address();
+  EXPECT_THAT(found(url, ExaminedAs::store, 24h), is_ok("redis.round_trip"));
+  EXPECT_THAT(found(url, ExaminedAs::store, 200ms),
+              Finds("redis.round_trip", Severity::danger, "Use a TTL of at least"));
+}
+
+TEST_F(ExaminationTest, AClockThatDiffersIsSeen) {
+  const auto shifted = [](const char* seconds) {
+    return RedisServer::Options{
+        .environment = {{"LD_PRELOAD", LEASEHOLD_WALL_CLOCK_SHIM}, {"WALL_CLOCK_OFFSET", seconds}}};
+  };
+  const RedisServer ahead(shifted("3600"));
+  EXPECT_THAT(found(ahead.url()), Finds("redis.clock", Severity::warning, "1 h ahead"));
+  const RedisServer behind(shifted("-5"));
+  EXPECT_THAT(found(behind.url()), Finds("redis.clock", Severity::note, "5 s behind"));
 }
 
 TEST_F(ExaminationTest, ADeadServerIsUnavailableAndAFrozenOneInTime) {

@@ -2,6 +2,7 @@
 
 #include "examination.h"
 #include "fence_admin.h"
+#include "outbox.h"
 #include "store.h"
 
 namespace leasehold::sqlite {
@@ -10,6 +11,7 @@ std::vector<Adapter> adapters() {
   return {{.scheme = "sqlite",
            .open_store = open_store,
            .open_fence = open_fence_admin,
+           .open_outbox = open_outbox,
            .examine = examine}};
 }
 

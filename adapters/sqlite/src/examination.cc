@@ -10,11 +10,11 @@
 #include <system_error>
 
 #include "database.h"
-#include "fence_admin.h"
 #include "leasehold/detail/findings.h"
 #include "lock_table.h"
 #include "machine.h"
 #include "store.h"
+#include "user_file.h"
 
 namespace leasehold::sqlite {
 namespace {

@@ -8,9 +8,6 @@
 
 namespace leasehold::sqlite {
 
-// `invalid` unless the URL names a file and nothing else.
-[[nodiscard]] Status check_url(const Url& url);
-
 // Opens the database that holds the data. It must exist: a fence in a database that was made by a
 // mistyped path would guard nothing. Fails with `invalid` for a wrong URL, `unavailable` for a file
 // that is missing, damaged or not a database. Calls wait up to 5 s for other writers.
