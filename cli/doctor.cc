@@ -47,8 +47,8 @@ class Doctor final : public Subcommand {
     arguments.flag("--json", json_, "For programs: one JSON object");
     arguments.example("leasehold doctor --store redis://cache:6379", "is that a place for locks?");
     arguments.example(
-        "leasehold doctor --store etcd://e1,e2,e3 --fence postgres://app@db/shop --ttl 10s --json",
-        "the store, the fence and whether they belong together, for a program");
+        "leasehold doctor --store etcd://e1,e2,e3 --fence postgres://app@db/shop --json",
+        "the store, the fence and whether they belong together");
     arguments.lists_exit_statuses();
   }
 

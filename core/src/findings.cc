@@ -77,6 +77,7 @@ std::string in_words(Nanos span) {
   };
   constexpr std::array<Unit, 6> units = {
       {{86400e9, "d"}, {3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}}};
+  if (span == 0ns) return "0 s";
   const double length = std::abs(static_cast<double>(span.count()));
   const auto* unit = std::find_if(units.begin(), units.end() - 1,
                                   [&](const Unit& it) { return length >= it.length; });

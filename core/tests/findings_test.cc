@@ -98,7 +98,7 @@ TEST(FilesystemFindingTest, KnowsWhereItIs) {
 }
 
 TEST(WordsTest, SpansHaveThreeDigitsAndAUnit) {
-  EXPECT_EQ(in_words(0ns), "0 us");
+  EXPECT_EQ(in_words(0ns), "0 s");
   EXPECT_EQ(in_words(-1500us), "1.5 ms");
   EXPECT_EQ(in_words(90s), "1.5 min");
   EXPECT_EQ(in_words(49h), "2.04 d");

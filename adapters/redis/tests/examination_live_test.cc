@@ -169,8 +169,8 @@ TEST_F(ExaminationTest, AClockThatDiffersIsSeen) {
     return RedisServer::Options{
         .environment = {{"LD_PRELOAD", LEASEHOLD_WALL_CLOCK_SHIM}, {"WALL_CLOCK_OFFSET", seconds}}};
   };
-  const RedisServer ahead(shifted("3600"));
-  EXPECT_THAT(found(ahead.url()), Finds("redis.clock", Severity::warning, "1 h ahead"));
+  const RedisServer ahead(shifted("5401"));
+  EXPECT_THAT(found(ahead.url()), Finds("redis.clock", Severity::warning, "1.5 h ahead"));
   const RedisServer behind(shifted("-5"));
   EXPECT_THAT(found(behind.url()), Finds("redis.clock", Severity::note, "5 s behind"));
 }
