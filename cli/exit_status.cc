@@ -13,6 +13,7 @@ constexpr ExitStatusDoc kDocs[] = {
     {"75", "busy: somebody else holds the lock (see --busy-status); release: it is not held"},
     {"76", "the lease was lost, or was about to be, and the command was ended; fence: refused"},
     {"77", "this store cannot do that, or not safely"},
+    {"78", "doctor: it found something at least as bad as --fail-on says"},
     {"126", "the command could not be executed"},
     {"127", "the command was not found"},
     {"128+n", "the command was ended by signal n"},

@@ -16,6 +16,7 @@ inline constexpr int kExitUnknown = 74;
 inline constexpr int kExitBusy = 75;
 inline constexpr int kExitLost = 76;
 inline constexpr int kExitCannot = 77;
+inline constexpr int kExitFindings = 78;
 inline constexpr int kExitCancelled = 130;
 
 int exit_status(ErrorCode code);

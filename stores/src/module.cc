@@ -72,6 +72,15 @@ Adapter loaded_later(const std::string& name, const std::string& scheme) {
             if (!adapter) return fail(adapter.error());
             if (adapter->open_target) return adapter->open_target(url);
             return fail(ErrorCode::unsupported, "messages cannot be sent to '" + scheme + "'");
+          },
+          .examine = [=](const Url& url, const ExamineOptions& options) -> Result<Diagnosis> {
+            const auto adapter = adapter_of(name, scheme);
+            if (!adapter) return fail(adapter.error());
+            if (options.as == ExaminedAs::fence && !adapter->open_fence) {
+              return fail(ErrorCode::unsupported, "there is no fence for '" + scheme + "'");
+            }
+            if (adapter->examine) return adapter->examine(url, options);
+            return fail(ErrorCode::unsupported, "'" + scheme + "' cannot be examined");
           }};
 }
 

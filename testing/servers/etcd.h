@@ -31,6 +31,7 @@ class EtcdServer {
   struct Options {
     std::optional<EtcdTls> tls = {};
     std::vector<std::string> more = {};  // arguments
+    bool healthy = true;                 // wait until it says so; a learner never does
   };
   // A cluster of one.
   EtcdServer() : EtcdServer(Options{}) {}

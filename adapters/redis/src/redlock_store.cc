@@ -17,19 +17,6 @@ namespace {
 
 constexpr auto kNodeMayOpen = std::chrono::milliseconds(900);
 
-StoreTraits traits_of(const Options& options) {
-  return {.address = options.address,
-          .guarantee = Guarantee::efficiency,
-          .why =
-              "Redlock has no numbers that grow with every grant, and depends on clocks that "
-              "run alike and on nodes that do not forget",
-          .instead =
-              "Protect the resource by a claim (write your request id into it, commit only if it "
-              "is still there), or use a store with tokens (etcd, ZooKeeper, PostgreSQL).",
-          .queues = false,
-          .keeps_after_release = true};
-}
-
 // As the documented algorithm has it: clocks may differ by one percent, expiry by two milliseconds.
 Millis drift(Millis ttl) {
   return ttl / 100 + Millis(2);
@@ -66,6 +53,19 @@ void finish(const StoreTraits& traits, const CallContext& context, const Complet
 
 }  // namespace
 
+StoreTraits redlock_traits(const Options& options) {
+  return {.address = options.address,
+          .guarantee = Guarantee::efficiency,
+          .why =
+              "Redlock has no numbers that grow with every grant, and depends on clocks that "
+              "run alike and on nodes that do not forget",
+          .instead =
+              "Protect the resource by a claim (write your request id into it, commit only if it "
+              "is still there), or use a store with tokens (etcd, ZooKeeper, PostgreSQL).",
+          .queues = false,
+          .keeps_after_release = true};
+}
+
 Result<std::unique_ptr<Store>> RedlockStore::open(Options options) {
   auto quorum = Quorum::make(options);
   if (!quorum) return fail(std::move(quorum.error()));
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Store>> RedlockStore::open(Options options) {
       answers[node].error = std::move(introduction.error());
     }
   }
-  StoreTraits traits = traits_of(options);
+  StoreTraits traits = redlock_traits(options);
   for (const Answer& it : answers) {
     if (it.kind == Answer::Kind::given || it.error.code != ErrorCode::unsupported) continue;
     (*quorum)->close();
