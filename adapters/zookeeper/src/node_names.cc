@@ -100,6 +100,7 @@ std::optional<std::string> decode(std::string_view name) {
     text += static_cast<char>(*high * 16 + *low);
     i += 2;
   }
+  if (encode(text) != name) return std::nullopt;
   return text;
 }
 

@@ -30,6 +30,7 @@ TEST(NodeNames, EveryTextHasANameOfItsOwnAndComesBack) {
   EXPECT_FALSE(decode(".once"));
   EXPECT_FALSE(decode("a%2"));
   EXPECT_FALSE(decode("a%zz"));
+  EXPECT_FALSE(decode("%41")) << "encode() leaves an A as it is";
 }
 
 TEST(NodeNames, PrefixIsCurators) {
