@@ -56,6 +56,7 @@ void check_etcd(std::string_view text) {
 void check_zookeeper(std::string_view text) {
   if (const auto label = zookeeper::Label::parse(text)) {
     must(is_printable(label->owner), "a label can be printed");
+    must(label->session_ms >= 0, "no session lasts less than nothing");
     const auto again = zookeeper::Label::parse(label->str());
     must(again && again->session_ms == label->session_ms && again->owner == label->owner,
          "a label is read as it was written");
