@@ -22,7 +22,7 @@ class PostgresOutboxTest : public CliTest {
   }
   std::string url() const { return server().url(database_); }
   void put(const std::string& key, const std::string& payload) const {
-    server().psql("SELECT leasehold.outbox_put('" + key + "', 'paid', '" + payload + "', 'id-" +
+    server().psql("SELECT leasehold_outbox.put('" + key + "', 'paid', '" + payload + "', 'id-" +
                       payload + "')",
                   database_);
   }

@@ -5,32 +5,24 @@
 // Failure injected (story.sh): the process is killed before the commit, killed between commit and
 // delivery, and the relay is killed between delivery and its own mark.
 #include <signal.h>
-#include <sqlite3.h>
 
 #include <cstdlib>
 #include <iostream>
-#include <memory>
 #include <string>
 
+#include "../sqlite_database.h"
 #include "leasehold/sqlite/outbox.h"
 
+using example::run;
 using leasehold::Status;
 
 namespace {
 
-// Where the story breaks the program: FAULT=name.
-void fault(const std::string& name) {
-  const char* wanted = std::getenv("FAULT");
-  if (wanted != nullptr && name == wanted) raise(SIGKILL);
-}
-
-Status run(sqlite3* db, const std::string& sql) {
-  if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return {};
-  return leasehold::fail(leasehold::ErrorCode::unavailable, sqlite3_errmsg(db));
+void crash_if(const std::string& name) {
+  if (example::fault(name)) raise(SIGKILL);
 }
 
 Status prepare(sqlite3* db) {
-  sqlite3_busy_timeout(db, 5000);
   auto ok = run(db, "CREATE TABLE IF NOT EXISTS payment(id INTEGER PRIMARY KEY, cents INTEGER)");
   return ok ? leasehold::sqlite::install_outbox(db) : ok;
 }
@@ -51,9 +43,9 @@ Status pay(sqlite3* db, const std::string& id, const std::string& cents) {
     (void)run(db, "ROLLBACK");
     return ok;
   }
-  fault("before_commit");
+  crash_if("before_commit");
   auto committed = run(db, "COMMIT");
-  fault("after_commit");
+  crash_if("after_commit");
   return committed;
 }
 
@@ -64,14 +56,9 @@ int main(int argc, char** argv) {
     std::cerr << "usage: payment_event DATA-FILE PAYMENT-NUMBER CENTS\n";
     return 2;
   }
-  sqlite3* opened = nullptr;
-  const bool is_open = sqlite3_open(argv[1], &opened) == SQLITE_OK;
-  const std::unique_ptr<sqlite3, decltype(&sqlite3_close)> db(opened, &sqlite3_close);
-  auto done = is_open ? prepare(db.get()) : run(db.get(), "");
-  if (done) {
-    done = pay(db.get(), std::to_string(std::atoi(argv[2])), std::to_string(std::atoi(argv[3])));
-  }
-  if (done) return 0;
-  std::cerr << to_string(done.error()) << '\n';
-  return 1;
+  const auto db = example::open(argv[1]);
+  if (!db) return example::told(leasehold::fail(db.error()));
+  if (auto ok = prepare(db->get()); !ok) return example::told(ok);
+  return example::told(
+      pay(db->get(), std::to_string(std::atoi(argv[2])), std::to_string(std::atoi(argv[3]))));
 }

@@ -8,29 +8,22 @@
 #include "fence_functions.h"
 #include "leasehold/postgres/fence.h"
 #include "leasehold/postgres/outbox.h"
-#include "leasehold_part.h"
 #include "outbox_schema.h"
+#include "part.h"
 
 namespace leasehold::postgres {
 namespace {
 
-LeaseholdPart part() {
-  std::string ddl = replaced_all(kOutboxSchema, "@VERSION", std::to_string(kOutboxVersion));
-  return {.name = "outbox",
-          .table = "outbox",
-          .version = "leasehold.outbox_version()",
-          .number = kOutboxVersion,
-          .ddl = replaced_all(std::move(ddl), "@PAYLOAD", std::to_string(kMaxOutboxPayload)),
-          .how = "install it with `leasehold outbox install` or install_outbox()"};
-}
+constexpr Part kOutbox = {"leasehold_outbox", kOutboxVersion, kOutboxSchema, "the outbox",
+                          "with `leasehold outbox install` or install_outbox()"};
 
 Status check_schema(Session session) {
-  return check_part(session, part());
+  return check_part(session, kOutbox);
 }
 
 Status install(Session session) {
   if (auto ok = install_fence_schema(session); !ok) return ok;
-  return install_part(session, part());
+  return install_part(session, kOutbox);
 }
 
 // One row must have been meant.
@@ -58,9 +51,10 @@ class PostgresOutbox final : public Outbox {
     return fenced(token, [id](Session session) {
       const std::string number = std::to_string(id);
       return exactly_one(
-          session.run("UPDATE leasehold.outbox SET done_at = clock_timestamp(), last_error = NULL"
-                      " WHERE id = $1 AND done_at IS NULL RETURNING id",
-                      {number.c_str()}),
+          session.run(
+              "UPDATE leasehold_outbox.message SET done_at = clock_timestamp(), last_error = NULL"
+              " WHERE id = $1 AND done_at IS NULL RETURNING id",
+              {number.c_str()}),
           id, "does not wait for delivery any more");
     });
   }
@@ -96,7 +90,7 @@ class PostgresOutbox final : public Outbox {
     if (auto ok = named(check_schema(session())); !ok) return ok;
     const std::string number = std::to_string(id);
     return named(exactly_one(
-        session().run("UPDATE leasehold.outbox SET " + change +
+        session().run("UPDATE leasehold_outbox.message SET " + change +
                           " WHERE id = $1 AND set_aside AND done_at IS NULL RETURNING id",
                       {number.c_str()}),
         id, "is not set aside; see `leasehold outbox show`"));
@@ -110,13 +104,13 @@ Result<std::vector<OutboxMessage>> PostgresOutbox::next(int limit,
   const std::string most = std::to_string(limit);
   TextArray left_out;
   for (const std::string& key : except) left_out.add(key);
-  const auto rows = named(
-      session().run("SELECT o.id, o.key, o.topic, o.payload, o.idempotency_key, o.attempts"
-                    " FROM leasehold.outbox o WHERE o.done_at IS NULL AND o.key <> ALL($2::text[])"
-                    " AND NOT EXISTS (SELECT 1 FROM leasehold.outbox s"
-                    "   WHERE s.key = o.key AND s.set_aside AND s.done_at IS NULL)"
-                    " ORDER BY o.id LIMIT $1",
-                    {most.c_str(), left_out.c_str()}));
+  const auto rows = named(session().run(
+      "SELECT o.id, o.key, o.topic, o.payload, o.idempotency_key, o.attempts"
+      " FROM leasehold_outbox.message o WHERE o.done_at IS NULL AND o.key <> ALL($2::text[])"
+      " AND NOT EXISTS (SELECT 1 FROM leasehold_outbox.message s"
+      "   WHERE s.key = o.key AND s.set_aside AND s.done_at IS NULL)"
+      " ORDER BY o.id LIMIT $1",
+      {most.c_str(), left_out.c_str()}));
   if (!rows) return fail(rows.error());
   std::vector<OutboxMessage> messages;
   for (int row = 0; row < rows->count(); ++row) {
@@ -136,7 +130,7 @@ Result<bool> PostgresOutbox::failed(const Token& token, std::int64_t id, const s
     const std::string number = std::to_string(id);
     const std::string most = std::to_string(attempts);
     const auto rows = session.run(
-        "UPDATE leasehold.outbox SET attempts = attempts + 1, last_error = $2,"
+        "UPDATE leasehold_outbox.message SET attempts = attempts + 1, last_error = $2,"
         " set_aside = attempts + 1 >= $3 WHERE id = $1 AND done_at IS NULL RETURNING set_aside",
         {number.c_str(), why.c_str(), most.c_str()});
     if (auto ok = exactly_one(rows, id, "does not wait for delivery any more"); !ok) {
@@ -150,7 +144,7 @@ Result<std::int64_t> PostgresOutbox::forget(const Token& token, Millis age) {
   return fenced(token, [&](Session session) -> Result<std::int64_t> {
     const std::string millis = std::to_string(age.count());
     const auto rows = session.run(
-        "WITH gone AS (DELETE FROM leasehold.outbox"
+        "WITH gone AS (DELETE FROM leasehold_outbox.message"
         "  WHERE done_at < clock_timestamp() - $1 * interval '1 millisecond' RETURNING 1)"
         " SELECT count(*) FROM gone",
         {millis.c_str()});
@@ -166,16 +160,17 @@ Result<OutboxStatus> PostgresOutbox::status() {
       " count(*) FILTER (WHERE done_at IS NOT NULL AND NOT skipped),"
       " count(*) FILTER (WHERE skipped),"
       " coalesce((extract(epoch FROM clock_timestamp() - min(put_at) FILTER (WHERE done_at IS NULL"
-      "   AND NOT EXISTS (SELECT 1 FROM leasehold.outbox s WHERE s.key = o.key AND s.set_aside"
+      "   AND NOT EXISTS (SELECT 1 FROM leasehold_outbox.message s WHERE s.key = o.key AND "
+      "s.set_aside"
       "                   AND s.done_at IS NULL))) * 1000)::bigint, 0)"
-      " FROM leasehold.outbox o",
+      " FROM leasehold_outbox.message o",
       {}));
   if (!counts) return fail(counts.error());
   const auto rows = named(session().run(
       "SELECT o.id, o.key, o.topic, o.idempotency_key, o.attempts, o.last_error,"
-      " (SELECT count(*) FROM leasehold.outbox b WHERE b.key = o.key AND b.done_at IS NULL"
+      " (SELECT count(*) FROM leasehold_outbox.message b WHERE b.key = o.key AND b.done_at IS NULL"
       "   AND b.id > o.id)"
-      " FROM leasehold.outbox o WHERE o.set_aside AND o.done_at IS NULL ORDER BY o.id",
+      " FROM leasehold_outbox.message o WHERE o.set_aside AND o.done_at IS NULL ORDER BY o.id",
       {}));
   if (!rows) return fail(rows.error());
   OutboxStatus status{.waiting = counts->number(0),
@@ -209,14 +204,12 @@ Result<std::int64_t> outbox_put(pg_conn* connection, const OutboxEntry& entry) {
     return fail(ErrorCode::invalid, "outbox payload has a zero byte, which no text can hold");
   }
   if (auto ok = session.check_inside(); !ok) return fail(std::move(ok.error()));
-  const auto rows = session.run("SELECT leasehold.outbox_put($1, $2, $3, $4)",
+  const auto rows = session.run("SELECT leasehold_outbox.put($1, $2, $3, $4)",
                                 {entry.key.c_str(), entry.topic.c_str(), entry.payload.c_str(),
                                  entry.idempotency_key ? entry.idempotency_key->c_str() : nullptr});
   if (!rows) {
     Error error = rows.error();
-    const bool missing = error.message.find("the fence is not installed") != std::string::npos;
-    if (missing)
-      error.message = std::string("the outbox is not installed in this database; ") + part().how;
+    if (is_missing(error)) error.message = not_installed(kOutbox);
     return fail(std::move(error));
   }
   return rows->number(0);

@@ -1,28 +1,22 @@
 #include "leasehold/postgres/serial_queue.h"
 
-#include "leasehold_part.h"
+#include "part.h"
 #include "serial_schema.h"
 #include "session.h"
 
 namespace leasehold::postgres {
 namespace {
 
-LeaseholdPart part() {
-  return {.name = "serial queue",
-          .table = "serial_queue",
-          .version = "leasehold.serial_version()",
-          .number = kSerialVersion,
-          .ddl = replaced_all(kSerialSchema, "@VERSION", std::to_string(kSerialVersion)),
-          .how = "install it with SerialQueue::install()"};
-}
+constexpr Part kSerial = {"leasehold_serial", kSerialVersion, kSerialSchema, "the serial queue",
+                          "with SerialQueue::install()"};
 
 // An entity's first operation, unless a worker has it, it pauses, or it is set aside. One that
 // another worker has just finished is gone when its lock is had; then this one finds nothing, and
 // looks again.
 constexpr const char* kTake = R"sql(
-SELECT o.id, o.entity, o.payload, o.attempts FROM leasehold.serial_queue o
+SELECT o.id, o.entity, o.payload, o.attempts FROM leasehold_serial.operation o
 WHERE o.queue = $1 AND NOT o.set_aside AND o.due <= clock_timestamp()
-  AND NOT EXISTS (SELECT 1 FROM leasehold.serial_queue b
+  AND NOT EXISTS (SELECT 1 FROM leasehold_serial.operation b
                   WHERE b.queue = o.queue AND b.entity = o.entity AND b.id < o.id)
 ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
 )sql";
@@ -40,13 +34,13 @@ Result<Operation> operation_of(const Rows& rows, int row) {
 }  // namespace
 
 Status SerialQueue::install(pg_conn* connection) {
-  return install_part(Session(connection), part());
+  return install_part(Session(connection), kSerial);
 }
 
 Result<SerialQueue> SerialQueue::open(pg_conn* connection, std::string_view queue) {
   auto name = QueueName::parse(queue);
   if (!name) return fail(std::move(name.error()));
-  if (auto ok = check_part(Session(connection), part()); !ok) return fail(std::move(ok.error()));
+  if (auto ok = check_part(Session(connection), kSerial); !ok) return fail(std::move(ok.error()));
   return SerialQueue(connection, std::move(*name));
 }
 
@@ -59,7 +53,7 @@ Result<std::int64_t> SerialQueue::push(std::string_view entity, std::string_view
     return fail(ErrorCode::invalid, "operation payload has a zero byte, which no text can hold");
   }
   const std::string text(payload);
-  const auto rows = session.run("SELECT leasehold.serial_push($1, $2, $3)",
+  const auto rows = session.run("SELECT leasehold_serial.push($1, $2, $3)",
                                 {queue_.str().c_str(), name->str().c_str(), text.c_str()});
   if (!rows) return fail(rows.error());
   return rows->number(0);
@@ -92,8 +86,8 @@ Status SerialQueue::remove(const Operation& operation) const {
   // A work that ended the transaction has let go of the entity.
   if (auto ok = session.check_inside(); !ok) return ok;
   const std::string id = std::to_string(operation.id);
-  const auto rows =
-      session.run("DELETE FROM leasehold.serial_queue WHERE id = $1 RETURNING id", {id.c_str()});
+  const auto rows = session.run("DELETE FROM leasehold_serial.operation WHERE id = $1 RETURNING id",
+                                {id.c_str()});
   if (!rows) return fail(rows.error());
   if (rows->count() == 1) return {};
   return fail(ErrorCode::invalid, "operation " + id + " was removed while it was done");
@@ -108,7 +102,7 @@ Result<Handled> SerialQueue::count_failure(Operation operation, Error error,
   const auto rows =
       Session(connection_)
           .run(
-              "UPDATE leasehold.serial_queue SET attempts = attempts + 1, last_error = $2,"
+              "UPDATE leasehold_serial.operation SET attempts = attempts + 1, last_error = $2,"
               " set_aside = attempts + 1 >= $3, due = clock_timestamp() + $4 * interval '1 "
               "millisecond'"
               " WHERE id = $1 RETURNING set_aside",
@@ -121,7 +115,7 @@ Result<Handled> SerialQueue::count_failure(Operation operation, Error error,
 
 Result<std::int64_t> SerialQueue::waiting() const {
   const auto rows = Session(connection_)
-                        .run("SELECT count(*) FROM leasehold.serial_queue WHERE queue = $1",
+                        .run("SELECT count(*) FROM leasehold_serial.operation WHERE queue = $1",
                              {queue_.str().c_str()});
   if (!rows) return fail(rows.error());
   return rows->number(0);
@@ -131,7 +125,7 @@ Result<std::vector<SerialProblem>> SerialQueue::set_aside() const {
   const auto rows =
       Session(connection_)
           .run(
-              "SELECT id, entity, payload, attempts, last_error FROM leasehold.serial_queue"
+              "SELECT id, entity, payload, attempts, last_error FROM leasehold_serial.operation"
               " WHERE queue = $1 AND set_aside ORDER BY id",
               {queue_.str().c_str()});
   if (!rows) return fail(rows.error());
@@ -154,13 +148,13 @@ Status SerialQueue::resolve(std::int64_t id, const char* sql) const {
 
 Status SerialQueue::retry(std::int64_t id) const {
   return resolve(id,
-                 "UPDATE leasehold.serial_queue SET set_aside = false, attempts = 0,"
+                 "UPDATE leasehold_serial.operation SET set_aside = false, attempts = 0,"
                  " due = '-infinity' WHERE queue = $1 AND id = $2 AND set_aside RETURNING id");
 }
 
 Status SerialQueue::skip(std::int64_t id) const {
   return resolve(id,
-                 "DELETE FROM leasehold.serial_queue WHERE queue = $1 AND id = $2 AND set_aside"
+                 "DELETE FROM leasehold_serial.operation WHERE queue = $1 AND id = $2 AND set_aside"
                  " RETURNING id");
 }
 

@@ -40,7 +40,7 @@ class PostgresOutboxUnderTest final : public OutboxUnderTest {
     return {};
   }
   std::string put_by_sql(const std::string& key, const std::string& payload) override {
-    return user_.exec("SELECT leasehold.outbox_put($1, 'paid', $2, NULL)", {key, payload});
+    return user_.exec("SELECT leasehold_outbox.put($1, 'paid', $2, NULL)", {key, payload});
   }
   std::int64_t refused() override {
     return postgres::fence_marks(user_.get()).value().front().refused;
@@ -73,7 +73,7 @@ class PostgresOutbox : public postgres::FenceDatabase {
     return text;
   }
   static std::string put(const std::string& key, const std::string& payload) {
-    return "SELECT leasehold.outbox_put('" + key + "', 'paid', '" + payload + "', NULL)";
+    return "SELECT leasehold_outbox.put('" + key + "', 'paid', '" + payload + "', NULL)";
   }
 
   std::unique_ptr<Outbox> outbox_;
@@ -137,11 +137,11 @@ TEST_F(PostgresOutbox, CommitIsDurableWhateverTheSessionWants) {
 
 TEST_F(PostgresOutbox, RoleNeedsNoRightToTheTable) {
   ASSERT_EQ(user_.exec("CREATE ROLE outbox_putter LOGIN"), "");
-  ASSERT_EQ(user_.exec("GRANT USAGE ON SCHEMA leasehold TO outbox_putter"), "");
+  ASSERT_EQ(user_.exec("GRANT USAGE ON SCHEMA leasehold_outbox TO outbox_putter"), "");
   {
     const UserConnection putter(fence_server().url(database_, "outbox_putter"));
     EXPECT_EQ(putter.exec(put("order/1", "x")), "");
-    EXPECT_THAT(putter.exec("DELETE FROM leasehold.outbox"), ::testing::HasSubstr("42501"));
+    EXPECT_THAT(putter.exec("DELETE FROM leasehold_outbox.message"), ::testing::HasSubstr("42501"));
   }
   EXPECT_EQ(waiting(), "x");
   ASSERT_EQ(user_.exec("DROP OWNED BY outbox_putter; DROP ROLE outbox_putter"), "");

@@ -103,7 +103,7 @@ TEST_F(SerialQueueTest, WritesAndRemovalAreOneTransaction) {
   ASSERT_TRUE(good(broken));
   EXPECT_EQ(broken->what, Handled::What::failed);
   EXPECT_EQ(rows(), "0");
-  ASSERT_EQ(user_.exec("UPDATE leasehold.serial_queue SET due = '-infinity'"), "");
+  ASSERT_EQ(user_.exec("UPDATE leasehold_serial.operation SET due = '-infinity'"), "");
   ASSERT_TRUE(good(queue().handle_one(insert)));
   EXPECT_EQ(rows(), "1");
   EXPECT_EQ(queue().waiting().value(), 0);
@@ -119,9 +119,9 @@ TEST_F(SerialQueueTest, FailedOperationPausesAndIsSetAside) {
   EXPECT_EQ(handle(queue(), no, options), "failed");
   EXPECT_EQ(handle(queue()), "fine:3") << "the failed one pauses";
   EXPECT_EQ(handle(queue()), "nothing");
-  ASSERT_EQ(user_.exec("UPDATE leasehold.serial_queue SET due = '-infinity'"), "");
+  ASSERT_EQ(user_.exec("UPDATE leasehold_serial.operation SET due = '-infinity'"), "");
   EXPECT_EQ(handle(queue(), no, options), "set aside");
-  ASSERT_EQ(user_.exec("UPDATE leasehold.serial_queue SET due = '-infinity'"), "");
+  ASSERT_EQ(user_.exec("UPDATE leasehold_serial.operation SET due = '-infinity'"), "");
   EXPECT_EQ(handle(queue()), "nothing") << "the whole entity is set aside";
 
   const auto problems = queue().set_aside();
@@ -165,7 +165,7 @@ TEST_F(SerialQueueTest, WrongInputIsRefused) {
   EXPECT_TRUE(bad(queue().push("a", std::string("x\0y", 3)), ErrorCode::invalid));
   EXPECT_TRUE(
       bad(queue().push("a", std::string(kMaxOperationPayload + 1, 'x')), ErrorCode::invalid));
-  EXPECT_THAT(user_.exec("SELECT leasehold.serial_push('q', E'a\\nb', 'x')"), StartsWith("23514"));
+  EXPECT_THAT(user_.exec("SELECT leasehold_serial.push('q', E'a\\nb', 'x')"), StartsWith("23514"));
   EXPECT_EQ(queue().waiting().value(), 0);
   ASSERT_EQ(user_.exec("BEGIN"), "");
   EXPECT_THAT(handle(queue()), HasSubstr("has a transaction open already"));

@@ -10,9 +10,8 @@
 #include "leasehold/random.h"
 #include "leasehold/resp/command.h"
 #include "leasehold/ttl.h"
-#include "options.h"
+#include "open_server.h"
 #include "serial_scripts.h"
-#include "server.h"
 
 namespace leasehold::redis {
 
@@ -35,13 +34,13 @@ struct Claim {
 }  // namespace
 
 struct SerialQueue::State {
-  State(QueueName queue_name, SerialQueueOptions chosen, std::unique_ptr<Server> to)
+  State(QueueName queue_name, SerialQueueOptions chosen, std::shared_ptr<Server> to)
       : queue(std::move(queue_name)), options(chosen), server(std::move(to)) {}
   ~State() { server->close(); }
 
   const QueueName queue;
   const SerialQueueOptions options;
-  const std::unique_ptr<Server> server;
+  const std::shared_ptr<Server> server;
 
   // With the length of the queue's name, so that no entity can reach into another queue.
   std::string key(const char* what) const {
@@ -146,15 +145,9 @@ Result<SerialQueue> SerialQueue::open(std::string_view url, std::string_view que
   auto name = QueueName::parse(queue);
   if (!name) return fail(std::move(name.error()));
   if (auto ttl = Ttl::of(options.ttl); !ttl) return fail(std::move(ttl.error()));
-  auto parsed = Url::parse(url);
-  if (!parsed) return fail(std::move(parsed.error()));
-  if (auto ok = parsed->read_secrets(); !ok) return fail(std::move(ok.error()));
-  if (parsed->scheme != "redis" && parsed->scheme != "rediss") {
-    return fail(ErrorCode::invalid, "a serial queue in Redis needs a redis:// or rediss:// URL");
-  }
-  auto where = redis_options(*parsed);
-  if (!where) return fail(std::move(where.error()));
-  auto server = Server::make(where->servers.front(), where->connections);
+  const auto parsed = server_url(url, "a serial queue in Redis is");
+  if (!parsed) return fail(parsed.error());
+  auto server = open_keeping_server(*parsed, "and operations that are gone are never done");
   if (!server) return fail(std::move(server.error()));
   return SerialQueue(std::make_unique<State>(std::move(*name), options, std::move(*server)));
 }

@@ -182,6 +182,17 @@ TEST_F(RedisSerialQueue, WrongInputIsRefused) {
   EXPECT_EQ(handle(queue_), "a:" + bytes);
 }
 
+TEST_F(RedisSerialQueue, ServerThatWouldForgetOperationsIsRefused) {
+  server().cli({"CONFIG", "SET", "maxmemory", "100mb"});
+  server().cli({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  const auto refused = SerialQueue::open(server().url(), "orders");
+  server().cli({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsafe_for_correctness);
+  EXPECT_THAT(refused.error().message, HasSubstr("operations that are gone are never done"));
+  EXPECT_TRUE(SerialQueue::open(server().url(), "orders"));
+}
+
 TEST_F(RedisSerialQueue, WorkersKilledAtAnyPointLeaveNothingUndone) {
   constexpr int kOperations = 60;
   constexpr int kKills = 8;

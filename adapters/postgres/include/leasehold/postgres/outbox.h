@@ -2,7 +2,7 @@
 //
 // From any language, in the transaction that does the work:
 //
-//   SELECT leasehold.outbox_put('order/1234', 'payment.received', '{"amount":30}', 'payment/7731');
+//   SELECT leasehold_outbox.put('order/1234', 'payment.received', '{"amount":30}', 'payment/7731');
 //
 // Numbers of a sequence become visible in another order than they were taken, if transactions run
 // side by side. So outbox_put locks the key until the transaction ends: the next one with this key
@@ -21,8 +21,8 @@ namespace leasehold::postgres {
 
 // The connection is the caller's own, in blocking use. As thread safe as the connection.
 
-// Creates table leasehold.outbox and its functions, and the fence (install_fence) if it is missing.
-// Doing it again changes nothing. Roles that put need `GRANT USAGE ON SCHEMA leasehold`.
+// Creates table leasehold_outbox.message and its functions, and the fence (install_fence) if it is
+// missing. Doing it again changes nothing. Roles that put need `GRANT USAGE ON SCHEMA leasehold`.
 // Fails with `invalid` inside a transaction, `unavailable` if it cannot be made or has another
 // version, `unsupported` as install_fence.
 [[nodiscard]] Status install_outbox(pg_conn* connection);

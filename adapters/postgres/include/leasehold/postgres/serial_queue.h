@@ -4,7 +4,7 @@
 // database is done exactly once, wherever a worker dies. What it does elsewhere (mail, another
 // service) may happen again: give the operation's id along as an idempotency key.
 //
-// From any language: SELECT leasehold.serial_push('orders', 'order/1234', '{"ship":true}');
+// From any language: SELECT leasehold_serial.push('orders', 'order/1234', '{"ship":true}');
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct SerialProblem {
 // connection.
 class SerialQueue {
  public:
-  // Creates table leasehold.serial_queue and its functions. Doing it again changes nothing.
+  // Creates table leasehold_serial.operation and its functions. Doing it again changes nothing.
   // `invalid` inside a transaction, `unavailable` if it cannot be made or has another version.
   [[nodiscard]] static Status install(pg_conn* connection);
 

@@ -38,8 +38,10 @@ class SerialQueue {
   // worker's.
   using Work = std::function<Status(const Operation&, std::stop_token lost)>;
 
-  // `url` as for a store: redis://host:6379/0. Does not connect.
+  // `url` as for a store: redis://host:6379/0. Connects, up to 5 s.
   // `invalid`: the URL, the name (1 to 512 bytes of UTF-8 without control characters), or the ttl.
+  // `unsafe_for_correctness`: the server throws keys away that never expire, so operations would be
+  // lost. `unavailable`, `unsupported`: as for a store.
   [[nodiscard]] static Result<SerialQueue> open(std::string_view url, std::string_view queue,
                                                 SerialQueueOptions options = {});
   SerialQueue(SerialQueue&&) noexcept;
