@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "exit_status.h"
+#include "leasehold/name.h"
 #include "leasehold/process/io.h"
 
 namespace leasehold::cli {
@@ -58,21 +59,6 @@ std::string text_of(const Error& error) {
   return error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")";
 }
 
-// The length of the UTF-8 sequence that `text` begins with; 0 if it is none.
-std::size_t sequence(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t length = byte(0) < 0x80                      ? 1
-                             : byte(0) >= 0xC2 && byte(0) < 0xE0 ? 2
-                             : byte(0) >= 0xE0 && byte(0) < 0xF0 ? 3
-                             : byte(0) >= 0xF0 && byte(0) < 0xF5 ? 4
-                                                                 : 0;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
-
 // C0, DEL and C1, and what turns the direction of writing so that a line reads as another one.
 bool is_control(std::string_view sequence) {
   if (sequence.size() == 1)
@@ -88,7 +74,7 @@ bool is_control(std::string_view sequence) {
 std::string visible(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
-    const std::size_t length = sequence(text);
+    const std::size_t length = detail::utf8_length(text);
     const std::string_view one = text.substr(0, std::max<std::size_t>(length, 1));
     if (length == 0 || is_control(one)) {
       shown += "\uFFFD";

@@ -54,6 +54,10 @@ std::string host_name() {
 
 namespace detail {
 
+std::size_t utf8_length(std::string_view text) {
+  return text.empty() ? 0 : decode_utf8(text).length;
+}
+
 Status check_name(std::string_view field, std::string_view text) {
   const std::string name(field);
   if (text.empty())
@@ -78,6 +82,10 @@ Status check_name(std::string_view field, std::string_view text) {
 }
 
 }  // namespace detail
+
+std::string readable_label(std::string_view text) {
+  return OwnerLabel::parse(text) ? std::string(text) : "(an unreadable label)";
+}
 
 OwnerLabel default_owner_label() {
   const std::string tail = ":" + std::to_string(getpid());

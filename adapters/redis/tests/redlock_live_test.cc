@@ -113,6 +113,25 @@ TEST_F(RedlockLive, GrantIsWorthLessThanItsTtlByTheDrift) {
   EXPECT_EQ(std::get<Granted>(*reply).ttl, 10s - 100ms - 2ms);
 }
 
+// Each of four that do not answer costs a quarter of the TTL, so that it is over when all have
+// voted.
+TEST_F(RedlockLive, VoteThatTookAsLongAsTheLeaseIsNoGrant) {
+  std::vector<std::unique_ptr<TcpProxy>> silent;
+  std::string hosts;
+  for (std::size_t i = 0; i + 1 < RedlockUnderTest::kNodes; ++i) {
+    silent.push_back(std::make_unique<TcpProxy>(node(i).port()));
+    silent.back()->hold(true);
+    hosts += silent.back()->address() + ",";
+  }
+  for (std::size_t i = 0; i < RedlockUnderTest::kNodes; ++i) {
+    hosts += (i == 0 ? "" : ",") + node(i).address();
+  }
+  RawStore store(open_url("redlock://" + hosts + "?node_timeout=20000"));
+  const auto reply = store.acquire(new_request(), Ttl::kMin);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, ErrorCode::outcome_unknown) << to_string(reply.error());
+}
+
 TEST_F(RedlockLive, FrozenNodeIsALostVoteWhoseLeftoverIsTakenBack) {
   Client client(open_url(under.proxied_url("?node_timeout=300")));
   ASSERT_TRUE(client.acquire("warm-up")->release());
