@@ -160,7 +160,7 @@ function microsText(micros, step) {
 // ---- drawing -----------------------------------------------------------------------------------
 let drawn = 0;  // pieces in the last picture: bounded by its width, not by the length of the drill
 
-function drawHeld(pen, held, y) {
+function drawHeld(pen, held, y, labels) {
   const start = Math.max(lowerBound(held.from, held.n, view.from) - 1, 0);
   let painted = -1;  // the last column that is full: more would not be seen
   for (let i = start; i < held.n && held.from[i] <= view.to; ++i) {
@@ -184,10 +184,17 @@ function drawHeld(pen, held, y) {
     }
     painted = Math.floor(Math.max(right, left + 0.7));
     const text = tokens(held, i), room = middle - left;
-    if (room > 16 && pen.measureText(text).width + 6 < room) {
-      pen.fillStyle = colours['held-ink'];
-      pen.fillText(text, left + 4, y + 15.5);
-    }
+    if (room > 16 && pen.measureText(text).width + 10 < room) labels.push([text, left + 3, y]);
+  }
+}
+
+// Above the faults, which would make them hard to read.
+function drawLabels(pen, labels) {
+  for (const [text, x, y] of labels) {
+    pen.fillStyle = colours.held;
+    pen.fillRect(x, y + 9, pen.measureText(text).width + 4, 12);
+    pen.fillStyle = colours['held-ink'];
+    pen.fillText(text, x + 2, y + 15.5);
   }
 }
 
@@ -229,7 +236,10 @@ function drawSign(pen, sign, x, y) {
   pen.lineWidth = 2;
   if (sign === ACCEPTED) {
     pen.fillStyle = colours.accepted;
-    pen.fillRect(x - 0.8, y + 20, 1.6, 8);
+    pen.fillRect(x - 1, y + 19, 2, 9);
+    pen.beginPath();
+    pen.arc(x, y + 19.5, 2.6, 0, 7);
+    pen.fill();
   } else if (sign === REFUSED) {
     for (const [ink, line] of [[colours.paper, 5], [colours.refused, 2.2]]) {
       pen.strokeStyle = ink;
@@ -263,18 +273,77 @@ function drawSign(pen, sign, x, y) {
   pen.lineWidth = 1;
 }
 
-function drawMarks(pen, marks, y) {
+function drawMarks(pen, marks, y, signs) {  // the grave ones last, above the others
   const start = lowerBound(marks.time, marks.n, view.from), end = lowerBound(marks.time, marks.n, view.to + 1);
-  for (const sign of [ACCEPTED, REFUSED, KILL, STALE]) {  // the grave ones above the others
+  for (const sign of signs) {
     let painted = -9;
     for (let i = start; i < end; ++i) {
       if (marks.sign[i] !== sign) continue;
       const x = xOf(marks.time[i]);
-      if (x - painted < (sign === ACCEPTED ? 1 : 3)) continue;
+      if (x - painted < (sign === ACCEPTED ? 2 : 6)) continue;
       drawSign(pen, sign, x, y);
       ++drawn;
       painted = x;
     }
+  }
+}
+
+// ---- from far away: shares of the time instead of single leases --------------------------------
+const COLUMN = 3;
+
+function visible(lane) {
+  const {held, faults, marks} = lane;
+  const count = list => lowerBound(list, list.length, view.to) - lowerBound(list, list.length, view.from);
+  return count(held.from) + count(faults.from) + count(marks.time);
+}
+const isDense = lane => visible(lane) > plotWidth() / 5;
+
+// Adds to each column the share of it that lies in the span.
+function addShare(shares, from, to) {
+  const scale = shares.length / (view.to - view.from);
+  const left = Math.max((from - view.from) * scale, 0), right = Math.min((to - view.from) * scale, shares.length);
+  for (let i = Math.floor(left); i < right; ++i) shares[i] += Math.min(right, i + 1) - Math.max(left, i);
+}
+
+function sumUp(lane) {
+  const n = Math.ceil(plotWidth() / COLUMN);
+  const sums = {n, held: new Float64Array(n), believed: new Float64Array(n), fault: new Float64Array(n),
+                refused: new Float64Array(n), most: 1};
+  const {held, faults, marks} = lane;
+  for (let i = Math.max(lowerBound(held.from, held.n, view.from) - 1, 0); i < held.n && held.from[i] <= view.to; ++i) {
+    addShare(sums.held, held.from[i], held.until[i]);
+    if (held.to[i] > held.until[i]) addShare(sums.believed, held.until[i], held.to[i]);
+  }
+  for (let i = 0; i < faults.n && faults.from[i] <= view.to; ++i) addShare(sums.fault, faults.from[i], faults.to[i]);
+  const scale = n / (view.to - view.from);
+  for (let i = lowerBound(marks.time, marks.n, view.from); i < marks.n && marks.time[i] < view.to; ++i) {
+    if (marks.sign[i] !== REFUSED) continue;
+    const column = Math.floor((marks.time[i] - view.from) * scale);
+    sums.refused[column] += marks.count[i];
+    sums.most = Math.max(sums.most, sums.refused[column]);
+  }
+  return sums;
+}
+
+function drawDense(pen, lane, y) {
+  const sums = sumUp(lane), wide = plotWidth() / sums.n, high = ROW - 10, floor = y + ROW - 3;
+  for (let i = 0; i < sums.n; ++i) {
+    const x = LABEL + i * wide, held = Math.min(sums.held[i], 1) * high;
+    const believed = Math.min(sums.believed[i], 1) * high;
+    pen.fillStyle = colours.held;
+    pen.fillRect(x, floor - held, wide, held);
+    pen.fillStyle = colours.believed;
+    pen.fillRect(x, floor - held - believed, wide, believed);
+    pen.fillStyle = colours.frozen;
+    const fault = Math.min(sums.fault[i], 1) * high;
+    if (fault > 0) pen.fillRect(x, floor - fault, wide, 1.2);
+    if (sums.refused[i] > 0) {
+      pen.fillStyle = colours.refused;
+      pen.globalAlpha = 0.35 + 0.65 * sums.refused[i] / sums.most;
+      pen.fillRect(x, y + 1, wide - 0.6, 4);
+      pen.globalAlpha = 1;
+    }
+    drawn += 4;
   }
 }
 
@@ -314,6 +383,7 @@ function drawTimeline() {
   drawAxis(pen);
   const pattern = hatch(pen);
   drawn = 0;
+  let far = false;
   for (const row of rows) {
     if (!row.lane) {
       pen.fillStyle = colours.panel;
@@ -326,14 +396,24 @@ function drawTimeline() {
     pen.fillText(shortened(pen, row.lane.process, LABEL - 22), 10, row.y + 15);
     pen.fillStyle = colours.line;
     pen.fillRect(LABEL, row.y + 14.5, plotWidth(), 1);
-    drawHeld(pen, row.lane.held, row.y);
+    if (isDense(row.lane)) {
+      far = true;
+      drawDense(pen, row.lane, row.y);
+      continue;
+    }
+    const labels = [];
+    drawHeld(pen, row.lane.held, row.y, labels);
     drawFaults(pen, row.lane.faults, row.y, pattern);
+    drawLabels(pen, labels);
   }
   // Above all lanes, so that nothing covers them.
-  for (const row of rows) if (row.lane) drawMarks(pen, row.lane.marks, row.y);
+  for (const row of rows) {
+    if (row.lane) drawMarks(pen, row.lane.marks, row.y, isDense(row.lane) ? [KILL, STALE] : [ACCEPTED, REFUSED, KILL, STALE]);
+  }
   timeline.dataset.drawn = drawn;
   byId('shown').textContent = microsText(view.from, 1000) + ' to ' + microsText(view.to, 1000) + ' of ' +
     microsText(whole, 1000);
+  byId('far').hidden = !far;
 }
 
 // The whole drill: how many late writes at a time, and how much was frozen.
@@ -585,6 +665,7 @@ window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', red
 for (const [kind, printing] of [['beforeprint', true], ['afterprint', false]]) {
   window.addEventListener(kind, () => {
     document.documentElement.classList.toggle('print', printing);
+    for (const each of document.querySelectorAll('details')) each.open = printing;
     redrawAll();
   });
 }

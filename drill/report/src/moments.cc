@@ -21,20 +21,6 @@ std::string_view words_for(Sign sign) {
   return "";
 }
 
-Moment of(const Violation& violation, const History& history) {
-  const auto& records = history.records();
-  Moment moment{0, 0, 0, std::string(to_string(violation.check)) + " broken", "", "", true};
-  moment.details = violation.sentence;
-  for (const std::size_t at : violation.records) {
-    if (at >= records.size()) continue;
-    if (moment.from == 0) moment.from = records[at].time;
-    moment.to = moment.time = records[at].time;
-    moment.where = history.process_name(records[at].process);
-    moment.details += "\n" + describe(history, at);
-  }
-  return moment;
-}
-
 // From the lease under which it was written, if there is one.
 std::int64_t beginning_of(const Lane& lane, const Mark& mark) {
   const auto after = std::partition_point(lane.held.begin(), lane.held.end(),
@@ -47,11 +33,43 @@ std::int64_t beginning_of(const Lane& lane, const Mark& mark) {
   return mark.time;
 }
 
+std::string name_of(const Lane& lane) {
+  return lane.lock.empty() ? lane.process : lane.process + " at " + lane.lock;
+}
+
+// The mark that was made for this record, if it was drawn.
+std::pair<const Lane*, const Mark*> drawn_for(const Record& record, const Timeline& timeline) {
+  for (const Lane& lane : timeline.lanes) {
+    const auto mark =
+        std::lower_bound(lane.marks.begin(), lane.marks.end(), record.time,
+                         [](const Mark& a, std::int64_t time) { return a.time < time; });
+    if (mark == lane.marks.end() || mark->time != record.time) continue;
+    if (mark->token == record.token) return {&lane, &*mark};
+  }
+  return {nullptr, nullptr};
+}
+
+Moment of(const Violation& violation, const History& history, const Timeline& timeline) {
+  const auto& records = history.records();
+  Moment moment{0, 0, 0, std::string(to_string(violation.check)) + " broken", "", "", true};
+  moment.details = violation.sentence;
+  for (const std::size_t at : violation.records) {
+    if (at >= records.size()) continue;
+    const Record& record = records[at];
+    const auto [lane, mark] = drawn_for(record, timeline);
+    const std::int64_t from = lane ? beginning_of(*lane, *mark) : record.time;
+    moment.from = moment.to == 0 ? from : std::min(moment.from, from);
+    moment.to = moment.time = record.time;
+    moment.where = lane ? name_of(*lane) : history.process_name(record.process);
+    moment.details += "\n" + describe(history, at);
+  }
+  return moment;
+}
+
 Moment of(const Lane& lane, const Mark& mark) {
-  const std::string where = lane.lock.empty() ? lane.process : lane.process + " at " + lane.lock;
   const std::string token = mark.token == 0 ? "" : "token " + std::to_string(mark.token);
-  return {beginning_of(lane, mark),          mark.time, mark.time,
-          std::string(words_for(mark.sign)), where,     token,
+  return {beginning_of(lane, mark),          mark.time,     mark.time,
+          std::string(words_for(mark.sign)), name_of(lane), token,
           mark.sign == Sign::stale};
 }
 
@@ -83,7 +101,7 @@ std::vector<Moment> moments_of(const Outcome& outcome, const History& history,
                                const Timeline& timeline) {
   std::vector<Moment> all;
   for (const Violation& violation : outcome.report.violations) {
-    all.push_back(of(violation, history));
+    all.push_back(of(violation, history, timeline));
   }
   for (const Sign sign : {Sign::stale, Sign::refused, Sign::kill}) {
     for (Moment& moment : first_of(sign, timeline)) all.push_back(std::move(moment));

@@ -27,6 +27,9 @@ class Drawing {
     if (timeline_.from == 0) timeline_.from = record.time;
     timeline_.to = record.time;
     switch (record.kind) {
+      case Kind::invoke:
+        if (record.operation == Operation::release) end(place_of(record), record.time);
+        return;
       case Kind::ok:
       case Kind::fail:
       case Kind::unknown:
@@ -43,6 +46,7 @@ class Drawing {
     }
   }
 
+  static Place place_of(const Record& record) { return {record.lock, record.process}; }
   Lane& lane(LockRef lock, ProcessRef process) { return lanes_[{lock, process}]; }
 
   // ---- leases ------------------------------------------------------------------------------
@@ -50,18 +54,18 @@ class Drawing {
   void told(const Record& record) {
     if (record.operation == Operation::acquire && record.kind == Kind::ok) return began(record);
     if (record.operation == Operation::renew) return renewed(record);
-    if (record.operation == Operation::release) end({record.lock, record.process}, record.time);
+    if (record.operation == Operation::release) end(place_of(record), record.time);
   }
 
   void began(const Record& record) {
-    const Place place{record.lock, record.process};
+    const Place place = place_of(record);
     end(place, record.time);
     open_[place] = {record.time, record.deadline, 0, record.token, record.token};
     if (record.request != 0) holders_[record.request] = record.process;
   }
 
   void renewed(const Record& record) {
-    const Place place{record.lock, record.process};
+    const Place place = place_of(record);
     const auto held = open_.find(place);
     if (held == open_.end()) return;
     if (record.kind == Kind::fail) return end(place, record.time);

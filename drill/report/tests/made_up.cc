@@ -34,9 +34,9 @@ class Lock {
     add(worker(slow), Kind::heal, Operation::pause, {});
     pass(step / 4);
     late_write(late);
-    tell(slow, Kind::fail, Operation::release, late);
+    give_back(slow, Kind::fail, late);
     pass(step);
-    tell(quick, Kind::ok, Operation::release, after);
+    give_back(quick, Kind::ok, after);
     pass(step);
     ++made_.outcome.cycles;
     ++made_.outcome.faults.at(0).times;
@@ -61,7 +61,7 @@ class Lock {
     pass(step / 2);
     write(grant);
     pass(step / 4);
-    tell(who, Kind::ok, Operation::release, grant);
+    give_back(who, Kind::ok, grant);
     pass(step / 4);
   }
 
@@ -75,6 +75,11 @@ class Lock {
     tell(who, Kind::ok, Operation::acquire, grant, now_ + ttl);
     at_resource(Kind::accept, Operation::read, grant, value_, 0);
     return grant;
+  }
+
+  void give_back(unsigned who, Kind answer, const Grant& grant) {
+    tell(who, Kind::invoke, Operation::release, grant);
+    tell(who, answer, Operation::release, grant);
   }
 
   void write(const Grant& grant) {
