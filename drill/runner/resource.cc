@@ -1,7 +1,10 @@
 #include "resource.h"
 
+#include "file_resource.h"
 #include "leasehold/url.h"
+#include "resource_module.h"
 #include "sqlite_resource.h"
+#include "stores/src/module.h"
 
 namespace leasehold::drill {
 
@@ -9,7 +12,13 @@ Result<std::unique_ptr<Resource>> open_resource(const ResourceChoice& choice) {
   const auto url = Url::parse(choice.url);
   if (!url) return fail(url.error());
   if (url->scheme == "sqlite") return open_sqlite_resource(choice);
-  return fail(ErrorCode::unsupported, "the drill has no resource for '" + url->scheme + "'");
+  if (url->scheme == "file") return open_file_resource(choice);
+  const std::string technology = url->scheme == "postgresql" ? "postgres"
+                                 : url->scheme == "rediss"   ? "redis"
+                                                             : url->scheme;
+  const auto module = load_module("drill_" + technology, kResourceModuleEntry);
+  if (!module) return fail(module.error());
+  return static_cast<const ResourceModuleV1*>(*module)->open(choice);
 }
 
 }  // namespace leasehold::drill

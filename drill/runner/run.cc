@@ -6,6 +6,7 @@
 #include <deque>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 
 #include "arena.h"
 #include "assemble.h"
@@ -13,6 +14,7 @@
 #include "leasehold/drill/history_file.h"
 #include "ledger.h"
 #include "order.h"
+#include "server_nemesis.h"
 #include "site.h"
 #include "testing/temp_folder.h"
 #include "worker_process.h"
@@ -44,14 +46,17 @@ class Run {
   Result<Drilled> judge_it();
   Outcome describe() const;
   std::string errors() const;
-  std::string lock_name(unsigned number) const { return "drill/" + std::to_string(number + 1); }
+  std::string lock_name(unsigned number) const {
+    return site_->lock_prefix + std::to_string(number + 1);
+  }
 
   const Plan& plan_;
   const Hooks& hooks_;
   Chance chance_;
   Ledger ledger_;
   testing::TempFolder folder_;
-  std::unique_ptr<Site> site_;
+  std::optional<Site> site_;
+  std::optional<ServerNemesis> nemesis_;
   std::vector<std::string> histories_;
   std::deque<Arena> arenas_;
   Clock::time_point began_{};
@@ -63,9 +68,9 @@ class Run {
 Status Run::open() {
   auto site = open_site(plan_, folder_.path().string());
   if (!site) return fail(site.error());
-  site_ = std::move(*site);
+  site_.emplace(std::move(*site));
   for (unsigned i = 0; i < plan_.locks; ++i) {
-    auto made = open_resource({site_->fence_url(), lock_name(i), site_->fencing(), true});
+    auto made = open_resource({site_->fence_url, lock_name(i), site_->fencing, true});
     if (!made) return fail(made.error());
   }
   for (unsigned i = 0; i < plan_.locks; ++i) {
@@ -81,13 +86,12 @@ Result<WorkerProcess> Run::start_worker(const std::string& lock) {
   const std::string name = "worker-" + number;
   histories_.push_back(folder_.file(name + ".history"));
   constexpr const char* kFencings[] = {"token", "claim", "none"};
-  const Millis ttl = plan_.ttl.value_or(site_->default_ttl());
   return WorkerProcess::start(
       name,
-      {plan_.program, "drill-worker", "--store", site_->store_url(), "--resource",
-       site_->fence_url(), "--fencing", kFencings[static_cast<int>(site_->fencing())], "--lock",
-       lock, "--name", name, "--history", histories_.back(), "--ttl",
-       std::to_string(ttl.count()) + "ms", "--number", number},
+      {plan_.program, "drill-worker", "--store", site_->store_url, "--resource", site_->fence_url,
+       "--fencing", kFencings[static_cast<int>(site_->fencing)], "--lock", lock, "--name", name,
+       "--history", histories_.back(), "--ttl", std::to_string(site_->ttl.count()) + "ms",
+       "--number", number},
       folder_.file("errors"));
 }
 
@@ -130,12 +134,14 @@ Status Run::listen_until(Clock::time_point end) {
   for (Arena& arena : arenas_) {
     if (auto done = arena.look_at_clock(); !done) return done;
   }
+  nemesis_->look_at_clock();
   tell_progress();
   return {};
 }
 
 Status Run::play() {
   began_ = Clock::now();
+  nemesis_.emplace(plan_, *site_, site_->ttl, chance_, ledger_);
   const auto end = began_ + plan_.duration;
   while (!is_over(end)) {
     if (auto done = listen_until(end); !done) return done;
@@ -143,6 +149,7 @@ Status Run::play() {
   took_ = Clock::now() - began_;
   // Cycles that have begun are brought to their end.
   for (Arena& arena : arenas_) arena.calm_down();
+  nemesis_->calm_down();
   const auto drained = Clock::now() + kDrain;
   const auto busy = [](const Arena& arena) { return arena.in_cycle(); };
   while (Clock::now() < drained && std::any_of(arenas_.begin(), arenas_.end(), busy)) {
@@ -157,7 +164,7 @@ Status Run::play() {
 Result<std::unordered_map<std::string, std::uint64_t>> Run::last_values() {
   std::unordered_map<std::string, std::uint64_t> values;
   for (unsigned i = 0; i < plan_.locks; ++i) {
-    auto resource = open_resource({site_->fence_url(), lock_name(i), site_->fencing()});
+    auto resource = open_resource({site_->fence_url, lock_name(i), site_->fencing});
     if (!resource) return fail(resource.error());
     auto value = (*resource)->peek();
     if (!value) return fail(value.error());
@@ -168,9 +175,9 @@ Result<std::unordered_map<std::string, std::uint64_t>> Run::last_values() {
 
 Outcome Run::describe() const {
   Outcome outcome;
-  outcome.store = site_->store_name();
-  outcome.fence = site_->fence_name();
-  outcome.fence_by_claim = site_->fencing() == Fencing::claim;
+  outcome.store = site_->store_name;
+  outcome.fence = site_->fence_name;
+  outcome.fence_by_claim = site_->fencing == Fencing::claim;
   for (const Fault fault : plan_.faults) {
     outcome.faults.push_back({std::string(to_string(fault)), ledger_.times(fault)});
   }
@@ -228,7 +235,12 @@ Result<Drilled> Run::run() {
 }  // namespace
 
 Result<Drilled> run_drill(const Plan& plan, const Hooks& hooks) {
-  return Run(plan, hooks).run();
+  try {
+    return Run(plan, hooks).run();
+  } catch (const std::runtime_error& broken) {  // a server that does not start, or no folder
+    return fail(ErrorCode::unavailable, "a server of the drill is not as it should be",
+                broken.what());
+  }
 }
 
 }  // namespace leasehold::drill

@@ -3,33 +3,41 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "chance.h"
 #include "leasehold/error.h"
 #include "leasehold/time.h"
 #include "plan.h"
 #include "resource.h"
+#include "store_servers.h"
 
 namespace leasehold::drill {
 
 // Lives as long as the drill; servers that it has started go with it. Not thread safe.
-class Site {
- public:
-  virtual ~Site() = default;
+struct Site {
+  std::string store_url;
+  std::string fence_url;
+  Fencing fencing = Fencing::token;
+  std::string store_name;  // for people, without secrets
+  std::string fence_name;
+  Millis ttl{};  // of the plan, or the shortest that makes sense here
+  std::string lock_prefix;
 
-  virtual std::string store_url() const = 0;
-  virtual std::string fence_url() const = 0;
-  virtual Fencing fencing() const = 0;
+  std::unique_ptr<StoreServers> servers;        // of the store; none if it was there before
+  std::unique_ptr<StoreServers> fence_servers;  // if the resource has its own
 
-  // For people, without secrets.
-  virtual std::string store_name() const = 0;
-  virtual std::string fence_name() const = 0;
-
-  // The shortest TTL that makes sense here.
-  virtual Millis default_ttl() const = 0;
+  void begin(Fault fault, Chance& chance) { servers->begin(fault, ttl, chance); }
+  bool end(Fault fault) { return servers->end(fault); }
 };
 
 // Starts what the plan needs; `folder` is for files. Fails with `invalid` or `unsupported` for what
-// the plan must not ask, and says why; `unavailable` if a server does not start.
-[[nodiscard]] Result<std::unique_ptr<Site>> open_site(const Plan& plan, const std::string& folder);
+// the plan must not ask, and says why; `unavailable` if a store does not answer. Throws
+// std::runtime_error if a server does not start.
+[[nodiscard]] Result<Site> open_site(const Plan& plan, const std::string& folder);
+
+// Names for --store and --fence, besides URLs.
+std::vector<std::string> known_stores();
+std::vector<std::string> known_fences();
 
 }  // namespace leasehold::drill

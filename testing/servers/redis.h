@@ -19,7 +19,8 @@ class RedisServer {
     bool durable = true;
     bool tls = false;                    // the port speaks TLS alone; certificates are made
     std::vector<std::string> more = {};  // further arguments: {"--requirepass", "secret"}
-    std::vector<std::string> cli = {};   // what redis-cli needs besides: {"-a", "secret"}
+    std::vector<std::pair<std::string, std::optional<std::string>>> environment = {};
+    std::vector<std::string> cli = {};  // what redis-cli needs besides: {"-a", "secret"}
   };
   RedisServer() : RedisServer(Options{}) {}
   explicit RedisServer(Options options);

@@ -1,0 +1,38 @@
+// What the nemesis does to servers and their network, one thing at a time.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "chance.h"
+#include "ledger.h"
+#include "plan.h"
+#include "site.h"
+
+namespace leasehold::drill {
+
+class ServerNemesis {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  ServerNemesis(const Plan& plan, Site& site, Millis ttl, Chance& chance, Ledger& ledger);
+
+  // Begins or ends a fault if it is time. May block while a server starts.
+  void look_at_clock();
+  // Ends the fault that lasts, if one does; none begins any more.
+  void calm_down();
+
+ private:
+  void end();
+  Clock::duration some_time(Millis least, Millis most);
+
+  Site& site_;
+  const Millis ttl_;
+  Chance& chance_;
+  Ledger& ledger_;
+  std::vector<Fault> faults_;
+  std::optional<Fault> lasting_;
+  Clock::time_point due_;
+};
+
+}  // namespace leasehold::drill
