@@ -5,9 +5,8 @@
 
 #include "arguments.h"
 #include "drill/runner/run.h"
+#include "drill_output.h"
 #include "duration.h"
-#include "exit_status.h"
-#include "leasehold/drill/history_file.h"
 #include "leasehold/process/io.h"
 #include "leasehold/stores.h"
 #include "leasehold/ttl.h"
@@ -73,59 +72,6 @@ Result<std::vector<drill::Fault>> parse_faults(const std::string& list) {
   return faults;
 }
 
-std::string table(const drill::Outcome& outcome) {
-  Table rows;
-  const auto row = [&rows](std::string what, std::string value, Colour colour = Colour::none) {
-    rows.add({{std::move(what)}, {std::move(value), colour}});
-  };
-  const auto bad = [&row](std::string what, std::uint64_t count) {
-    row(std::move(what), std::to_string(count), count > 0 ? Colour::red : Colour::green);
-  };
-  row("store", outcome.store);
-  row("fence",
-      outcome.fence + (outcome.fence_by_claim ? " (by claim: the store has no tokens)" : ""));
-  row("workers", std::to_string(outcome.workers) + " for each of " + std::to_string(outcome.locks) +
-                     " locks, TTL " + std::to_string(outcome.ttl.count()) + " ms, seed " +
-                     std::to_string(outcome.seed));
-  for (const drill::Injected& fault : outcome.faults) {
-    row(fault.fault, std::to_string(fault.times) + " times");
-  }
-  const double seconds = std::chrono::duration<double>(outcome.duration).count();
-  char rate[64];
-  std::snprintf(rate, sizeof rate, "%llu in %.1f s, %.1f a second",
-                static_cast<unsigned long long>(outcome.cycles), seconds,
-                seconds > 0 ? static_cast<double>(outcome.cycles) / seconds : 0.0);
-  row("full cycles", rate);
-  if (outcome.unfinished > 0) row("unfinished cycles", std::to_string(outcome.unfinished));
-  row("grants", std::to_string(outcome.report.grants));
-  row("overlaps at the lock", std::to_string(outcome.report.overlaps.count));
-  row("writes accepted", std::to_string(outcome.writes));
-  row("stale writes refused", std::to_string(outcome.stale_refused));
-  bad("stale writes accepted", outcome.stale_accepted);
-  if (outcome.stale_unknown > 0) {
-    row("stale writes unanswered", std::to_string(outcome.stale_unknown));
-  }
-  bad("updates lost", outcome.updates_lost);
-  std::uint64_t broken = 0;
-  for (const std::uint64_t count : outcome.report.counts) broken += count;
-  bad("invariants broken", broken);
-  std::string text = rows.str();
-  for (const std::string& each : outcome.notes) text += "note: " + each + "\n";
-  return text;
-}
-
-int status_of(const drill::Outcome& outcome) {
-  switch (judge(outcome)) {
-    case drill::Verdict::held:
-      return 0;
-    case drill::Verdict::damage:
-      return kExitDamage;
-    case drill::Verdict::too_little:
-      return kExitTooLittle;
-  }
-  return kExitInternal;
-}
-
 class Drill final : public Subcommand {
  public:
   void declare(Arguments& arguments) override;
@@ -139,13 +85,12 @@ class Drill final : public Subcommand {
   std::optional<std::string> fence_;
   std::optional<std::string> faults_;
   std::optional<Millis> ttl_;
-  std::optional<std::string> history_;
   Millis duration_ = 10s;
   int workers_ = 3;
   int locks_ = 6;
   int cycles_ = 0;
   int seed_ = 1;
-  bool details_ = false;
+  DrillOutput output_;
   drill::Plan plan_;
 };
 
@@ -169,8 +114,7 @@ void Drill::declare(Arguments& arguments) {
   arguments.duration("--duration", duration_, "How long, 100ms to 24h; default 10s");
   arguments.number("--cycles", 0, 1'000'000'000, cycles_, "End earlier, after so many full cycles");
   arguments.number("--seed", 0, 2'000'000'000, seed_, "What is left to chance comes from it");
-  arguments.option("--history", "FILE", history_, "Keep what happened, for the checker");
-  arguments.flag("--details", details_, "Show the records of what was broken");
+  output_.declare(arguments);
   arguments.example("leasehold drill", "ten seconds on the embedded store");
   arguments.example("leasehold drill --fence none", "the same without the fence: updates are lost");
   arguments.lists_exit_statuses();
@@ -209,22 +153,11 @@ Result<drill::Drilled> Drill::run() const {
 
 int Drill::execute() {
   if (auto ok = check(); !ok) return report(ok.error());
+  if (auto ok = output_.open(); !ok) return report(ok.error());
   register_stores();
   const auto drilled = run();
   if (!drilled) return report(drilled.error());
-  if (history_) {
-    auto saved = drill::save_history(drilled->history, *history_, drill::current_boot());
-    if (!saved) return report(saved.error());
-  }
-  std::string text = table(drilled->outcome);
-  if (details_) text += "\n" + to_text(drilled->outcome.report, drilled->history);
-  const drill::Verdict verdict = judge(drilled->outcome);
-  const Colour colour = verdict == drill::Verdict::held     ? Colour::green
-                        : verdict == drill::Verdict::damage ? Colour::red
-                                                            : Colour::yellow;
-  text += "\n" + coloured(colour, sentence(drilled->outcome)) + "\n";
-  if (const int failed = print(text); failed != 0) return failed;
-  return status_of(drilled->outcome);
+  return output_.tell(drilled->outcome, drilled->history);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <iterator>
 
 #include "leasehold/drill/report.h"
@@ -25,6 +26,14 @@ Row number(std::string name, std::uint64_t value, std::string meaning, Mood mood
 // Good at zero, bad beyond.
 Row damage(std::string name, std::uint64_t value, std::string meaning) {
   return number(std::move(name), value, std::move(meaning), value == 0 ? Mood::good : Mood::bad);
+}
+
+std::string a_second(std::uint64_t count, std::chrono::nanoseconds span) {
+  const double seconds = std::chrono::duration<double>(span).count();
+  char text[48];
+  std::snprintf(text, sizeof text, "%.1f a second",
+                seconds > 0 ? static_cast<double>(count) / seconds : 0);
+  return text;
 }
 
 std::uint64_t broken(const Report& report) {
@@ -58,7 +67,11 @@ std::vector<Row> rows(const Outcome& outcome) {
     all.push_back(number("fault: " + fault.fault, fault.times, "injected"));
   }
   all.push_back(number("full cycles", outcome.cycles,
-                       "frozen past the lease, a successor entered, thawed, late write answered"));
+                       "frozen past the lease, a successor entered, thawed, late write answered; " +
+                           a_second(outcome.cycles, outcome.duration)));
+  if (outcome.unfinished > 0) {
+    all.push_back(number("unfinished cycles", outcome.unfinished, "not counted above"));
+  }
   all.push_back(number("overlaps at the lock", report.overlaps.count,
                        "two believed to hold it at the same time"));
   all.push_back(number("stale writes refused", outcome.stale_refused, "the fence at work",
