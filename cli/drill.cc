@@ -5,6 +5,7 @@
 
 #include "arguments.h"
 #include "drill/runner/run.h"
+#include "drill_matrix.h"
 #include "duration.h"
 #include "exit_status.h"
 #include "leasehold/drill/history_file.h"
@@ -59,6 +60,7 @@ Result<std::vector<drill::Fault>> parse_faults(const std::string& list) {
   std::istringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
     if (word == "none") continue;
+    if (word == "all") return drill::all_faults();
     const auto fault = drill::parse_fault(word);
     if (!fault) {
       std::string known;
@@ -66,7 +68,7 @@ Result<std::vector<drill::Fault>> parse_faults(const std::string& list) {
         known += (known.empty() ? "" : ", ") + std::string(to_string(each));
       }
       return fail(ErrorCode::invalid,
-                  "there is no fault '" + word + "'; there are " + known + ", and none");
+                  "there is no fault '" + word + "'; there are " + known + ", all and none");
     }
     if (std::find(faults.begin(), faults.end(), *fault) == faults.end()) faults.push_back(*fault);
   }
@@ -133,7 +135,7 @@ class Drill final : public Subcommand {
 
  private:
   Status check();
-  Result<drill::Drilled> run() const;
+  static Result<drill::Drilled> run(const drill::Plan& plan);
 
   std::optional<std::string> store_;
   std::optional<std::string> fence_;
@@ -145,6 +147,8 @@ class Drill final : public Subcommand {
   int locks_ = 6;
   int cycles_ = 0;
   int seed_ = 1;
+  bool each_fault_ = false;
+  bool markdown_ = false;
   bool details_ = false;
   drill::Plan plan_;
 };
@@ -156,13 +160,20 @@ void Drill::declare(Arguments& arguments) {
       "successor has entered, and thaws it. The late write must be refused. In the end a checker "
       "reads what happened and says whether anything was accepted that should not have been, and "
       "whether an update was lost.");
-  arguments.option("--store", "STORE", store_, "Where the locks live: sqlite, the default");
+  arguments.option("--store", "STORE", store_, 
+                   "Where the locks live. sqlite (the default), postgres, postgres-advisory, "
+                   "redis, redlock, etcd or zookeeper: the drill starts one of its own, on "
+                   "loopback. all: one drill after the other. Or the URL of a store that is there");
   arguments.option("--fence", "FENCE", fence_,
-                   "What guards the number; none shows what happens without. Default: the fence "
-                   "of the store's own kind");
+                   "What guards the number: sqlite, postgres, redis, etcd, zookeeper, file, or "
+                   "a URL; none shows what happens without. Default: the store's own kind, or "
+                   "sqlite for a store that is named by its URL");
   arguments.option("--fault", "LIST", faults_,
                    "What the nemesis does, with commas: pause, kill-holder, kill-server, "
-                   "restart-server, cut, delay, lose-reply, clock, failover; none. Default: pause");
+                   "restart-server, cut, delay, lose-reply, clock, failover; all, none. Default: pause");
+  arguments.flag("--each-fault", each_fault_,
+                 "A drill for each fault by itself, with pauses, and one table of all");
+  arguments.flag("--markdown", markdown_, "That table for a page in Markdown");
   arguments.number("--workers", 2, 64, workers_, "Processes for each lock; default 3");
   arguments.number("--locks", 1, 256, locks_, "Locks, each with its own workers; default 6");
   arguments.duration("--ttl", ttl_, "Of the leases; default: as short as the store allows");
@@ -172,6 +183,8 @@ void Drill::declare(Arguments& arguments) {
   arguments.option("--history", "FILE", history_, "Keep what happened, for the checker");
   arguments.flag("--details", details_, "Show the records of what was broken");
   arguments.example("leasehold drill", "ten seconds on the embedded store");
+  arguments.example("leasehold drill --store all --fault all --each-fault --duration 5s",
+                    "every store and every fault that it can have");
   arguments.example("leasehold drill --fence none", "the same without the fence: updates are lost");
   arguments.lists_exit_statuses();
 }
@@ -198,10 +211,10 @@ Status Drill::check() {
   return {};
 }
 
-Result<drill::Drilled> Drill::run() const {
+Result<drill::Drilled> Drill::run(const drill::Plan& plan) {
   Signals signals;
-  ProgressLine line(duration_);
-  return drill::run_drill(plan_,
+  ProgressLine line(plan.duration);
+  return drill::run_drill(plan,
                           {.wake = signals.fd(),
                            .interrupted = [&signals] { return signals.take_end_request(); },
                            .progress = [&line](const auto& progress) { line.draw(progress); }});
@@ -210,7 +223,10 @@ Result<drill::Drilled> Drill::run() const {
 int Drill::execute() {
   if (auto ok = check(); !ok) return report(ok.error());
   register_stores();
-  const auto drilled = run();
+  if (plan_.store == "all" || each_fault_ || markdown_) {
+    return tell_drills(drills_of(plan_, each_fault_), run, markdown_);
+  }
+  const auto drilled = run(plan_);
   if (!drilled) return report(drilled.error());
   if (history_) {
     auto saved = drill::save_history(drilled->history, *history_, drill::current_boot());

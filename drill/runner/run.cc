@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kLookAround = 50ms;
 constexpr auto kTellProgress = 250ms;
-constexpr auto kDrain = 30s;
+constexpr auto kDrain = 20s;
 
 class Run {
  public:
