@@ -160,7 +160,7 @@ void Drill::declare(Arguments& arguments) {
       "successor has entered, and thaws it. The late write must be refused. In the end a checker "
       "reads what happened and says whether anything was accepted that should not have been, and "
       "whether an update was lost.");
-  arguments.option("--store", "STORE", store_, 
+  arguments.option("--store", "STORE", store_,
                    "Where the locks live. sqlite (the default), postgres, postgres-advisory, "
                    "redis, redlock, etcd or zookeeper: the drill starts one of its own, on "
                    "loopback. all: one drill after the other. Or the URL of a store that is there");
@@ -168,9 +168,10 @@ void Drill::declare(Arguments& arguments) {
                    "What guards the number: sqlite, postgres, redis, etcd, zookeeper, file, or "
                    "a URL; none shows what happens without. Default: the store's own kind, or "
                    "sqlite for a store that is named by its URL");
-  arguments.option("--fault", "LIST", faults_,
-                   "What the nemesis does, with commas: pause, kill-holder, kill-server, "
-                   "restart-server, cut, delay, lose-reply, clock, failover; all, none. Default: pause");
+  arguments.option(
+      "--fault", "LIST", faults_,
+      "What the nemesis does, with commas: pause, kill-holder, kill-server, "
+      "restart-server, cut, delay, lose-reply, clock, failover; all, none. Default: pause");
   arguments.flag("--each-fault", each_fault_,
                  "A drill for each fault by itself, with pauses, and one table of all");
   arguments.flag("--markdown", markdown_, "That table for a page in Markdown");

@@ -12,10 +12,18 @@ namespace {
 
 using Cells = std::vector<Table::Cell>;
 
-const Cells kHeading = {{"store"},           {"fence"},          {"fault"},
-                        {"times"},           {"pauses"},         {"overlaps at the lock"},
-                        {"late writes refused"}, {"accepted"},   {"unanswered"},
-                        {"writes"},          {"updates lost"},   {"invariants broken"}};
+const Cells kHeading = {{"store"},
+                        {"fence"},
+                        {"fault"},
+                        {"times"},
+                        {"pauses"},
+                        {"overlaps at the lock"},
+                        {"late writes refused"},
+                        {"accepted"},
+                        {"unanswered"},
+                        {"writes"},
+                        {"updates lost"},
+                        {"invariants broken"}};
 
 std::string str(std::uint64_t number) {
   return std::to_string(number);
