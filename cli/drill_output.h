@@ -17,6 +17,9 @@ class DrillOutput {
   // Declares --json, --junit, --html, --history and --details.
   void declare(Arguments& arguments);
 
+  // Something was asked for that only one drill can give.
+  bool is_for_one() const { return json_ || details_ || junit_ || html_ || history_; }
+
   // Opens the files, so that a wrong name does not cost the drill.
   [[nodiscard]] Status open();
 

@@ -120,6 +120,7 @@ void Arena::thaw() {
 }
 
 Status Arena::answered(std::size_t worker, const std::string& how) {
+  if (how == "wrote") ++ledger_.written;
   if (victim_ && step_ == Step::successor_writes && worker == successor_) {
     thaw();
     return {};

@@ -36,6 +36,7 @@ class Ledger {
   std::uint64_t times(Fault fault) const { return times_[static_cast<std::size_t>(fault)]; }
   const std::vector<Blow>& blows() const { return blows_; }
   Cycles cycles;
+  std::uint64_t written = 0;  // writes that workers told of
 
  private:
   std::array<std::uint64_t, 9> times_{};

@@ -83,7 +83,8 @@ class Sequence {
   // fit at all.
   int fit(const Access& it) const {
     if (it.told == Told::refused) return 2;
-    if (base_or_value(it) != value_) return 3;
+    const bool repeated = it.writes() && it.record.value == value_;
+    if (base_or_value(it) != value_ && !repeated) return 3;
     return it.writes() ? 1 : 0;
   }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <thread>
 
 #include "arena.h"
 #include "assemble.h"
@@ -27,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kLookAround = 50ms;
 constexpr auto kTellProgress = 250ms;
-constexpr auto kDrain = 30s;
+constexpr auto kDrain = 20s;
 
 class Run {
  public:
@@ -42,6 +43,7 @@ class Run {
   Status listen_until(Clock::time_point end);
   bool is_over(Clock::time_point end);
   void tell_progress();
+  Result<std::uint64_t> last_value(const std::string& lock);
   Result<std::unordered_map<std::string, std::uint64_t>> last_values();
   Result<Drilled> judge_it();
   Outcome describe() const;
@@ -161,12 +163,21 @@ Status Run::play() {
   return {};
 }
 
+// A server that was hit may need a while until it answers again.
+Result<std::uint64_t> Run::last_value(const std::string& lock) {
+  const auto give_up = Clock::now() + kDrain;
+  for (;;) {
+    auto resource = open_resource({site_->fence_url, lock, site_->fencing});
+    auto value = resource ? (*resource)->peek() : fail(resource.error());
+    if (value || Clock::now() > give_up) return value;
+    std::this_thread::sleep_for(kLookAround);
+  }
+}
+
 Result<std::unordered_map<std::string, std::uint64_t>> Run::last_values() {
   std::unordered_map<std::string, std::uint64_t> values;
   for (unsigned i = 0; i < plan_.locks; ++i) {
-    auto resource = open_resource({site_->fence_url, lock_name(i), site_->fencing});
-    if (!resource) return fail(resource.error());
-    auto value = (*resource)->peek();
+    auto value = last_value(lock_name(i));
     if (!value) return fail(value.error());
     values[lock_name(i)] = *value;
   }

@@ -7,6 +7,8 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string kServer = "server";
+constexpr std::uint64_t kWritesToRecover = 3;
+constexpr auto kLongestRecovery = 20s;
 
 }  // namespace
 
@@ -30,6 +32,8 @@ void ServerNemesis::look_at_clock() {
     due_ = Clock::now() + some_time(ttl_, 3 * ttl_);
     return;
   }
+  const bool works = ledger_.written >= written_before_ + kWritesToRecover;
+  if (!works && Clock::now() < no_longer_) return;
   lasting_ = faults_[chance_.below(faults_.size())];
   site_.begin(*lasting_, chance_);
   if (*lasting_ != Fault::lose_reply) ledger_.strike(*lasting_, kServer);
@@ -41,6 +45,8 @@ void ServerNemesis::end() {
   if (*lasting_ == Fault::lose_reply && happened) ledger_.strike(*lasting_, kServer);
   if (happened) ledger_.heal(*lasting_, kServer);
   lasting_.reset();
+  written_before_ = ledger_.written;
+  no_longer_ = Clock::now() + kLongestRecovery;
 }
 
 void ServerNemesis::calm_down() {

@@ -33,6 +33,9 @@ class ServerNemesis {
   std::vector<Fault> faults_;
   std::optional<Fault> lasting_;
   Clock::time_point due_;
+  // The next fault waits until everything works again, as long as that may take.
+  std::uint64_t written_before_ = 0;
+  Clock::time_point no_longer_{};
 };
 
 }  // namespace leasehold::drill

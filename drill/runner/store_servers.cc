@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <thread>
 
 #include "clock_shim.h"
 #include "testing/servers/etcd.h"
@@ -28,11 +29,17 @@ class Wire {
       : wanted_(has(faults, Fault::cut) || has(faults, Fault::delay) ||
                 has(faults, Fault::lose_reply)) {}
 
-  // The address by which workers reach the server at this port.
-  std::string address(std::uint16_t port) {
-    if (!wanted_) return "127.0.0.1:" + std::to_string(port);
+  // The address by which workers reach the server at this port. `always`: by way of a proxy, so
+  // that lead_to() can make another server of it.
+  std::string address(std::uint16_t port, bool always = false) {
+    if (!wanted_ && !always) return "127.0.0.1:" + std::to_string(port);
     proxies_.push_back(std::make_unique<TcpProxy>(port));
     return proxies_.back()->address();
+  }
+
+  void lead_to(std::uint16_t port) {
+    proxies_.front()->retarget(port);
+    proxies_.front()->cut();
   }
 
   void begin(Fault fault, Millis ttl, Chance& chance) {
@@ -122,66 +129,131 @@ class WiredServers : public StoreServers {
   std::string url_;
 };
 
+using Environment = ClockShim::Environment;
+
+// The environment of a server, if its clock is to be moved.
+Environment clock_environment(const std::vector<Fault>& faults, std::optional<ClockShim>& clock) {
+  if (!has(faults, Fault::clock)) return {};
+  clock.emplace();
+  return clock->environment();
+}
+
+// For a failover: a primary, and a standby that has every commit before it is answered.
 class PostgresServers final : public WiredServers {
  public:
   PostgresServers(const std::vector<Fault>& faults, bool advisory)
-      : WiredServers(faults), server_(options(faults)) {
-    url_ = "postgres://postgres@" + wire_.address(server_.port()) + "/postgres" +
+      : WiredServers(faults), environment_(clock_environment(faults, clock_)) {
+    primary_ = std::make_unique<testing::PostgresServer>(options());
+    const bool failover = has(faults, Fault::failover);
+    if (failover) add_standby();
+    url_ = "postgres://postgres@" + wire_.address(primary_->port(), failover) + "/postgres" +
            (advisory ? "?mode=advisory" : "");
   }
 
  private:
-  testing::PostgresServer::Options options(const std::vector<Fault>& faults) {
+  testing::PostgresServer::Options options() const {
     testing::PostgresServer::Options options;
     options.settings = {"max_connections=600"};
-    if (has(faults, Fault::clock)) {
-      clock_.emplace();
-      options.environment = clock_->environment();
-    }
+    options.environment = environment_;
     return options;
   }
-  void kill(Chance&) override { server_.kill(); }
-  void stop(Chance&) override { server_.stop(); }
-  void start() override { server_.start(); }
+  void add_standby() {
+    primary_->psql("ALTER SYSTEM SET synchronous_standby_names = 'standby'");
+    testing::PostgresServer::Options of_standby = options();
+    of_standby.standby_of = primary_.get();
+    standby_ = std::make_unique<testing::PostgresServer>(of_standby);
+    // From here on nothing is committed that the standby has not.
+    primary_->psql("SELECT pg_reload_conf()");
+    while (primary_->psql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") !=
+           "1") {
+      std::this_thread::sleep_for(10ms);
+    }
+  }
+  void kill(Chance&) override { primary_->kill(); }
+  void stop(Chance&) override { primary_->stop(); }
+  void kill_leader() override {
+    primary_->kill();
+    standby_->psql("ALTER SYSTEM RESET synchronous_standby_names");
+    standby_->psql("SELECT pg_reload_conf()");
+    standby_->psql("SELECT pg_promote()");
+    primary_ = std::move(standby_);
+    wire_.lead_to(primary_->port());
+    failed_over_ = true;
+  }
+  void start() override {
+    if (failed_over_) {
+      failed_over_ = false;
+      return add_standby();
+    }
+    primary_->start();
+  }
   void move_clock(std::chrono::seconds by) override { clock_->move(by); }
 
   std::optional<ClockShim> clock_;
-  testing::PostgresServer server_;
+  const Environment environment_;
+  std::unique_ptr<testing::PostgresServer> primary_;
+  std::unique_ptr<testing::PostgresServer> standby_;
+  bool failed_over_ = false;
 };
 
+// For a failover: a primary, and a replica that gets everything a little later.
 class RedisServers final : public WiredServers {
  public:
   explicit RedisServers(const std::vector<Fault>& faults)
-      : WiredServers(faults), server_(options(faults)) {
-    url_ = "redis://" + wire_.address(server_.port());
+      : WiredServers(faults), environment_(clock_environment(faults, clock_)) {
+    primary_ = std::make_unique<testing::RedisServer>(options());
+    const bool failover = has(faults, Fault::failover);
+    if (failover) add_replica();
+    url_ = "redis://" + wire_.address(primary_->port(), failover);
   }
 
  private:
-  testing::RedisServer::Options options(const std::vector<Fault>& faults) {
+  testing::RedisServer::Options options() const {
     testing::RedisServer::Options options;
-    if (has(faults, Fault::clock)) {
-      clock_.emplace();
-      options.environment = clock_->environment();
-    }
+    options.environment = environment_;
+    options.more = {"--repl-diskless-sync-delay", "0"};
     return options;
   }
-  void kill(Chance&) override { server_.process().kill(); }
-  void stop(Chance&) override { server_.process().stop(); }
-  void start() override { server_.process().start(); }
+  void add_replica() {
+    testing::RedisServer::Options of_replica = options();
+    of_replica.more.insert(of_replica.more.end(),
+                           {"--replicaof", "127.0.0.1", std::to_string(primary_->port())});
+    replica_ = std::make_unique<testing::RedisServer>(of_replica);
+    while (replica_->cli({"INFO", "replication"}).find("master_link_status:up") ==
+           std::string::npos) {
+      std::this_thread::sleep_for(10ms);
+    }
+  }
+  void kill(Chance&) override { primary_->process().kill(); }
+  void stop(Chance&) override { primary_->process().stop(); }
+  void kill_leader() override {
+    primary_->process().kill();
+    replica_->cli({"REPLICAOF", "NO", "ONE"});
+    primary_ = std::move(replica_);
+    wire_.lead_to(primary_->port());
+    failed_over_ = true;
+  }
+  void start() override {
+    if (failed_over_) {
+      failed_over_ = false;
+      return add_replica();
+    }
+    primary_->process().start();
+  }
   void move_clock(std::chrono::seconds by) override { clock_->move(by); }
 
   std::optional<ClockShim> clock_;
-  testing::RedisServer server_;
+  const Environment environment_;
+  std::unique_ptr<testing::RedisServer> primary_;
+  std::unique_ptr<testing::RedisServer> replica_;
+  bool failed_over_ = false;
 };
 
 class RedlockServers final : public WiredServers {
  public:
   explicit RedlockServers(const std::vector<Fault>& faults) : WiredServers(faults) {
     testing::RedisServer::Options options;
-    if (has(faults, Fault::clock)) {
-      clock_.emplace();
-      options.environment = clock_->environment();
-    }
+    options.environment = clock_environment(faults, clock_);
     url_ = "redlock://";
     for (int i = 0; i < 3; ++i) {
       nodes_.push_back(std::make_unique<testing::RedisServer>(options));
@@ -289,9 +361,6 @@ std::optional<std::string> why_not(std::string_view technology, Fault fault) {
   }
   if (fault == Fault::failover && technology == "redlock") {
     return "a Redlock node has no replica: kill-server is what happens to it";
-  }
-  if (fault == Fault::failover && technology != "etcd" && technology != "zookeeper") {
-    return "the drill starts no replica of this server";
   }
   return std::nullopt;
 }

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr Millis kLongestWait = 5s;
 constexpr Millis kStoreTimeout = 2s;
+constexpr auto kLongestWrite = 5s;
 constexpr auto kPauseAfterFailure = 20ms;
 
 std::int64_t now() {
@@ -54,6 +55,7 @@ class Worker {
   Status connect_both();
   Status turn();
   Status work(Holding& holding, std::int64_t granted_at);
+  Result<Kind> write(const Pass& pass, Record writing);
   Status give_back(Holding& holding);
   Result<Holding> take();
 
@@ -165,14 +167,33 @@ Status Worker::work(Holding& holding, std::int64_t granted_at) {
   writing.value = ++value_;
   writing.base = *read;
   writing.sequence = 1;
-  if (auto ok = put(writing, pass); !ok) return ok;
-  const auto written = resource_->write(pass, value_);
-  writing.time = now();
-  writing.kind = kind_of(written);
-  if (auto ok = put(writing, pass); !ok) return ok;
-  reopen_after(written);
-  say(written ? "wrote" : writing.kind == Kind::fail ? "refused" : "unknown");
+  const auto how = write(pass, writing);
+  if (!how) return fail(how.error());
+  say(*how == Kind::ok ? "wrote" : *how == Kind::fail ? "refused" : "unknown");
   return {};
+}
+
+// Again, with the same token and the same value, as long as there is no answer: a stale holder does
+// not stop because its connection broke. A claim does not outlive its connection.
+Result<Kind> Worker::write(const Pass& pass, Record writing) {
+  const BootTime give_up = BootClock::now() + kLongestWrite;
+  for (;;) {
+    writing.kind = Kind::invoke;
+    writing.time = now();
+    if (auto ok = put(writing, pass); !ok) return fail(ok.error());
+    const auto written = resource_->write(pass, writing.value);
+    writing.kind = kind_of(written);
+    writing.time = now();
+    if (auto ok = put(writing, pass); !ok) return fail(ok.error());
+    reopen_after(written);
+    if (writing.kind != Kind::unknown) return writing.kind;
+    if (plan_.resource.fencing == Fencing::claim) return writing.kind;
+    while (!connect_both()) {
+      if (BootClock::now() > give_up) return writing.kind;
+      std::this_thread::sleep_for(kPauseAfterFailure);
+    }
+    if (BootClock::now() > give_up) return writing.kind;
+  }
 }
 
 Status Worker::give_back(Holding& holding) {
