@@ -25,7 +25,7 @@ constexpr Millis kLook = 10ms;
 constexpr Millis kPatience = 30s;  // for what has no known length
 constexpr Millis kBetweenStarts = 50ms;
 constexpr int kChanges = 2;  // by successors: see work_of_successor()
-constexpr int kMostFailures = 5;
+constexpr int kMostFailures = 2;
 constexpr const char* kDrill = "drill";  // in the history
 
 // How a late write was answered.
@@ -185,8 +185,10 @@ Result<std::optional<UserDrill::Frozen>> UserDrill::freeze_a_holder(const std::s
   });
   if (!held && !timed_out(held)) return fail(held.error());
   if (!taken) return std::nullopt;
-  // Anywhere before its write, and with most of it still to come.
-  const auto wait = chance_.below(static_cast<std::uint64_t>(work_.count()) * 2 / 3 + 1);
+  history_.took(name, *taken);
+  // Between its read and its write, as far as that can be told from outside.
+  const auto work = static_cast<std::uint64_t>(work_.count());
+  const auto wait = work / 3 + chance_.below(work / 3 + 1);
   if (auto ok = rest(Millis(wait)); !ok) return fail(ok.error());
   if (!worker->freeze()) {
     return fail(ErrorCode::internal, "the worker could not be stopped within 10 s");
@@ -194,11 +196,13 @@ Result<std::optional<UserDrill::Frozen>> UserDrill::freeze_a_holder(const std::s
   const auto now = lookout_.look_at_lock();
   if (!now) return fail(now.error());
   const auto content = lookout_.look_at_resource();
-  // Frozen inside the resource, in a place where nobody else can even read it.
-  if (!content) return std::nullopt;
-  if (!now->holder || now->holder->request != taken->holder->request) return std::nullopt;
-  if (*content != *before) return std::nullopt;
-  history_.took(name, *now);
+  // An unreadable resource: frozen inside it, in a place where nobody else can even read.
+  const bool holds = now->holder && now->holder->request == taken->holder->request;
+  if (!holds || !content || *content != *before) {
+    history_.gave_back(name, Kind::unknown);
+    return std::nullopt;
+  }
+  history_.still_has(name, *now);
   history_.froze(name);
   ++outcome_.faults.at(0).times;
   return Frozen{std::move(*worker), name, now->holder->request, process_in(now->holder->owner),
@@ -303,9 +307,11 @@ Result<Answer> UserDrill::let_late_one_write(Frozen frozen, const Succession& su
   const bool kept_back = frozen.worker.thaw_children_of(frozen.holder);
   history_.thawed(frozen.name);
   if (kept_back) {
-    const Status done = look_until(
-        patience(), answered_or([&] { return !frozen.worker.anybody_below(frozen.holder); }));
+    const auto alone = [&] { return !frozen.worker.anybody_below(frozen.holder); };
+    const Status done = look_until(patience(), answered_or(alone));
     if (!done && !timed_out(done)) return fail(done.error());
+    const Status gone = look_until(1s, [&]() -> Result<bool> { return alone(); });
+    if (!gone && !timed_out(gone)) return fail(gone.error());
     frozen.worker.thaw();
   }
   const Status done =
@@ -388,7 +394,14 @@ Status UserDrill::rehearse() {
   ends_by_itself_ = worker->has_ended();
   const process::ExitStatus status = worker->end();
   const std::string how = ends_by_itself_ ? "it " + status.describe() : "it did not end";
-  if (ends_by_itself_ && !status.success()) return fail(ErrorCode::invalid, tried + how);
+  if (ends_by_itself_ && !status.success()) {
+    const bool refused = plan_.fence && status == process::ExitStatus::exited(76);
+    return fail(ErrorCode::invalid,
+                tried + how +
+                    (refused ? "; if its fence knows tokens of another store, name that "
+                               "store with --store"
+                             : ""));
+  }
   if (!held) {
     return fail(ErrorCode::invalid,
                 tried + how + ", and was never seen to hold lock '" + plan_.lock + "' in " +
@@ -452,8 +465,9 @@ std::vector<std::string> notes_on(const Outcome& outcome, bool fence_given) {
                     (fence_given ? "counted by the fence" : "told by the worker's exit status"));
   }
   if (outcome.unfinished > outcome.stale_unknown) {
-    notes.push_back(std::to_string(outcome.unfinished - outcome.stale_unknown) +
-                    " tries came to nothing: the worker had written before it was frozen, or no "
+    notes.push_back("tries that came to nothing: " +
+                    std::to_string(outcome.unfinished - outcome.stale_unknown) +
+                    "; the worker had written before it was frozen, or no "
                     "successor could work while it was");
   }
   return notes;

@@ -31,7 +31,7 @@ Row damage(std::string name, std::uint64_t value, std::string meaning) {
 std::string a_second(std::uint64_t count, std::chrono::nanoseconds span) {
   const double seconds = std::chrono::duration<double>(span).count();
   char text[48];
-  std::snprintf(text, sizeof text, "%.1f a second",
+  std::snprintf(text, sizeof text, "%.3g a second",
                 seconds > 0 ? static_cast<double>(count) / seconds : 0);
   return text;
 }
