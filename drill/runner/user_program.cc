@@ -68,6 +68,7 @@ class UserDrill {
   struct Succession {
     std::set<std::string> contents;  // what the resource held, one after the other
     std::string last;
+    int changes = 0;
   };
 
   Status rehearse();
@@ -214,10 +215,10 @@ Result<std::optional<UserDrill::Frozen>> UserDrill::freeze_a_holder(const std::s
 // not be seen.
 Result<std::optional<UserDrill::Succession>> UserDrill::let_successor_work(const std::string& name,
                                                                            const Frozen& frozen) {
-  Succession seen{{frozen.content}, frozen.content};
+  Succession seen{{frozen.content}, frozen.content, 0};
   std::optional<UserWorker> worker;
   RequestId known = frozen.request;
-  int changes = 0;
+  std::string looked = frozen.content;
   int failures = 0;
   const auto lease = lookout_.look_at_lock();
   if (!lease) return fail(lease.error());
@@ -237,15 +238,18 @@ Result<std::optional<UserDrill::Succession>> UserDrill::let_successor_work(const
     }
     const auto content = lookout_.look_at_resource();
     if (!content) return fail(content.error());
-    if (*content != seen.last) {
-      ++changes;
+    // Seen twice: a file that is being written is empty for a moment, which is no change of its
+    // own.
+    if (*content != seen.last && *content == looked) {
+      ++seen.changes;
       ++outcome_.writes;
       history_.wrote(name);
       seen.contents.insert(*content);
       seen.last = *content;
     }
-    if (changes >= kChanges) return true;
-    if (worker->has_ended()) {
+    looked = *content;
+    if (seen.changes >= kChanges) return true;
+    if (*content == seen.last && worker->has_ended()) {
       const bool held = known != frozen.request;
       if (!worker->end().success() && held) ++failures;
       worker.reset();
@@ -255,7 +259,7 @@ Result<std::optional<UserDrill::Succession>> UserDrill::let_successor_work(const
     return failures >= kMostFailures;
   });
   if (!worked && !timed_out(worked)) return fail(worked.error());
-  if (changes == 0) return std::nullopt;
+  if (seen.changes == 0) return std::nullopt;
   // It may be about to give back what it has.
   if (worker && ends_by_itself_) {
     const Status ended =
@@ -329,7 +333,8 @@ Result<Answer> UserDrill::let_late_one_write(Frozen frozen, const Succession& su
     if (content && succession.contents.contains(*content)) ++outcome_.updates_lost;
     return Answer::accepted;
   }
-  const bool said_no = by_itself && !status.success();
+  // After a single change the same content may be a lost update.
+  const bool said_no = by_itself && !status.success() && succession.changes >= kChanges;
   if (refused || (!refused_before->has_value() && said_no)) {
     history_.was_refused(frozen.name);
     return Answer::refused;
