@@ -388,7 +388,7 @@ TEST(CheckerTest, WriteOfWhoWasTakenOverFromIsI2) {
 
 TEST(CheckerTest, RefusalOfTheLastToClaimIsF1) {
   Story story;
-  story.read(0, 1, 0).write(0, 1, 0, 10).refuse(0, 1, 1);
+  story.read(0, 1, 0).write(0, 1, 0, 10).refuse(0, 1);
   EXPECT_THAT(violations(story), ElementsAre(Found{"F1", {2}}));
 }
 
