@@ -163,6 +163,7 @@ int tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool
     if (drilled) {
       rows.push_back(row_of(drilled->outcome));
       together.add(drilled->outcome);
+      if (drilled->outcome.interrupted) break;
       continue;
     }
     const Error& error = drilled.error();

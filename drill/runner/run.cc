@@ -208,6 +208,7 @@ Outcome Run::describe() const {
         "Redis answers before its replica has a write, so a failover loses some: locks, claims and "
         "the data alike; a fence in another place (--fence sqlite) keeps its own");
   }
+  outcome.interrupted = interrupted_;
   if (interrupted_) outcome.notes.emplace_back("interrupted: judged by what had happened");
   return outcome;
 }
