@@ -91,6 +91,11 @@ TEST_F(DrillTest, FileBehindItsFence) {
   EXPECT_EQ(end.status, 0) << end.out << end.err;
 }
 
+TEST_F(DrillTest, ServiceBehindTheGate) {
+  const Finished end = drilled({"--cycles", "4", "--fence", "http"});
+  EXPECT_EQ(end.status, 0) << end.out << end.err;
+}
+
 TEST_F(DrillTest, SaysIfTooLittleHappened) {
   const Finished end = drilled({"--fault", "none", "--duration", "500ms"});
   EXPECT_EQ(end.status, 3) << end.out << end.err;
