@@ -113,10 +113,11 @@ void Drill::declare(Arguments& arguments) {
                    "Where the locks live. sqlite (the default), postgres, postgres-advisory, "
                    "redis, redlock, etcd or zookeeper: the drill starts one of its own, on "
                    "loopback. all: one drill after the other. Or the URL of a store that is there");
-  arguments.option("--fence", "FENCE", fence_,
-                   "What guards the number: sqlite, postgres, redis, etcd, zookeeper, file, or "
-                   "a URL; none shows what happens without. Default: the store's own kind, or "
-                   "sqlite for a store that is named by its URL");
+  arguments.option(
+      "--fence", "FENCE", fence_,
+      "What guards the number: sqlite, postgres, redis, etcd, zookeeper, file, http (the gate) or "
+      "a URL; none shows what happens without. Default: the store's own kind, or "
+      "sqlite for a store that is named by its URL");
   arguments.option(
       "--fault", "LIST", faults_,
       "What the nemesis does, with commas: pause, kill-holder, kill-server, "

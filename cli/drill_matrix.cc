@@ -158,15 +158,20 @@ int tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool
   std::vector<Cells> rows{kHeading};
   std::vector<std::string> reasons;
   Together together;
+  int failed = 0;
   for (const drill::Plan& plan : plans) {
     const auto drilled = run(plan);
     if (drilled) {
       rows.push_back(row_of(drilled->outcome));
       together.add(drilled->outcome);
+      if (drilled->outcome.interrupted) break;
       continue;
     }
     const Error& error = drilled.error();
-    if (error.code != ErrorCode::unsupported) return report(error);
+    if (error.code != ErrorCode::unsupported) {
+      failed = report(error);
+      continue;
+    }
     const std::string reason = plan.store + ": " + error.message + ".";
     if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
       reasons.push_back(reason);
@@ -176,8 +181,8 @@ int tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool
   text += "\n" + together.sentence();
   if (!reasons.empty()) text += "\nNot to be had:\n\n";
   for (const std::string& reason : reasons) text += "- " + reason + "\n";
-  if (const int failed = print(text); failed != 0) return failed;
-  return together.status();
+  if (const int unprinted = print(text); unprinted != 0) return unprinted;
+  return failed != 0 ? failed : together.status();
 }
 
 }  // namespace leasehold::cli

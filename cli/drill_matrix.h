@@ -16,7 +16,8 @@ std::vector<drill::Plan> drills_of(const drill::Plan& plan, bool each_fault);
 using RunDrill = std::function<Result<drill::Drilled>(const drill::Plan&)>;
 
 // Prints a table, for a page in Markdown if asked; a fault that a store cannot have is told with
-// its reason. Gives the exit status: the worst of them.
+// its reason. A drill that could not be held is told on stderr, and the others go on. Gives the
+// exit status: the worst of them.
 int tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool markdown);
 
 }  // namespace leasehold::cli

@@ -1,6 +1,7 @@
 #include "resource.h"
 
 #include "file_resource.h"
+#include "http_resource.h"
 #include "leasehold/url.h"
 #include "resource_module.h"
 #include "sqlite_resource.h"
@@ -13,6 +14,7 @@ Result<std::unique_ptr<Resource>> open_resource(const ResourceChoice& choice) {
   if (!url) return fail(url.error());
   if (url->scheme == "sqlite") return open_sqlite_resource(choice);
   if (url->scheme == "file") return open_file_resource(choice);
+  if (url->scheme == "http") return open_http_resource(choice);
   const std::string technology = url->scheme == "postgresql" ? "postgres"
                                  : url->scheme == "rediss"   ? "redis"
                                                              : url->scheme;

@@ -34,10 +34,19 @@ void ServerNemesis::look_at_clock() {
   }
   const bool works = ledger_.written >= written_before_ + kWritesToRecover;
   if (!works && Clock::now() < no_longer_) return;
-  lasting_ = faults_[chance_.below(faults_.size())];
+  lasting_ = draw();
   site_.begin(*lasting_, chance_);
   if (*lasting_ != Fault::lose_reply) ledger_.strike(*lasting_, kServer);
   due_ = Clock::now() + some_time(ttl_ / 4, 2 * ttl_);
+}
+
+// Each comes once before one comes again.
+Fault ServerNemesis::draw() {
+  if (deck_.empty()) deck_ = faults_;
+  const auto at = deck_.begin() + static_cast<std::ptrdiff_t>(chance_.below(deck_.size()));
+  const Fault fault = *at;
+  deck_.erase(at);
+  return fault;
 }
 
 void ServerNemesis::end() {

@@ -24,6 +24,7 @@ class ServerNemesis {
 
  private:
   void end();
+  Fault draw();
   Clock::duration some_time(Millis least, Millis most);
 
   Site& site_;
@@ -31,6 +32,7 @@ class ServerNemesis {
   Chance& chance_;
   Ledger& ledger_;
   std::vector<Fault> faults_;
+  std::vector<Fault> deck_;  // those whose turn is still to come
   std::optional<Fault> lasting_;
   Clock::time_point due_;
   // The next fault waits until everything works again, as long as that may take.

@@ -124,6 +124,9 @@ void place_fence(const Plan& plan, const std::string& fence, const std::string& 
     site.fence_url = file_url("sqlite", folder + "/resource.db");
   } else if (fence == "file") {
     site.fence_url = file_url("file", folder + "/files");
+  } else if (fence == "http") {
+    site.http = std::make_unique<HttpService>(folder);
+    site.fence_url = site.http->url();
   } else if (same_servers) {
     site.fence_url = site.store_url;
   } else {
@@ -141,7 +144,7 @@ std::vector<std::string> known_stores() {
 }
 
 std::vector<std::string> known_fences() {
-  return {"none", "sqlite", "postgres", "redis", "etcd", "zookeeper", "file"};
+  return {"none", "sqlite", "postgres", "redis", "etcd", "zookeeper", "file", "http"};
 }
 
 Result<Site> open_site(const Plan& plan, const std::string& folder) {

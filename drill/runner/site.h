@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "chance.h"
+#include "http_service.h"
 #include "leasehold/error.h"
 #include "leasehold/time.h"
 #include "plan.h"
@@ -26,6 +27,8 @@ struct Site {
 
   std::unique_ptr<StoreServers> servers;        // of the store; none if it was there before
   std::unique_ptr<StoreServers> fence_servers;  // if the resource has its own
+
+  std::unique_ptr<HttpService> http;  // if the resource is behind a gate
 
   void begin(Fault fault, Chance& chance) { servers->begin(fault, ttl, chance); }
   bool end(Fault fault) { return servers->end(fault); }

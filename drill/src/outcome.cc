@@ -44,7 +44,7 @@ Verdict judge(const Outcome& outcome) {
     if (fault.times == 0) return Verdict::too_little;
     if (fault.fault == "pause" && outcome.cycles == 0) return Verdict::too_little;
   }
-  return outcome.writes == 0 ? Verdict::too_little : Verdict::held;
+  return outcome.writes == 0 || outcome.faults.empty() ? Verdict::too_little : Verdict::held;
 }
 
 std::string sentence(const Outcome& outcome) {
@@ -59,6 +59,7 @@ std::string sentence(const Outcome& outcome) {
              ": " + damage_of(outcome) + ".";
     case Verdict::too_little:
       return "Too little happened to say anything: " +
+             counted(injected(outcome), "fault", "faults") + ", " +
              counted(outcome.cycles, "full cycle", "full cycles") + ", " +
              counted(outcome.writes, "write", "writes") + "; let it run longer.";
   }

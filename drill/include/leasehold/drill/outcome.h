@@ -38,6 +38,7 @@ struct Outcome {
   std::uint64_t writes = 0;          // acknowledged by the resource
   std::uint64_t updates_lost = 0;    // of these: no trace of them in the end
   std::uint64_t foreign_values = 0;  // locks whose resource ended with what nobody wrote
+  bool interrupted = false;          // judged by what had happened until then
   std::vector<std::string> notes;    // what a reader should know besides
 
   Report report;  // the checker's: invariants, overlaps, grants, ...
