@@ -30,7 +30,7 @@ function unpack(text) {
   return meta.lanes.map(names => {
     const held = number(), faults = number(), marks = number();
     const lane = {
-      lock: names[0], process: names[1],
+      lock: names[0], owners: names[1],
       held: {n: held, from: new Float64Array(held), until: new Float64Array(held), to: new Float64Array(held),
              token: new BigInt64Array(held), last: new BigInt64Array(held), count: new Float64Array(held)},
       faults: {n: faults, from: new Float64Array(faults), to: new Float64Array(faults),
@@ -68,6 +68,17 @@ function unpack(text) {
 
 const lanes = unpack(byId('packed').textContent);
 const whole = Math.max(meta.to, 1);
+
+// Whose lane it is in what is seen, and at one moment.
+function ownersIn(lane, from, to) {
+  return lane.owners.filter((owner, i) => owner[0] <= to && (i + 1 === lane.owners.length || lane.owners[i + 1][0] > from))
+    .map(owner => owner[1]);
+}
+const ownerAt = (lane, time) => ownersIn(lane, time, time)[0];
+function label(lane) {
+  const names = ownersIn(lane, view.from, view.to);
+  return names.length > 1 ? names[0] + ' and ' + (names.length - 1) + ' more' : names[0];
+}
 
 // Where a late write was answered, in order of time.
 const late = [];
@@ -393,7 +404,7 @@ function drawTimeline() {
       continue;
     }
     pen.fillStyle = colours.soft;
-    pen.fillText(shortened(pen, row.lane.process, LABEL - 22), 10, row.y + 15);
+    pen.fillText(shortened(pen, label(row.lane), LABEL - 22), 10, row.y + 15);
     pen.fillStyle = colours.line;
     pen.fillRect(LABEL, row.y + 14.5, plotWidth(), 1);
     if (isDense(row.lane)) {
@@ -637,7 +648,7 @@ function under(x, y) {
                ', from ' + spanText(held.from[at], held.until[at]));
     if (held.to[at] > held.until[at]) lines.push('believed to hold it until ' + microsText(held.to[at], 1));
   }
-  if (lines.length > 0) lines.unshift(lane.process + (lane.lock ? ' at ' + lane.lock : ''));
+  if (lines.length > 0) lines.unshift(ownerAt(lane, time) + (lane.lock ? ' at ' + lane.lock : ''));
   return lines;
 }
 

@@ -192,7 +192,11 @@ std::string meta(const Outcome& outcome, const Timeline& timeline,
   const auto micros = [&](std::int64_t time) { return (time - timeline.from) / 1000; };
   Json lanes = Json::array();
   for (const Lane& lane : timeline.lanes) {
-    lanes.push_back({detail::visible(lane.lock), detail::visible(lane.process)});
+    Json owners = Json::array();
+    for (const Lane::Owner& owner : lane.owners) {
+      owners.push_back({micros(owner.from), detail::visible(owner.name)});
+    }
+    lanes.push_back({detail::visible(lane.lock), owners});
   }
   Json faults = Json::array();
   for (int i = 0; i <= static_cast<int>(Operation::clock); ++i) {

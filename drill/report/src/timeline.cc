@@ -1,6 +1,7 @@
 #include "timeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -133,10 +134,11 @@ class Drawing {
     give_faults_to_lanes();
     for (auto& [place, each] : lanes_) {
       if (place.first != 0) each.lock = history_.lock_name(place.first);
-      each.process = history_.process_name(place.second);
+      each.owners = {{timeline_.from, history_.process_name(place.second)}};
       timeline_.lanes.push_back(std::move(each));
     }
     order();
+    timeline_.lanes = shared(std::move(timeline_.lanes));
   }
 
   void give_faults_to_lanes() {
@@ -164,12 +166,51 @@ class Drawing {
       std::stable_sort(each.marks.begin(), each.marks.end(),
                        [](const Mark& a, const Mark& b) { return a.time < b.time; });
     }
-    // What has no lock comes last.
+    // What has no lock comes last; "worker-2" before "worker-10".
+    const auto key = [](const Lane& lane) {
+      const std::string& owner = lane.owners.front().name;
+      return std::tuple(lane.lock.empty(), lane.lock.size(), lane.lock, owner.size(), owner);
+    };
     std::stable_sort(timeline_.lanes.begin(), timeline_.lanes.end(),
-                     [](const Lane& a, const Lane& b) {
-                       return std::tuple(a.lock.empty(), a.lock, a.process) <
-                              std::tuple(b.lock.empty(), b.lock, b.process);
-                     });
+                     [&](const Lane& a, const Lane& b) { return key(a) < key(b); });
+  }
+
+  static std::int64_t beginning_of(const Lane& lane) {
+    std::int64_t first = INT64_MAX;
+    if (!lane.held.empty()) first = std::min(first, lane.held.front().from);
+    if (!lane.faults.empty()) first = std::min(first, lane.faults.front().from);
+    if (!lane.marks.empty()) first = std::min(first, lane.marks.front().time);
+    return first;
+  }
+  static bool was_left_before(const Lane& lane, std::int64_t time) {
+    if (lane.marks.empty() || lane.marks.back().sign != Sign::kill) return false;
+    const std::int64_t death = lane.marks.back().time;
+    return death <= time && (lane.held.empty() || lane.held.back().to <= death) &&
+           (lane.faults.empty() || lane.faults.back().to <= time);
+  }
+  template <class Item>
+  static void append(std::vector<Item>& to, const std::vector<Item>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  }
+
+  // Else a drill that kills many workers would have hundreds of lanes.
+  static std::vector<Lane> shared(std::vector<Lane> lanes) {
+    std::vector<Lane> fewer;
+    for (Lane& lane : lanes) {
+      const std::int64_t begin = beginning_of(lane);
+      const auto free = std::find_if(fewer.begin(), fewer.end(), [&](const Lane& each) {
+        return each.lock == lane.lock && !lane.lock.empty() && was_left_before(each, begin);
+      });
+      if (free == fewer.end()) {
+        fewer.push_back(std::move(lane));
+        continue;
+      }
+      free->owners.push_back({begin, lane.owners.front().name});
+      append(free->held, lane.held);
+      append(free->faults, lane.faults);
+      append(free->marks, lane.marks);
+    }
+    return fewer;
   }
 
   const History& history_;
@@ -298,6 +339,12 @@ std::vector<Item> joined(const std::vector<Item>& items, std::int64_t span,
 
 }  // namespace
 
+const std::string& owner_at(const Lane& lane, std::int64_t time) {
+  const auto next = std::find_if(lane.owners.begin() + 1, lane.owners.end(),
+                                 [&](const Lane::Owner& each) { return each.from > time; });
+  return std::prev(next)->name;
+}
+
 Timeline timeline_of(const History& history) {
   return Drawing(history).draw();
 }
@@ -306,7 +353,7 @@ Timeline thinned(const Timeline& timeline, std::int64_t span, bool quiet_only) {
   Timeline fewer{timeline.from, timeline.to, {}};
   for (const Lane& lane : timeline.lanes) {
     const auto kept = quiet_only ? lively(timeline, lane.lock) : std::vector<Stretch>{};
-    fewer.lanes.push_back({lane.lock, lane.process, joined(lane.held, span, kept),
+    fewer.lanes.push_back({lane.lock, lane.owners, joined(lane.held, span, kept),
                            joined(lane.faults, span, kept), joined(lane.marks, span, kept)});
   }
   return fewer;

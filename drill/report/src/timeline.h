@@ -35,19 +35,27 @@ struct Mark {
   std::uint64_t count = 1;
 };
 
-// One worker at one lock, or something else that faults hit.
+// One worker at one lock, or something else that faults hit. A worker that was killed leaves its
+// lane to the next one that begins.
 struct Lane {
-  std::string lock;  // empty for the latter
-  std::string process;
+  struct Owner {
+    std::int64_t from;
+    std::string name;
+  };
+  std::string lock;  // empty for what is no worker
+  std::vector<Owner> owners;
   std::vector<Held> held;
   std::vector<FaultSpan> faults;
   std::vector<Mark> marks;
 };
 
+// Whose lane it was at that time.
+const std::string& owner_at(const Lane& lane, std::int64_t time);
+
 struct Timeline {
   std::int64_t from = 0;
   std::int64_t to = 0;
-  std::vector<Lane> lanes;  // by lock, then by process
+  std::vector<Lane> lanes;  // by lock, then by owner
 };
 
 // The history must be sorted.

@@ -25,7 +25,7 @@ TEST(TimelineTest, ALeaseLastsFromItsGrantToItsRelease) {
   const Timeline timeline = drawn(story);
   ASSERT_THAT(timeline.lanes, SizeIs(1));
   EXPECT_EQ(timeline.lanes[0].lock, "a");
-  EXPECT_EQ(timeline.lanes[0].process, "client 1");
+  EXPECT_EQ(owner_at(timeline.lanes[0], 0), "client 1");
   ASSERT_THAT(timeline.lanes[0].held, SizeIs(1));
   const Held& held = timeline.lanes[0].held[0];
   EXPECT_EQ(held.from, 100);
@@ -61,6 +61,27 @@ TEST(TimelineTest, AKillEndsTheLeaseAndIsMarked) {
   EXPECT_THAT(lane.faults, IsEmpty());
 }
 
+TEST(TimelineTest, WhoIsKilledLeavesTheLaneToTheNext) {
+  Story story;
+  story.at(100).gets(1, 7, 900).at(150).crash(1).at(400).gets(2, 8, 900);
+  story.at(450).gets(3, 9, 900).at(500).crash(2);
+  const Timeline timeline = drawn(story);
+  ASSERT_THAT(timeline.lanes, SizeIs(2));
+  EXPECT_EQ(owner_at(timeline.lanes[0], 399), "client 1");
+  EXPECT_EQ(owner_at(timeline.lanes[0], 400), "client 2");
+  EXPECT_EQ(owner_at(timeline.lanes[1], 450), "client 3");
+  EXPECT_THAT(timeline.lanes[0].held, SizeIs(2));
+  EXPECT_THAT(timeline.lanes[0].marks, SizeIs(2));
+}
+
+TEST(TimelineTest, LanesAreInTheOrderOfTheirNumbers) {
+  Story story;
+  story.at(100).gets(10, 7, 900).gets(9, 8, 900);
+  const Timeline timeline = drawn(story);
+  EXPECT_EQ(owner_at(timeline.lanes.at(0), 0), "client 9");
+  EXPECT_EQ(owner_at(timeline.lanes.at(1), 0), "client 10");
+}
+
 TEST(TimelineTest, WritesAreMarkedInTheLaneOfTheirWriter) {
   Story story;
   story.at(100).gets(1, 7, 200).at(300).gets(2, 8, 900);
@@ -83,7 +104,7 @@ TEST(TimelineTest, AFaultOfNoWorkerHasALaneOfItsOwnAtTheEnd) {
   story.at(10).storm(true).at(100).gets(1, 7, 200).at(300).storm(false);
   const Timeline timeline = drawn(story);
   ASSERT_THAT(timeline.lanes, SizeIs(2));
-  EXPECT_EQ(timeline.lanes[1].process, "network");
+  EXPECT_EQ(owner_at(timeline.lanes[1], 0), "network");
   EXPECT_EQ(timeline.lanes[1].lock, "");
   ASSERT_THAT(timeline.lanes[1].faults, SizeIs(1));
   EXPECT_EQ(timeline.lanes[1].faults[0].from, 10);
@@ -151,14 +172,14 @@ TEST(ThinnedTest, KeepsWhatIsNearAFaultIfAsked) {
 
 TEST(PackedTest, IsAsItsHeaderSays) {
   Timeline timeline{1000, 9000, {}};
-  timeline.lanes.push_back({"a", "b", {{2000, 4000, 5000, 7, 7}}, {}, {}});
+  timeline.lanes.push_back({"a", {{0, "b"}}, {{2000, 4000, 5000, 7, 7}}, {}, {}});
   // 1 lease, 0 faults, 0 marks; from 1, lease 2, believed 1, token +7, +0, one of it
   EXPECT_EQ(packed(timeline), "AQAAAQIBDgAA");
 }
 
 TEST(PackedTest, FillsUpTheLastCharacters) {
   Timeline timeline{0, 9000, {}};
-  timeline.lanes.push_back({"a", "b", {}, {}, {{200'000, -1, Sign::kill, 3}}});
+  timeline.lanes.push_back({"a", {{0, "b"}}, {}, {}, {{200'000, -1, Sign::kill, 3}}});
   // 0, 0, 1; time 200 in two bytes, 3, -1 as 1, 3 - 1
   EXPECT_EQ(packed(timeline), "AAAByAEDAQI=");
 }
