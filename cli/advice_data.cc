@@ -94,7 +94,7 @@ constexpr std::string_view kOnceCpp = R"(#include <leasehold/sqlite/once.h>
 
 leasehold::Result<std::string> pay(sqlite3* db);  // your own: works, and returns what to remember
 
-leasehold::Result<leasehold::sqlite::OnceResult> pay_once(sqlite3* db) {
+leasehold::Result<leasehold::OnceResult> pay_once(sqlite3* db) {
   if (auto ok = leasehold::sqlite::install_once(db); !ok) return leasehold::fail(ok.error());
   auto once = leasehold::sqlite::Once::open(db);
   if (!once) return leasehold::fail(once.error());

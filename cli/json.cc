@@ -81,4 +81,22 @@ std::string fence_json(const std::vector<FenceMark>& marks,
   return text_of({{"fences", list}, {"tables", guarded}});
 }
 
+std::string outbox_json(const OutboxStatus& status) {
+  Json set_aside = Json::array();
+  for (const OutboxProblem& problem : status.set_aside) {
+    set_aside.push_back({{"id", problem.message.id},
+                         {"key", problem.message.key},
+                         {"topic", problem.message.topic},
+                         {"idempotency_key", problem.message.idempotency_key},
+                         {"attempts", problem.message.attempts},
+                         {"last_error", problem.last_error},
+                         {"behind", problem.behind}});
+  }
+  return text_of({{"waiting", status.waiting},
+                  {"delivered", status.delivered},
+                  {"skipped", status.skipped},
+                  {"lag_ms", status.lag.count()},
+                  {"set_aside", set_aside}});
+}
+
 }  // namespace leasehold::cli

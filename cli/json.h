@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "leasehold/fence_admin.h"
+#include "leasehold/outbox.h"
 #include "leasehold/store.h"
 
 namespace leasehold::cli {
@@ -16,5 +17,6 @@ std::string locks_json(const StoreTraits& store, const std::vector<LockStatus>& 
 std::string lock_json(const StoreTraits& store, const LockStatus& lock);
 std::string fence_json(const std::vector<FenceMark>& marks,
                        const std::vector<GuardedTable>& tables);
+std::string outbox_json(const OutboxStatus& status);
 
 }  // namespace leasehold::cli

@@ -13,6 +13,7 @@ constexpr SubcommandEntry kSubcommands[] = {
     {"release", "Take a lock away from a dead or stuck holder", make_release},
     {"rotate-lineage", "Begin a new lineage after a restore", make_rotate_lineage},
     {"fence", "Look after the fences at a resource", make_fence},
+    {"outbox", "Relay messages that were written in a transaction", make_outbox},
     {"advise", "Find out whether you need a lock, and which one", make_advise},
     {"probe", "Measure this machine's pauses, to choose a TTL", make_probe},
 #ifdef LEASEHOLD_HAS_GATE

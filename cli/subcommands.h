@@ -17,6 +17,7 @@ std::unique_ptr<Subcommand> make_fence();
 std::unique_ptr<Subcommand> make_gate();  // in builds with the HTTP gate
 std::unique_ptr<Subcommand> make_ls();
 std::unique_ptr<Subcommand> make_man();
+std::unique_ptr<Subcommand> make_outbox();
 std::unique_ptr<Subcommand> make_probe();
 std::unique_ptr<Subcommand> make_release();
 std::unique_ptr<Subcommand> make_rotate_lineage();

@@ -8,8 +8,8 @@ namespace {
 
 using TextsTest = CliTest;
 
-const Words kCommands = {"run",   "ls",     "show",       "release", "fence",
-                         "probe", "advise", "completion", "version"};
+const Words kCommands = {"run",    "ls",    "show",   "release",    "fence",
+                         "outbox", "probe", "advise", "completion", "version"};
 
 TEST_F(TextsTest, HelpHasAnExampleEach) {
   const Finished root = leasehold({"--help"});
@@ -29,6 +29,11 @@ TEST_F(TextsTest, HelpHasAnExampleEach) {
         leasehold({"fence", name, "--help"}).out,
         AllOf(HasSubstr(std::string("Usage: leasehold fence ") + name), HasSubstr("Examples:")));
   }
+  for (const char* name : {"install", "relay", "show", "retry", "skip"}) {
+    EXPECT_THAT(
+        leasehold({"outbox", name, "--help"}).out,
+        AllOf(HasSubstr(std::string("Usage: leasehold outbox ") + name), HasSubstr("Examples:")));
+  }
 }
 
 TEST_F(TextsTest, HelpIsAlsoAWord) {
@@ -42,7 +47,7 @@ TEST_F(TextsTest, HelpIsAlsoAWord) {
 TEST_F(TextsTest, HelpOfRunListsEveryExitStatus) {
   const std::string help = leasehold({"run", "--help"}).out;
   for (const char* status :
-       {"64", "69", "70", "74", "75", "76", "77", "126", "127", "128+n", "130"}) {
+       {"64", "65", "69", "70", "74", "75", "76", "77", "126", "127", "128+n", "130"}) {
     EXPECT_THAT(help, HasSubstr("\n  " + std::string(status) + " ")) << status;
   }
 }

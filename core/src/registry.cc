@@ -68,4 +68,22 @@ Result<std::unique_ptr<FenceAdmin>> Registry::open_fence(std::string_view url) c
   return found->adapter.open_fence(found->url);
 }
 
+Result<std::unique_ptr<Outbox>> Registry::open_outbox(std::string_view url) const {
+  const auto found = find(url);
+  if (!found) return fail(found.error());
+  if (!found->adapter.open_outbox) {
+    return fail(ErrorCode::unsupported, "there is no outbox for '" + found->url.scheme + "'");
+  }
+  return found->adapter.open_outbox(found->url);
+}
+
+Result<std::unique_ptr<OutboxTarget>> Registry::open_target(std::string_view url) const {
+  const auto found = find(url);
+  if (!found) return fail(found.error());
+  if (!found->adapter.open_target) {
+    return fail(ErrorCode::unsupported, "messages cannot be sent to '" + found->url.scheme + "'");
+  }
+  return found->adapter.open_target(found->url);
+}
+
 }  // namespace leasehold

@@ -51,6 +51,18 @@ Adapter loaded_later(const std::string& name, const std::string& scheme) {
             if (!adapter) return fail(adapter.error());
             if (adapter->open_fence) return adapter->open_fence(url);
             return fail(ErrorCode::unsupported, "there is no fence for '" + scheme + "'");
+          },
+          .open_outbox = [=](const Url& url) -> Result<std::unique_ptr<Outbox>> {
+            const auto adapter = adapter_of(name, scheme);
+            if (!adapter) return fail(adapter.error());
+            if (adapter->open_outbox) return adapter->open_outbox(url);
+            return fail(ErrorCode::unsupported, "there is no outbox for '" + scheme + "'");
+          },
+          .open_target = [=](const Url& url) -> Result<std::unique_ptr<OutboxTarget>> {
+            const auto adapter = adapter_of(name, scheme);
+            if (!adapter) return fail(adapter.error());
+            if (adapter->open_target) return adapter->open_target(url);
+            return fail(ErrorCode::unsupported, "messages cannot be sent to '" + scheme + "'");
           }};
 }
 

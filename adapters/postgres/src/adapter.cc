@@ -2,6 +2,7 @@
 
 #include "fence_admin.h"
 #include "options.h"
+#include "outbox.h"
 #include "row_store.h"
 #include "session_store.h"
 
@@ -20,8 +21,14 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
 }  // namespace
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "postgres", .open_store = open_store, .open_fence = open_fence_admin},
-          {.scheme = "postgresql", .open_store = open_store, .open_fence = open_fence_admin}};
+  std::vector<Adapter> both;
+  for (const char* scheme : {"postgres", "postgresql"}) {
+    both.push_back({.scheme = scheme,
+                    .open_store = open_store,
+                    .open_fence = open_fence_admin,
+                    .open_outbox = open_outbox});
+  }
+  return both;
 }
 
 }  // namespace leasehold::postgres

@@ -2,18 +2,15 @@
 
 #include <utility>
 
+#include "admin_connection.h"
 #include "fence_functions.h"
-#include "options.h"
 
 namespace leasehold::postgres {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(10);
-
 class PostgresFenceAdmin final : public FenceAdmin {
  public:
-  PostgresFenceAdmin(std::string address, std::unique_ptr<Connection> connection)
-      : address_(std::move(address)), connection_(std::move(connection)) {}
+  explicit PostgresFenceAdmin(AdminConnection connection) : connection_(std::move(connection)) {}
 
   Status install() override { return named(install_fence_schema(session())); }
   Result<std::vector<FenceMark>> marks() override { return named(read_marks(session())); }
@@ -35,39 +32,21 @@ class PostgresFenceAdmin final : public FenceAdmin {
   Result<std::vector<GuardedTable>> guards() override { return named(read_guards(session())); }
 
  private:
-  Session session() const { return Session(connection_->handle()); }
+  Session session() const { return connection_.session(); }
   template <class T>
   Result<T> named(Result<T> result) const {
-    if (!result) result.error().message = address_ + ": " + result.error().message;
-    return result;
+    return connection_.named(std::move(result));
   }
 
-  std::string address_;
-  std::unique_ptr<Connection> connection_;
+  AdminConnection connection_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
-  if (auto ok = url.only_options({"tls", "ca", "cert", "key", "server_name"}); !ok) {
-    return fail(std::move(ok.error()));
-  }
-  auto options = Options::of(url);
-  if (!options) return fail(std::move(options.error()));
-  const leasehold::detail::Alarm never;
-  auto connection = Connection::open(options->hosts, {BootClock::now() + kPatience, {}}, never);
-  if (!connection) {
-    connection.error().message = options->address + ": " + connection.error().message;
-    return fail(std::move(connection.error()));
-  }
-  // A server that hangs must not hang the operator's program.
-  auto patience = Session((*connection)->handle())
-                      .run(
-                          "SELECT set_config('lock_timeout', '10s', false),"
-                          " set_config('statement_timeout', '30s', false)",
-                          {});
-  if (!patience) return fail(std::move(patience.error()));
-  return std::make_unique<PostgresFenceAdmin>(options->address, std::move(*connection));
+  auto connection = AdminConnection::open(url);
+  if (!connection) return fail(std::move(connection.error()));
+  return std::make_unique<PostgresFenceAdmin>(std::move(*connection));
 }
 
 }  // namespace leasehold::postgres

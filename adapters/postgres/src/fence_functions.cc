@@ -4,51 +4,16 @@
 
 #include "fence_schema.h"
 #include "leasehold/detail/stored_mark.h"
-#include "server.h"
+#include "part.h"
 
 namespace leasehold::postgres {
 namespace {
 
-// The lock makes racing installers agree; the catalogue is read after it.
-constexpr const char* kInstall = R"sql(
-DO $do$ BEGIN
-  PERFORM pg_catalog.pg_advisory_xact_lock(7810758531586156405);
-  IF EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'leasehold_fence') THEN RETURN; END IF;
-  EXECUTE $ddl$ @DDL $ddl$;
-END $do$
-)sql";
+constexpr Part kFence = {"leasehold_fence", kFenceVersion, kFenceSchema, "the fence",
+                         "with `leasehold fence install` or install_fence()"};
 
 constexpr const char* kMarks =
     "SELECT resource, lineage, token, request, refused, claim FROM leasehold_fence.marks()";
-
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  return text.replace(text.find(from), from.size(), to);
-}
-
-std::string installation() {
-  return replaced(kInstall, "@DDL",
-                  replaced(kFenceSchema, "@VERSION", std::to_string(kFenceVersion)));
-}
-
-Result<bool> is_installed(Session session) {
-  auto rows = session.run(
-      "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'leasehold_fence')",
-      {});
-  if (!rows) return fail(std::move(rows.error()));
-  return rows->flag(0);
-}
-
-Status check_server(Session session) {
-  auto rows = session.run(
-      "SELECT pg_catalog.current_setting('server_version_num'),"
-      " pg_catalog.current_setting('server_encoding')",
-      {});
-  if (!rows) return fail(std::move(rows.error()));
-  if (auto ok = check_version(static_cast<int>(rows->number(0))); !ok) return ok;
-  if (rows->text(1) == "UTF8") return {};
-  return fail(ErrorCode::unsupported, "the database has the encoding " +
-                                          std::string(rows->text(1)) + "; the fence needs UTF8");
-}
 
 Status without_rows(Result<Rows> rows) {
   if (!rows) return fail(std::move(rows.error()));
@@ -58,43 +23,15 @@ Status without_rows(Result<Rows> rows) {
 }  // namespace
 
 Status install_fence_schema(Session session) {
-  if (auto ok = session.check_outside(); !ok) return ok;
-  if (auto ok = check_server(session); !ok) return ok;
-  auto there = is_installed(session);
-  if (!there) return fail(std::move(there.error()));
-  if (!*there) {
-    auto made = session.run(installation(), {});
-    if (!made) {
-      made.error().message = "the schema leasehold_fence was not made: " + made.error().message;
-      return fail(std::move(made.error()));
-    }
-  }
-  return check_fence_schema(session);
+  return install_part(session, kFence);
 }
 
 Status check_fence_schema(Session session) {
-  if (auto ok = session.check(); !ok) return ok;
-  auto version = session.run("SELECT leasehold_fence.version()", {});
-  if (!version) return fail(std::move(version.error()));
-  if (version->number(0) == kFenceVersion) return {};
-  return fail(ErrorCode::unavailable,
-              "the database has version " + std::string(version->text(0)) +
-                  " of Leasehold's fence; this program works with version " +
-                  std::to_string(kFenceVersion));
+  return check_part(session, kFence);
 }
 
 Status remove_fence_schema(Session session) {
-  if (auto ok = session.check_outside(); !ok) return ok;
-  auto there = is_installed(session);
-  if (!there) return fail(std::move(there.error()));
-  if (!*there) return {};
-  // Somebody's own schema of this name has no such function.
-  if (auto ok = check_fence_schema(session); !ok) return ok;
-  // CASCADE takes the triggers of guarded tables, and would say so in a notice.
-  return without_rows(session.run(
-      "DO $$ BEGIN PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);"
-      " DROP SCHEMA leasehold_fence CASCADE; END $$",
-      {}));
+  return remove_part(session, kFence);
 }
 
 Result<FenceMark> mark_of(const Rows& rows, int row) {

@@ -11,6 +11,14 @@ namespace {
 constexpr std::string_view kFencedOut = "leasehold: fenced_out: ";
 constexpr std::string_view kInvalid = "leasehold: invalid: ";
 
+constexpr const char* kMissing =
+    "the fence is not installed in this database, or not whole; install it with `leasehold fence "
+    "install` or install_fence()";
+constexpr const char* kConflict =
+    "another transaction came in between; roll back, begin again, and enter first";
+constexpr const char* kTooLong =
+    "another transaction stayed inside for longer than this connection waits";
+
 std::string_view field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
   return text == nullptr ? std::string_view() : text;
@@ -48,31 +56,34 @@ bool is_one_of(std::string_view state, std::initializer_list<std::string_view> s
 // Wrong values and broken constraints, a column that is not there or is of another type.
 bool is_callers_fault(std::string_view state) {
   return state.starts_with("22") || state.starts_with("23") ||
-         is_one_of(state, {"LH002", "LH003", "42703", "42804"});
+         is_one_of(state, {"LH002", "LH003", "LH004", "42703", "42804"});
 }
 
 std::string sentence_for(std::string_view state) {
   // invalid_schema_name, undefined_function, undefined_table
-  if (is_one_of(state, {"3F000", "42883", "42P01"})) {
-    return "the fence is not installed in this database, or not whole; install it with `leasehold "
-           "fence install` or install_fence()";
-  }
+  if (is_one_of(state, {"3F000", "42883", "42P01"})) return kMissing;
   if (state == "42501") {
     return "this role may not do that; docs/fence-postgres.md has the GRANT lines that it needs";
   }
   // serialization_failure, deadlock_detected
-  if (is_one_of(state, {"40001", "40P01"})) {
-    return "another transaction came in between; roll back, begin again, and enter first";
-  }
+  if (is_one_of(state, {"40001", "40P01"})) return kConflict;
   // lock_not_available, query_canceled
-  if (is_one_of(state, {"55P03", "57014"})) {
-    return "another transaction stayed inside for longer than this connection waits";
-  }
+  if (is_one_of(state, {"55P03", "57014"})) return kTooLong;
   if (state == "25006") return "the server or this transaction is read-only";
   return "the server refused (SQLSTATE " + std::string(state) + ")";
 }
 
 }  // namespace
+
+bool is_missing(const Error& error) {
+  return error.message == kMissing;
+}
+bool is_conflict(const Error& error) {
+  return error.message == kConflict;
+}
+bool is_too_long(const Error& error) {
+  return error.message == kTooLong;
+}
 
 Status Session::check() const {
   if (connection_ == nullptr) return fail(ErrorCode::invalid, "there is no connection");
@@ -147,22 +158,27 @@ Result<Rows> Session::run(const std::string& sql,
                 inside);
 }
 
-Status Session::begin_with(const std::string& sql, Parameters parameters) const {
+Result<Rows> Session::begin_with(const std::string& sql, Parameters parameters) const {
   const bool sent =
       PQenterPipelineMode(connection_) == 1 &&
       PQsendQueryParams(connection_, "BEGIN", 0, nullptr, nullptr, nullptr, nullptr, 0) == 1 &&
       PQsendQueryParams(connection_, sql.c_str(), static_cast<int>(parameters.size()), nullptr,
                         parameters.begin(), nullptr, nullptr, 0) == 1 &&
       PQpipelineSync(connection_) == 1;
-  Status answered = sent ? Status() : Status(fail(failure(nullptr, /*inside=*/true)));
-  // Two answers, each with a null behind it, and the end of the pipeline.
+  Result<Rows> answered = fail(ErrorCode::internal, "there was no answer");
+  if (!sent) answered = fail(failure(nullptr, /*inside=*/true));
+  // Two answers, each with a null behind it, and the end of the pipeline. After a failure the rest
+  // is told as aborted.
   for (bool at_end = !sent; !at_end && PQstatus(connection_) == CONNECTION_OK;) {
     PGresult* result = PQgetResult(connection_);
     if (result == nullptr) continue;
     at_end = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
     const bool counts = !at_end && PQresultStatus(result) != PGRES_PIPELINE_ABORTED;
-    auto one = counts ? answer(result, /*inside=*/true) : Result<Rows>(Rows(result));
-    if (answered && !one) answered = fail(std::move(one.error()));
+    if (counts) {
+      answered = answer(result, /*inside=*/true);
+    } else {
+      PQclear(result);
+    }
   }
   if (answered && PQstatus(connection_) != CONNECTION_OK) {
     answered = fail(failure(nullptr, /*inside=*/true));

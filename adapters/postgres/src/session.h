@@ -11,6 +11,13 @@
 
 namespace leasehold::postgres {
 
+// What a Session's failure says: a schema, table or function of ours is not there.
+bool is_missing(const Error& error);
+// Another transaction came in between; the same may succeed in a new transaction.
+bool is_conflict(const Error& error);
+// A lock was not to be had in the time that the session allows.
+bool is_too_long(const Error& error);
+
 // Does not own the connection.
 class Session {
  public:
@@ -32,9 +39,9 @@ class Session {
   [[nodiscard]] Result<Rows> run(const std::string& sql,
                                  const std::vector<const char*>& parameters) const;
 
-  // Begins a transaction and runs the statement in it, in one round trip. After a failure the
-  // transaction is rolled back.
-  [[nodiscard]] Status begin_with(const std::string& sql, Parameters parameters) const;
+  // Begins a transaction and runs the statement in it, in one round trip; its rows. After a failure
+  // the transaction is rolled back.
+  [[nodiscard]] Result<Rows> begin_with(const std::string& sql, Parameters parameters) const;
   [[nodiscard]] Status commit() const;
   void roll_back() const;
 

@@ -57,15 +57,20 @@ class FenceDatabase : public ::testing::Test {
   }
 
   // Returns when a session of this database waits for a lock.
-  void await_waiter() const {
-    while (user_.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+  void await_waiter() const { await_waiter(user_); }
+  // The same, while the user's own connection is in use.
+  void await_waiter_elsewhere() const { await_waiter(UserConnection(url())); }
+
+  const std::string database_ = fence_server().create_database();
+  const UserConnection user_{url()};
+
+ private:
+  static void await_waiter(const UserConnection& watch) {
+    while (watch.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
                      " AND wait_event_type = 'Lock'") != "1") {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
-
-  const std::string database_ = fence_server().create_database();
-  const UserConnection user_{url()};
 };
 
 // A work that inserts one row.

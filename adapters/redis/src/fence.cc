@@ -3,6 +3,7 @@
 #include "fence_call.h"
 #include "fence_lua.h"
 #include "fence_marks.h"
+#include "open_server.h"
 
 namespace leasehold::redis {
 namespace {
@@ -51,14 +52,8 @@ std::string_view fence_script() {
 // ---- Resources -----------------------------------------------------------------------------
 
 Result<Resources> Resources::open(std::string_view url) {
-  auto parsed = Url::parse(url);
-  if (!parsed) return fail(std::move(parsed.error()));
-  if (parsed->scheme != "redis" && parsed->scheme != "rediss") {
-    return fail(
-        ErrorCode::invalid,
-        "the data of a fence is at a redis:// or rediss:// URL, not at " + parsed->redacted());
-  }
-  if (auto ok = parsed->read_secrets(); !ok) return fail(std::move(ok.error()));
+  const auto parsed = server_url(url, "the data of a fence is");
+  if (!parsed) return fail(parsed.error());
   auto server = open_fenced_server(*parsed);
   if (!server) return fail(std::move(server.error()));
   return Resources(std::move(*server));

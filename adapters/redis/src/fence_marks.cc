@@ -3,17 +3,15 @@
 #include <charconv>
 #include <map>
 
-#include "introduction.h"
 #include "keys.h"
 #include "leasehold/detail/refusal.h"
 #include "leasehold/resp/command.h"
-#include "options.h"
+#include "open_server.h"
 #include "scan.h"
 
 namespace leasehold::redis {
 namespace {
 
-constexpr auto kOpenWithin = std::chrono::seconds(5);
 constexpr auto kListWithin = std::chrono::minutes(1);
 
 Error damaged(const ResourceName& resource) {
@@ -51,21 +49,7 @@ Result<FenceMark> mark_in(const ResourceName& resource, const resp::Value& field
 }  // namespace
 
 Result<std::shared_ptr<Server>> open_fenced_server(const Url& url) {
-  auto options = redis_options(url);
-  if (!options) return fail(std::move(options.error()));
-  auto made = Server::make(options->servers.front(), options->connections);
-  if (!made) return fail(std::move(made.error()));
-  std::shared_ptr<Server> server = std::move(*made);
-  const auto found = examine(*server, {BootClock::now() + kOpenWithin, {}});
-  if (!found) return fail(found.error());
-  if (found->evicts_lasting_keys) {
-    return fail(ErrorCode::unsafe_for_correctness,
-                server->address() +
-                    ": the server throws any key away when its memory is full, and a mark that is "
-                    "gone lets stale holders in; set maxmemory-policy to noeviction or to one of "
-                    "the volatile ones");
-  }
-  return server;
+  return open_keeping_server(url, "and a mark that is gone lets stale holders in");
 }
 
 Result<std::optional<FenceMark>> read_mark(Server& server, const ResourceName& resource,

@@ -1,12 +1,16 @@
 #include "leasehold/sqlite/adapter.h"
 
 #include "fence_admin.h"
+#include "outbox.h"
 #include "store.h"
 
 namespace leasehold::sqlite {
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "sqlite", .open_store = open_store, .open_fence = open_fence_admin}};
+  return {{.scheme = "sqlite",
+           .open_store = open_store,
+           .open_fence = open_fence_admin,
+           .open_outbox = open_outbox}};
 }
 
 }  // namespace leasehold::sqlite

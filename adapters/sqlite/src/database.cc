@@ -78,6 +78,14 @@ Error last_error(sqlite3* db, std::string what) {
   return Error(code_of(code), std::move(what), sqlite3_errmsg(db));
 }
 
+Error write_error(Connection connection, Error error) {
+  const int code = sqlite3_extended_errcode(connection.handle()) & 0xff;
+  if (code != SQLITE_CONSTRAINT && code != SQLITE_ERROR && code != SQLITE_MISMATCH) return error;
+  error.code = ErrorCode::invalid;
+  error.message = "the row was not written";
+  return error;
+}
+
 Statement& Statement::bind(int index, std::int64_t value) {
   sqlite3_bind_int64(statement_.get(), index, value);
   return *this;

@@ -15,8 +15,14 @@
 
 namespace leasehold::sqlite {
 
+class Connection;
+
 // The error that `db` reports now. `what` begins the sentence: "cannot read /x/locks.db".
 Error last_error(sqlite3* db, std::string what);
+
+// Why a statement on a row of the user's failed: what the database refuses there, if the statement
+// is right otherwise, is the caller's value, and so `invalid`. Ask before another call of SQLite.
+Error write_error(Connection connection, Error error);
 
 // One prepared statement. Bind from index 1, read columns from 0. Text and blobs that are bound
 // must outlive the next reset().

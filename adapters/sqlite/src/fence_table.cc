@@ -4,6 +4,7 @@
 
 #include "guard.h"
 #include "leasehold/detail/stored_mark.h"
+#include "name_sql.h"
 #include "schema.h"
 
 namespace leasehold::sqlite {
@@ -62,19 +63,6 @@ std::string refuse(std::string_view words, std::string_view where) {
 std::string refuse_mark(std::string_view words, std::string_view where) {
   return refuse(words, "EXISTS(SELECT 1 FROM leasehold_fence WHERE resource = NEW.resource AND " +
                            std::string(where) + ")");
-}
-
-// length(), substr() and GLOB read a text only up to its first zero byte; comparing does not.
-std::string not_text(const std::string& value) {
-  return "typeof(" + value + ") <> 'text' OR instr(" + value + ", char(0)) > 0";
-}
-
-// The same limits as Name, as far as SQL can say them. U+FFFD is what GLOB reads for broken UTF-8.
-std::string not_a_name(const std::string& text) {
-  return "length(CAST(" + text + " AS BLOB)) NOT BETWEEN 1 AND 512 OR " + text +
-         " GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) ||"
-         " char(8232) || char(8233) || ']*' OR (" +
-         text + " GLOB '*' || char(65533) || '*' AND instr(" + text + ", char(65533)) = 0)";
 }
 
 std::string not_hex(const std::string& text) {

@@ -1,183 +1,38 @@
 #include "leasehold/sqlite/once.h"
 
-#include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
-#include <random>
-#include <span>
 
-#include "database.h"
-#include "schema.h"
+#include "once_table.h"
 
 namespace leasehold::sqlite {
-namespace {
-
-constexpr Part kOnce = {"once", 1, "install it with install_once()"};
-
-constexpr const char* kTable =
-    "CREATE TABLE main.leasehold_once("
-    "key TEXT NOT NULL PRIMARY KEY, parameters BLOB NOT NULL, result BLOB NOT NULL,"
-    " stored_at INTEGER NOT NULL) WITHOUT ROWID";
-
-std::span<const std::uint8_t> bytes(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
-std::string string_of(std::span<const std::uint8_t> raw) {
-  return {raw.begin(), raw.end()};
-}
-
-Status check_size(const char* what, std::size_t size, std::size_t limit) {
-  if (size <= limit) return {};
-  return fail(ErrorCode::invalid, std::string(what) + " has " + std::to_string(size) +
-                                      " bytes; at most " + std::to_string(limit) + " are allowed");
-}
-
-Result<std::optional<OnceResult>> look_up(Connection connection, const OnceKey& key,
-                                          std::string_view parameters) {
-  auto select =
-      connection.prepare("SELECT parameters, result FROM main.leasehold_once WHERE key = ?1");
-  if (!select) return fail(std::move(select.error()));
-  auto row = select->bind(1, key.str()).step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row) return std::nullopt;
-  if (string_of(select->blob(0)) != parameters) {
-    return fail(ErrorCode::invalid,
-                "idempotency key '" + key.str() + "' was used before with other parameters");
-  }
-  return OnceResult{string_of(select->blob(1)), true};
-}
-
-bool is_busy(sqlite3* db) {
-  const int code = sqlite3_extended_errcode(db) & 0xff;
-  return code == SQLITE_BUSY || code == SQLITE_LOCKED;
-}
-
-// Switches the connection's busy timeout off and on again, so that our own deadline holds and a
-// stop request is heard. A handler that the user wrote reads as 0 here and is left alone: SQLite
-// could not give it back.
-class NoBusyTimeout {
- public:
-  static Result<NoBusyTimeout> on(Connection connection) {
-    auto pragma = connection.prepare("PRAGMA busy_timeout");
-    if (!pragma) return fail(std::move(pragma.error()));
-    auto row = pragma->step();
-    if (!row) return fail(std::move(row.error()));
-    return NoBusyTimeout(connection.handle(), static_cast<int>(pragma->integer(0)));
-  }
-  NoBusyTimeout(NoBusyTimeout&& other) noexcept
-      : db_(other.db_), millis_(std::exchange(other.millis_, 0)) {}
-  NoBusyTimeout& operator=(NoBusyTimeout&&) = delete;
-  ~NoBusyTimeout() {
-    if (millis_ > 0) sqlite3_busy_timeout(db_, millis_);
-  }
-
- private:
-  NoBusyTimeout(sqlite3* db, int millis) : db_(db), millis_(millis) {
-    if (millis_ > 0) sqlite3_busy_timeout(db_, 0);
-  }
-  sqlite3* db_;
-  int millis_;
-};
-
-// SQLite tells nobody when the write lock becomes free, so this asks again, ever more slowly.
-class Backoff {
- public:
-  explicit Backoff(const OnceOptions& options)
-      : options_(options), deadline_(BootClock::now() + options.wait) {}
-
-  // false: the time is over or a stop was requested.
-  bool pause() {
-    const auto left = std::chrono::ceil<Millis>(deadline_ - BootClock::now());
-    if (left <= Millis(0)) return false;
-    step_ = std::min(step_ * 2, Millis(50));
-    std::uniform_int_distribution<Millis::rep> jitter(step_.count() / 2, step_.count());
-    const Millis pause = std::min(left, Millis(jitter(random_)));
-    std::unique_lock lock(mutex_);
-    stopped_.wait_for(lock, options_.stop, pause, [] { return false; });
-    return !options_.stop.stop_requested();
-  }
-
-  Error give_up() const {
-    if (options_.stop.stop_requested()) {
-      return Error(ErrorCode::cancelled, "the wait for the database was cancelled");
-    }
-    if (options_.wait <= Millis(0)) {
-      return Error(ErrorCode::busy, "another process is writing, perhaps under the same key");
-    }
-    return Error(ErrorCode::timeout,
-                 "another process was writing, perhaps under the same key, for " +
-                     std::to_string(options_.wait.count()) + " ms");
-  }
-
- private:
-  const OnceOptions& options_;
-  BootTime deadline_;
-  Millis step_{1};
-  std::minstd_rand random_{std::random_device{}()};
-  std::mutex mutex_;
-  std::condition_variable_any stopped_;
-};
-
-}  // namespace
 
 Status install_once(sqlite3* db) {
-  return install_part(Connection(db), kOnce, kTable);
+  return install_once_table(Connection(db));
 }
 
 Result<Once> Once::open(sqlite3* db) {
-  if (auto ok = check_part(Connection(db), kOnce); !ok) return fail(std::move(ok.error()));
+  if (auto ok = check_once_table(Connection(db)); !ok) return fail(std::move(ok.error()));
   return Once(db);
 }
 
 Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameters,
                                 const OnceOptions& options) const {
   const Connection connection(db_);
-  const auto name = OnceKey::parse(key);
+  const auto name = leasehold::detail::check_once(key, parameters);
   if (!name) return fail(name.error());
-  if (auto ok = check_size("the parameters", parameters.size(), kMaxOnceParameters); !ok) {
-    return fail(std::move(ok.error()));
-  }
-  if (connection.in_transaction()) {
-    return fail(ErrorCode::invalid,
-                "the connection has a transaction open already; this call begins its own");
-  }
-  const auto quiet = NoBusyTimeout::on(connection);
-  if (!quiet) return fail(quiet.error());
-  for (Backoff backoff(options);;) {
-    auto early = look_up(connection, *name, parameters);
-    if (early && *early) return std::move(**early);
-    if (!early && !is_busy(db_)) return fail(std::move(early.error()));
-
-    auto transaction = detail::OwnedTransaction::begin(db_);
-    if (transaction) {
-      // The first look took no lock: the key may have been stored since.
-      auto stored = look_up(connection, *name, parameters);
-      if (!stored) return fail(std::move(stored.error()));
-      if (*stored) return std::move(**stored);
-      return Begun(std::move(*transaction));
-    }
-    if (!is_busy(db_)) return fail(std::move(transaction.error()));
-    if (!backoff.pause()) return fail(backoff.give_up());
-  }
+  const auto look = [&] { return find_result(connection, *name, parameters); };
+  auto begun = begin_in_time(connection, options, look);
+  if (!begun || std::holds_alternative<OnceResult>(*begun)) return begun;
+  // The first look took no lock: the key may have been stored since.
+  auto stored = look();
+  if (!stored) return fail(std::move(stored.error()));
+  if (*stored) return std::move(**stored);
+  return begun;
 }
 
 Status Once::store(std::string_view key, std::string_view parameters,
                    std::string_view result) const {
-  const Connection connection(db_);
-  if (auto ok = check_size("the result", result.size(), kMaxOnceResult); !ok) return ok;
-  if (!connection.in_transaction()) {
-    return fail(ErrorCode::invalid,
-                "the transaction was over before its work returned, so nothing was stored");
-  }
-  auto insert = connection.prepare(
-      "INSERT INTO main.leasehold_once VALUES(?1, ?2, ?3, CAST(strftime('%s', 'now') AS INTEGER))");
-  if (!insert) return fail(std::move(insert.error()));
-  // An empty string_view may point nowhere, and SQLite would store that as NULL.
-  const std::string own_parameters(parameters);
-  const std::string own_result(result);
-  return insert->bind(1, key).bind(2, bytes(own_parameters)).bind(3, bytes(own_result)).run();
+  return store_result(Connection(db_), key, parameters, result);
 }
 
 Result<std::int64_t> Once::forget_older_than(std::chrono::seconds age) const {

@@ -38,15 +38,6 @@ Status check_column(Connection connection, const std::string& table, std::string
                                       "'; add_fence_columns() adds those of the fence");
 }
 
-// What the database refuses in a statement that is right otherwise is the caller's value.
-Error write_error(Connection connection, Error error) {
-  const int code = sqlite3_extended_errcode(connection.handle()) & 0xff;
-  if (code != SQLITE_CONSTRAINT && code != SQLITE_ERROR && code != SQLITE_MISMATCH) return error;
-  error.code = ErrorCode::invalid;
-  error.message = "the row was not written";
-  return error;
-}
-
 class TokenTexts {
  public:
   explicit TokenTexts(const Token& token)

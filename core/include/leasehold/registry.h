@@ -8,6 +8,7 @@
 
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
+#include "leasehold/outbox.h"
 #include "leasehold/store.h"
 #include "leasehold/url.h"
 
@@ -21,6 +22,8 @@ struct Adapter {
   // Each may be empty: a resource that keeps no locks, a store without a fence.
   std::function<Result<std::unique_ptr<Store>>(const Url&, IfMissing)> open_store;
   std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;
+  std::function<Result<std::unique_ptr<Outbox>>(const Url&)> open_outbox = {};
+  std::function<Result<std::unique_ptr<OutboxTarget>>(const Url&)> open_target = {};
 };
 
 // Thread safe.
@@ -37,11 +40,13 @@ class Registry {
   void add(std::vector<Adapter> adapters);
 
   // Open what the URL names, after its secrets were read from where it says (Url::read_secrets).
-  // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no store or no
-  // fence there), or as the adapter does.
+  // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no store, fence,
+  // outbox or target there), or as the adapter does.
   [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url,
                                                           IfMissing if_missing) const;
   [[nodiscard]] Result<std::unique_ptr<FenceAdmin>> open_fence(std::string_view url) const;
+  [[nodiscard]] Result<std::unique_ptr<Outbox>> open_outbox(std::string_view url) const;
+  [[nodiscard]] Result<std::unique_ptr<OutboxTarget>> open_target(std::string_view url) const;
 
  private:
   struct Found;

@@ -120,6 +120,7 @@ class Fence {
   [[nodiscard]] Result<std::optional<FenceMark>> mark() const;
 
  private:
+  friend class FencedOnce;
   Fence(pg_conn* connection, ResourceName resource)
       : connection_(connection), resource_(std::move(resource)) {}
   Result<OwnedTransaction> begin(const Token& token, Entry entry) const;

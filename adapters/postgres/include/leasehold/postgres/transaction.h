@@ -1,4 +1,4 @@
-// The transaction in which a work runs on the user's own connection. Used by Fence and Claim.
+// The transaction in which a work runs on the user's own connection. Used by Fence, Claim and Once.
 #pragma once
 
 #include <utility>
@@ -21,7 +21,7 @@ class OpenTransaction {
   OpenTransaction(const OpenTransaction&) = delete;
   OpenTransaction& operator=(const OpenTransaction&) = delete;
 
-  // The connection that was given to Fence or Claim.
+  // The connection that was given to Fence, Claim or Once.
   pg_conn* handle() const { return connection_; }
 
  private:
@@ -32,7 +32,8 @@ class OpenTransaction {
 template <class Work>
 concept TransactionWork = leasehold::detail::TransactionWork<Work, OpenTransaction>;
 
-// For Fence and Claim: a transaction that has begun; rolls back unless committed. Not thread safe.
+// For Fence, Claim and Once: a transaction that has begun; rolls back unless committed. Not thread
+// safe.
 class OwnedTransaction {
  public:
   explicit OwnedTransaction(pg_conn* connection) : connection_(connection) {}

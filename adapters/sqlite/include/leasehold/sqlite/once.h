@@ -6,44 +6,18 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
-#include <variant>
 
+#include "leasehold/detail/once_work.h"
 #include "leasehold/error.h"
-#include "leasehold/name.h"
+#include "leasehold/once.h"
 #include "leasehold/sqlite/transaction.h"
-#include "leasehold/time.h"
 
 struct sqlite3;
 
 namespace leasehold::sqlite {
-
-struct OnceKeyKind {
-  static constexpr std::string_view field = "idempotency key";
-};
-using OnceKey = Name<OnceKeyKind>;
-
-inline constexpr std::size_t kMaxOnceParameters = 64 * 1024;  // bytes
-inline constexpr std::size_t kMaxOnceResult = 1024 * 1024;    // bytes
-
-struct OnceOptions {
-  // How long to wait for another writer, which may be the same key at work elsewhere. 0: not at
-  // all, the answer is `busy`.
-  Millis wait{5000};
-  std::stop_token stop{};
-};
-
-struct OnceResult {
-  std::string result;
-  bool replayed = false;  // true: the work ran earlier, and this is what it returned then
-};
 
 // Creates Once's table in database "main". Doing it again changes nothing. Fails with `invalid`
 // inside a transaction, `unavailable` if it cannot be written or has another version.
@@ -73,24 +47,12 @@ class Once {
   //   repeating with the same key finds out.
   // - the work's own error. An error or an exception rolls back and stores nothing, so that the
   //   next call runs the work again.
-  template <class Work>
-  requires std::is_invocable_r_v<Result<std::string>, Work&,
-                                 OpenTransaction&> [[nodiscard]] Result<OnceResult>
-  run(std::string_view key, std::string_view parameters, Work&& work,
-      const OnceOptions& options = {}) const {
-    auto begun = begin(key, parameters, options);
-    if (!begun) return fail(std::move(begun.error()));
-    if (auto* stored = std::get_if<OnceResult>(&*begun)) return std::move(*stored);
-    auto work_and_store = [&](OpenTransaction& transaction) -> Result<std::string> {
-      Result<std::string> result = std::invoke(work, transaction);
-      if (!result) return result;
-      if (auto ok = store(key, parameters, *result); !ok) return fail(std::move(ok.error()));
-      return result;
-    };
-    auto answer = detail::run_and_commit(std::get<detail::OwnedTransaction>(std::move(*begun)),
-                                         work_and_store);
-    if (!answer) return fail(std::move(answer.error()));
-    return OnceResult{std::move(*answer), false};
+  template <leasehold::detail::OnceWork<OpenTransaction> Work>
+  [[nodiscard]] Result<OnceResult> run(std::string_view key, std::string_view parameters,
+                                       Work&& work, const OnceOptions& options = {}) const {
+    return leasehold::detail::run_once<OpenTransaction, detail::OwnedTransaction>(
+        begin(key, parameters, options), work,
+        [&](const std::string& result) { return store(key, parameters, result); });
   }
 
   // Deletes results stored more than `age` ago by the wall clock, and tells how many. A key that
@@ -99,7 +61,7 @@ class Once {
   [[nodiscard]] Result<std::int64_t> forget_older_than(std::chrono::seconds age) const;
 
  private:
-  using Begun = std::variant<OnceResult, detail::OwnedTransaction>;
+  using Begun = leasehold::detail::OnceBegun<detail::OwnedTransaction>;
 
   explicit Once(sqlite3* db) : db_(db) {}
   Result<Begun> begin(std::string_view key, std::string_view parameters,

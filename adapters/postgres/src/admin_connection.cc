@@ -1,0 +1,33 @@
+#include "admin_connection.h"
+
+#include "options.h"
+
+namespace leasehold::postgres {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(10);
+
+}  // namespace
+
+Result<AdminConnection> AdminConnection::open(const Url& url) {
+  if (auto ok = url.only_options({"tls", "ca", "cert", "key", "server_name"}); !ok) {
+    return fail(std::move(ok.error()));
+  }
+  auto options = Options::of(url);
+  if (!options) return fail(std::move(options.error()));
+  const leasehold::detail::Alarm never;
+  auto connection = Connection::open(options->hosts, {BootClock::now() + kPatience, {}}, never);
+  if (!connection) {
+    connection.error().message = options->address + ": " + connection.error().message;
+    return fail(std::move(connection.error()));
+  }
+  auto patience = Session((*connection)->handle())
+                      .run(
+                          "SELECT set_config('lock_timeout', '10s', false),"
+                          " set_config('statement_timeout', '30s', false)",
+                          {});
+  if (!patience) return fail(std::move(patience.error()));
+  return AdminConnection(options->address, std::move(*connection));
+}
+
+}  // namespace leasehold::postgres

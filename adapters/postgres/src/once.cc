@@ -1,0 +1,49 @@
+#include "leasehold/postgres/once.h"
+
+#include <utility>
+
+#include "once_functions.h"
+
+namespace leasehold::postgres {
+
+Status install_once(pg_conn* connection) {
+  return install_once_schema(Session(connection));
+}
+
+Status remove_once(pg_conn* connection) {
+  return remove_once_schema(Session(connection));
+}
+
+Result<Once> Once::open(pg_conn* connection) {
+  if (auto ok = check_once_schema(Session(connection)); !ok) return fail(std::move(ok.error()));
+  return Once(connection);
+}
+
+Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameters,
+                                const OnceOptions& options) const {
+  const Session session(connection_);
+  const auto name = leasehold::detail::check_once(key, parameters);
+  if (!name) return fail(name.error());
+  if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
+  const KeyClaim claim(*name, parameters);
+  auto answer = claim_in_time(options, [&](Millis wait) { return claim.begin(session, wait); });
+  if (!answer) return fail(std::move(answer.error()));
+  OwnedTransaction transaction(connection_);
+  if (*answer) return std::move(**answer);
+  return Begun(std::move(transaction));
+}
+
+Status Once::store(std::string_view key, std::string_view result) const {
+  return store_result(Session(connection_), key, result);
+}
+
+Result<std::int64_t> Once::forget_older_than(std::chrono::seconds age) const {
+  const Session session(connection_);
+  if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
+  auto removed = session.run("SELECT leasehold_once.forget(pg_catalog.make_interval(secs => $1))",
+                             {std::to_string(age.count()).c_str()});
+  if (!removed) return fail(std::move(removed.error()));
+  return removed->number(0);
+}
+
+}  // namespace leasehold::postgres

@@ -1,0 +1,100 @@
+#include "once_functions.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "leasehold/detail/backoff.h"
+#include "once_schema.h"
+#include "part.h"
+
+namespace leasehold::postgres {
+namespace {
+
+constexpr Part kOnce = {"leasehold_once", kOnceVersion, kOnceSchema, "Once", "with install_once()"};
+
+constexpr const char* kClaim =
+    "SELECT pg_catalog.encode(leasehold_once.claim($1, pg_catalog.decode($2, 'hex'), $3), 'hex')";
+
+// So long a stop is not heard, since the server waits.
+constexpr Millis kDeaf{100};
+constexpr Millis kLongest = std::chrono::hours(24);
+
+std::string hex(std::string_view bytes) {
+  return leasehold::detail::to_hex(
+      {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+}
+
+Result<std::string> bytes_of(std::string_view hex) {
+  std::string bytes(hex.size() / 2, '\0');
+  if (leasehold::detail::from_hex(hex,
+                                  {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()})) {
+    return bytes;
+  }
+  return fail(ErrorCode::internal, "the server's hexadecimal digits are none");
+}
+
+std::string number(Millis wait) {
+  return std::to_string(std::clamp(wait, Millis(0), kLongest).count());
+}
+
+}  // namespace
+
+Status install_once_schema(Session session) {
+  return install_part(session, kOnce);
+}
+
+Status remove_once_schema(Session session) {
+  return remove_part(session, kOnce);
+}
+
+Status check_once_schema(Session session) {
+  return check_part(session, kOnce);
+}
+
+KeyClaim::KeyClaim(const OnceKey& key, std::string_view parameters)
+    : key_(key.str()), parameters_(hex(parameters)) {}
+
+Result<Rows> KeyClaim::begin(Session session, Millis wait) const {
+  return session.begin_with(kClaim, {key_.c_str(), parameters_.c_str(), number(wait).c_str()});
+}
+
+Result<Rows> KeyClaim::run(Session session, Millis wait) const {
+  return session.run(kClaim, {key_.c_str(), parameters_.c_str(), number(wait).c_str()});
+}
+
+Result<std::optional<OnceResult>> claim_in_time(const OnceOptions& options,
+                                                const ClaimAttempt& attempt) {
+  for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
+    const Millis left = backoff.left();
+    auto rows = attempt(options.stop.stop_possible() ? std::min(left, kDeaf) : left);
+    if (rows) {
+      if (rows->is_null(0)) return std::nullopt;
+      auto result = bytes_of(rows->text(0));
+      if (!result) return fail(std::move(result.error()));
+      return OnceResult{std::move(*result), true};
+    }
+    if (!is_too_long(rows.error()) && !is_conflict(rows.error())) {
+      return fail(std::move(rows.error()));
+    }
+    if (!backoff.pause()) {
+      return fail(backoff.give_up("another transaction is at work, perhaps under the same key"));
+    }
+  }
+}
+
+Status store_result(Session session, std::string_view key, std::string_view result) {
+  if (auto ok = leasehold::detail::check_once_result(result); !ok) return ok;
+  if (auto ok = session.check_inside(); !ok) {
+    ok.error().message =
+        "the transaction was over or had failed before its work returned, so nothing was stored";
+    return ok;
+  }
+  auto stored = session.run("SELECT leasehold_once.store($1, pg_catalog.decode($2, 'hex'))",
+                            {std::string(key).c_str(), hex(result).c_str()});
+  if (!stored) return fail(std::move(stored.error()));
+  return {};
+}
+
+}  // namespace leasehold::postgres

@@ -1,0 +1,32 @@
+// Parts of Leasehold that live in a database of the user's own, each in a schema with its version.
+#pragma once
+
+#include <string>
+
+#include "session.h"
+
+namespace leasehold::postgres {
+
+struct Part {
+  const char* schema;
+  int version;       // the only one this program works with
+  const char* ddl;   // makes the schema, and in it version(), which says "@VERSION"
+  const char* noun;  // "the fence"
+  const char* how;   // to install it: "with install_fence()"
+};
+
+// Makes the part unless it is there; clients that race agree. All or nothing. `invalid` inside a
+// transaction, `unsupported` for a server that cannot have it, `unavailable` if it cannot be made
+// or has another version.
+[[nodiscard]] Status install_part(Session session, const Part& part);
+
+// `unavailable` if the part is missing or has another version.
+[[nodiscard]] Status check_part(Session session, const Part& part);
+
+// The sentence about a part that is missing.
+std::string not_installed(const Part& part);
+
+// Drops the schema, and what depends on it; nothing if it is not there.
+[[nodiscard]] Status remove_part(Session session, const Part& part);
+
+}  // namespace leasehold::postgres

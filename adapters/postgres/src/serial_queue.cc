@@ -1,0 +1,161 @@
+#include "leasehold/postgres/serial_queue.h"
+
+#include "part.h"
+#include "serial_schema.h"
+#include "session.h"
+
+namespace leasehold::postgres {
+namespace {
+
+constexpr Part kSerial = {"leasehold_serial", kSerialVersion, kSerialSchema, "the serial queue",
+                          "with SerialQueue::install()"};
+
+// An entity's first operation, unless a worker has it, it pauses, or it is set aside. One that
+// another worker has just finished is gone when its lock is had; then this one finds nothing, and
+// looks again.
+constexpr const char* kTake = R"sql(
+SELECT o.id, o.entity, o.payload, o.attempts FROM leasehold_serial.operation o
+WHERE o.queue = $1 AND NOT o.set_aside AND o.due <= clock_timestamp()
+  AND NOT EXISTS (SELECT 1 FROM leasehold_serial.operation b
+                  WHERE b.queue = o.queue AND b.entity = o.entity AND b.id < o.id)
+ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
+)sql";
+
+Result<Operation> operation_of(const Rows& rows, int row) {
+  auto entity = EntityName::parse(rows.text(1, row));
+  if (!entity) {
+    return fail(ErrorCode::unavailable, "operation " + std::string(rows.text(0, row)) +
+                                            " is damaged: " + entity.error().message);
+  }
+  return Operation{rows.number(0, row), std::move(*entity), std::string(rows.text(2, row)),
+                   rows.number(3, row)};
+}
+
+}  // namespace
+
+Status SerialQueue::install(pg_conn* connection) {
+  return install_part(Session(connection), kSerial);
+}
+
+Result<SerialQueue> SerialQueue::open(pg_conn* connection, std::string_view queue) {
+  auto name = QueueName::parse(queue);
+  if (!name) return fail(std::move(name.error()));
+  if (auto ok = check_part(Session(connection), kSerial); !ok) return fail(std::move(ok.error()));
+  return SerialQueue(connection, std::move(*name));
+}
+
+Result<std::int64_t> SerialQueue::push(std::string_view entity, std::string_view payload) const {
+  const Session session(connection_);
+  const auto name = EntityName::parse(entity);
+  if (!name) return fail(name.error());
+  if (auto ok = check_operation_payload(payload); !ok) return fail(std::move(ok.error()));
+  if (payload.find('\0') != std::string_view::npos) {
+    return fail(ErrorCode::invalid, "operation payload has a zero byte, which no text can hold");
+  }
+  const std::string text(payload);
+  const auto rows = session.run("SELECT leasehold_serial.push($1, $2, $3)",
+                                {queue_.str().c_str(), name->str().c_str(), text.c_str()});
+  if (!rows) return fail(rows.error());
+  return rows->number(0);
+}
+
+Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
+    const SerialHandleOptions& options) const {
+  const Session session(connection_);
+  if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
+  if (auto begun = session.run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", {}); !begun) {
+    return fail(std::move(begun.error()));
+  }
+  OwnedTransaction transaction(connection_);
+  if (options.idle_limit > Millis(0)) {
+    const std::string limit = std::to_string(options.idle_limit.count()) + "ms";
+    auto set = session.run("SELECT set_config('idle_in_transaction_session_timeout', $1, true)",
+                           {limit.c_str()});
+    if (!set) return fail(std::move(set.error()));
+  }
+  const auto rows = session.run(kTake, {queue_.str().c_str()});
+  if (!rows) return fail(rows.error());
+  if (rows->count() == 0) return std::nullopt;
+  auto operation = operation_of(*rows, 0);
+  if (!operation) return fail(std::move(operation.error()));
+  return Taken{std::move(transaction), std::move(*operation)};
+}
+
+Status SerialQueue::remove(const Operation& operation) const {
+  const Session session(connection_);
+  // A work that ended the transaction has let go of the entity.
+  if (auto ok = session.check_inside(); !ok) return ok;
+  const std::string id = std::to_string(operation.id);
+  const auto rows = session.run("DELETE FROM leasehold_serial.operation WHERE id = $1 RETURNING id",
+                                {id.c_str()});
+  if (!rows) return fail(rows.error());
+  if (rows->count() == 1) return {};
+  return fail(ErrorCode::invalid, "operation " + id + " was removed while it was done");
+}
+
+Result<Handled> SerialQueue::count_failure(Operation operation, Error error,
+                                           const HandleOptions& options) const {
+  const std::string id = std::to_string(operation.id);
+  const std::string most = std::to_string(options.attempts);
+  const std::string pause = std::to_string(pause_after(operation.attempts, options).count());
+  const std::string why = to_string(error);
+  const auto rows =
+      Session(connection_)
+          .run(
+              "UPDATE leasehold_serial.operation SET attempts = attempts + 1, last_error = $2,"
+              " set_aside = attempts + 1 >= $3, due = clock_timestamp() + $4 * interval '1 "
+              "millisecond'"
+              " WHERE id = $1 RETURNING set_aside",
+              {id.c_str(), why.c_str(), most.c_str(), pause.c_str()});
+  if (!rows) return fail(rows.error());
+  const bool set_aside = rows->count() == 1 && rows->flag(0);
+  return Handled{set_aside ? Handled::What::set_aside : Handled::What::failed, std::move(operation),
+                 std::move(error)};
+}
+
+Result<std::int64_t> SerialQueue::waiting() const {
+  const auto rows = Session(connection_)
+                        .run("SELECT count(*) FROM leasehold_serial.operation WHERE queue = $1",
+                             {queue_.str().c_str()});
+  if (!rows) return fail(rows.error());
+  return rows->number(0);
+}
+
+Result<std::vector<SerialProblem>> SerialQueue::set_aside() const {
+  const auto rows =
+      Session(connection_)
+          .run(
+              "SELECT id, entity, payload, attempts, last_error FROM leasehold_serial.operation"
+              " WHERE queue = $1 AND set_aside ORDER BY id",
+              {queue_.str().c_str()});
+  if (!rows) return fail(rows.error());
+  std::vector<SerialProblem> problems;
+  for (int row = 0; row < rows->count(); ++row) {
+    auto operation = operation_of(*rows, row);
+    if (!operation) return fail(std::move(operation.error()));
+    problems.push_back({std::move(*operation), std::string(rows->text(4, row))});
+  }
+  return problems;
+}
+
+Status SerialQueue::resolve(std::int64_t id, const char* sql) const {
+  const std::string number = std::to_string(id);
+  const auto rows = Session(connection_).run(sql, {queue_.str().c_str(), number.c_str()});
+  if (!rows) return fail(rows.error());
+  if (rows->count() == 1) return {};
+  return fail(ErrorCode::invalid, "operation " + number + " is not set aside");
+}
+
+Status SerialQueue::retry(std::int64_t id) const {
+  return resolve(id,
+                 "UPDATE leasehold_serial.operation SET set_aside = false, attempts = 0,"
+                 " due = '-infinity' WHERE queue = $1 AND id = $2 AND set_aside RETURNING id");
+}
+
+Status SerialQueue::skip(std::int64_t id) const {
+  return resolve(id,
+                 "DELETE FROM leasehold_serial.operation WHERE queue = $1 AND id = $2 AND set_aside"
+                 " RETURNING id");
+}
+
+}  // namespace leasehold::postgres

@@ -1,0 +1,223 @@
+#include "leasehold/postgres/serial_queue.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "fence_database.h"
+#include "testing/crashing_workers.h"
+
+namespace leasehold::postgres {
+namespace {
+
+using leasehold::testing::CrashingWorkers;
+using leasehold::testing::TempFolder;
+
+class SerialQueueTest : public FenceDatabase {
+ protected:
+  SerialQueueTest() {
+    EXPECT_TRUE(good(SerialQueue::install(user_.get())));
+    EXPECT_TRUE(good(SerialQueue::install(user_.get()))) << "again changes nothing";
+    EXPECT_EQ(user_.exec("CREATE TABLE done(entity text, id bigint, payload text,"
+                         " place bigserial)"),
+              "");
+  }
+
+  SerialQueue queue() const { return SerialQueue::open(user_.get(), "orders").value(); }
+  static SerialQueue queue_of(const UserConnection& user) {
+    return SerialQueue::open(user.get(), "orders").value();
+  }
+  void push(const std::string& entity, const std::string& payload) const {
+    ASSERT_TRUE(good(queue().push(entity, payload)));
+  }
+
+  // Handles one and tells "entity:payload", or what else has happened.
+  static std::string handle(const SerialQueue& queue, const Status& answer = {},
+                            const SerialHandleOptions& options = {}) {
+    const auto handled =
+        queue.handle_one([&](OpenTransaction&, const Operation&) { return answer; }, options);
+    if (!handled) return to_string(handled.error());
+    switch (handled->what) {
+      case Handled::What::nothing:
+        return "nothing";
+      case Handled::What::done:
+        return handled->operation->entity.str() + ":" + handled->operation->payload;
+      case Handled::What::failed:
+        return "failed";
+      case Handled::What::set_aside:
+        return "set aside";
+      case Handled::What::lost:
+        return "lost";
+    }
+    return "";
+  }
+};
+
+TEST_F(SerialQueueTest, OperationsOfAnEntityAreDoneInOrder) {
+  for (const char* payload : {"1", "2"}) {
+    push("a", payload);
+    push("b", payload);
+  }
+  EXPECT_EQ(queue().waiting().value(), 4);
+  EXPECT_EQ(handle(queue()), "a:1");
+  EXPECT_EQ(handle(queue()), "b:1");
+  EXPECT_EQ(handle(queue()), "a:2");
+  EXPECT_EQ(handle(queue()), "b:2");
+  EXPECT_EQ(handle(queue()), "nothing");
+  EXPECT_EQ(queue().waiting().value(), 0);
+}
+
+TEST_F(SerialQueueTest, EntityAtWorkIsPassedOver) {
+  push("a", "1");
+  push("a", "2");
+  push("b", "3");
+  const UserConnection other(url());
+  const auto handled = queue().handle_one([&](OpenTransaction&, const Operation& operation) {
+    EXPECT_EQ(operation.payload, "1");
+    EXPECT_EQ(handle(queue_of(other)), "b:3");
+    EXPECT_EQ(handle(queue_of(other)), "nothing") << "a:2 must wait for a:1";
+    return Status();
+  });
+  ASSERT_TRUE(good(handled));
+  EXPECT_EQ(handle(queue_of(other)), "a:2");
+}
+
+TEST_F(SerialQueueTest, PushDoesNotWaitForTheWorker) {
+  push("a", "1");
+  const UserConnection other(url());
+  ASSERT_EQ(other.exec("SET lock_timeout = '10s'"), "");
+  const auto handled = queue().handle_one([&](OpenTransaction&, const Operation&) {
+    EXPECT_TRUE(good(queue_of(other).push("a", "2")));
+    return Status();
+  });
+  ASSERT_TRUE(good(handled));
+  EXPECT_EQ(handle(queue()), "a:2");
+}
+
+TEST_F(SerialQueueTest, WritesAndRemovalAreOneTransaction) {
+  push("a", "1");
+  const auto insert = [](OpenTransaction& open, const Operation&) { return insert_row(open); };
+  const auto broken = queue().handle_one([&](OpenTransaction& open, const Operation&) -> Status {
+    EXPECT_TRUE(good(insert_row(open)));
+    return fail(ErrorCode::internal, "no");
+  });
+  ASSERT_TRUE(good(broken));
+  EXPECT_EQ(broken->what, Handled::What::failed);
+  EXPECT_EQ(rows(), "0");
+  ASSERT_EQ(user_.exec("UPDATE leasehold_serial.operation SET due = '-infinity'"), "");
+  ASSERT_TRUE(good(queue().handle_one(insert)));
+  EXPECT_EQ(rows(), "1");
+  EXPECT_EQ(queue().waiting().value(), 0);
+}
+
+TEST_F(SerialQueueTest, FailedOperationPausesAndIsSetAside) {
+  push("bad", "1");
+  push("bad", "2");
+  push("fine", "3");
+  SerialHandleOptions options;
+  options.attempts = 2;
+  const Status no = fail(ErrorCode::internal, "it does not work");
+  EXPECT_EQ(handle(queue(), no, options), "failed");
+  EXPECT_EQ(handle(queue()), "fine:3") << "the failed one pauses";
+  EXPECT_EQ(handle(queue()), "nothing");
+  ASSERT_EQ(user_.exec("UPDATE leasehold_serial.operation SET due = '-infinity'"), "");
+  EXPECT_EQ(handle(queue(), no, options), "set aside");
+  ASSERT_EQ(user_.exec("UPDATE leasehold_serial.operation SET due = '-infinity'"), "");
+  EXPECT_EQ(handle(queue()), "nothing") << "the whole entity is set aside";
+
+  const auto problems = queue().set_aside();
+  ASSERT_TRUE(good(problems));
+  ASSERT_EQ(problems->size(), 1u);
+  const Operation& operation = problems->front().operation;
+  EXPECT_EQ(operation.attempts, 2);
+  EXPECT_THAT(problems->front().last_error, HasSubstr("it does not work"));
+  EXPECT_TRUE(bad(queue().retry(operation.id + 1), ErrorCode::invalid));
+  ASSERT_TRUE(good(queue().retry(operation.id)));
+  EXPECT_EQ(handle(queue(), no, SerialHandleOptions{{.attempts = 1}, Millis(0)}), "set aside");
+  ASSERT_TRUE(good(queue().skip(operation.id)));
+  EXPECT_EQ(handle(queue()), "bad:2");
+}
+
+TEST_F(SerialQueueTest, PushesSideBySideKeepTheOrderOfAnEntity) {
+  const UserConnection first(url());
+  const UserConnection second(url());
+  ASSERT_EQ(first.exec("BEGIN"), "");
+  ASSERT_TRUE(good(queue_of(first).push("a", "first")));
+  auto later = std::async(std::launch::async,
+                          [&] { return queue_of(second).push("a", "second").has_value(); });
+  const auto second_waits = [&] {
+    return user_.ask(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+               " AND wait_event_type = 'Lock'") == "1";
+  };
+  while (!second_waits() &&
+         later.wait_for(std::chrono::milliseconds(2)) != std::future_status::ready) {
+  }
+  EXPECT_EQ(handle(queue()), "nothing") << "the second must not be done before the first";
+  ASSERT_EQ(first.exec("COMMIT"), "");
+  EXPECT_TRUE(later.get());
+  EXPECT_EQ(handle(queue()), "a:first");
+  EXPECT_EQ(handle(queue()), "a:second");
+}
+
+TEST_F(SerialQueueTest, WrongInputIsRefused) {
+  EXPECT_TRUE(bad(SerialQueue::open(user_.get(), ""), ErrorCode::invalid));
+  EXPECT_TRUE(bad(queue().push("a\nb", "x"), ErrorCode::invalid));
+  EXPECT_TRUE(bad(queue().push("a", std::string("x\0y", 3)), ErrorCode::invalid));
+  EXPECT_TRUE(
+      bad(queue().push("a", std::string(kMaxOperationPayload + 1, 'x')), ErrorCode::invalid));
+  EXPECT_THAT(user_.exec("SELECT leasehold_serial.push('q', E'a\\nb', 'x')"), StartsWith("23514"));
+  EXPECT_EQ(queue().waiting().value(), 0);
+  ASSERT_EQ(user_.exec("BEGIN"), "");
+  EXPECT_THAT(handle(queue()), HasSubstr("has a transaction open already"));
+  ASSERT_EQ(user_.exec("ROLLBACK"), "");
+}
+
+TEST_F(SerialQueueTest, WorkThatEndsTheTransactionIsTold) {
+  push("a", "1");
+  const auto handled = queue().handle_one([](OpenTransaction& open, const Operation&) {
+    PQclear(PQexec(open.handle(), "ROLLBACK"));
+    return Status();
+  });
+  EXPECT_TRUE(bad(handled, ErrorCode::invalid));
+  EXPECT_EQ(handle(queue()), "a:1");
+}
+
+TEST_F(SerialQueueTest, FrozenWorkerLosesItsEntity) {
+  push("a", "1");
+  const UserConnection frozen(url());
+  const auto handled = queue_of(frozen).handle_one(
+      [&](OpenTransaction&, const Operation&) {
+        while (handle(queue()) != "a:1") std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        return Status();
+      },
+      SerialHandleOptions{{}, Millis(100)});
+  EXPECT_FALSE(handled) << "the server ended its session";
+  EXPECT_EQ(queue().waiting().value(), 0);
+}
+
+TEST_F(SerialQueueTest, WorkersKilledAtAnyPointDoEachOperationOnceAndOneAtATime) {
+  constexpr int kOperations = 60;
+  constexpr int kKills = 25;
+  const std::vector<std::string> entities = {"a", "b"};
+  const TempFolder folder;
+  for (int i = 0; i < kOperations; ++i) push(entities[i % entities.size()], std::to_string(i));
+
+  std::vector<std::string> argv = {LEASEHOLD_SERIAL_WORKER, url(), "orders", folder.path()};
+  argv.insert(argv.end(), entities.begin(), entities.end());
+  CrashingWorkers workers(argv, 4);
+  for (int i = 0; i < kKills; ++i) ASSERT_TRUE(workers.kill_one()) << "after kill " << i;
+  while (queue().waiting().value() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+
+  std::ostringstream overlap;
+  overlap << std::ifstream(folder.file("overlap")).rdbuf();
+  EXPECT_EQ(overlap.str(), "");
+  EXPECT_EQ(user_.ask("SELECT count(*) FROM done"), std::to_string(kOperations));
+  EXPECT_EQ(user_.ask("SELECT count(DISTINCT payload) FROM done"), std::to_string(kOperations));
+  EXPECT_EQ(user_.ask("SELECT count(*) FROM done x JOIN done y ON x.entity = y.entity"
+                      " WHERE x.id < y.id AND x.place > y.place"),
+            "0")
+      << "out of order";
+}
+
+}  // namespace
+}  // namespace leasehold::postgres

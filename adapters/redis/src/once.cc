@@ -1,0 +1,149 @@
+#include "leasehold/redis/once.h"
+
+#include "leasehold/detail/backoff.h"
+#include "leasehold/random.h"
+#include "open_server.h"
+
+namespace leasehold::redis {
+namespace {
+
+// A key is a hash: request (who works or has worked), parameters, and the result once it is there.
+
+// ARGV: request, parameters, how long to work. Answers {1} (work), {2, result}, {3} (somebody else
+// is at work), {4} (other parameters).
+const Script& begin_script() {
+  static const Script script(R"lua(
+local seen = redis.call('HMGET', KEYS[1], 'request', 'parameters', 'result')
+if not seen[1] then
+  redis.call('HSET', KEYS[1], 'request', ARGV[1], 'parameters', ARGV[2])
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  return {1}
+end
+if seen[2] ~= ARGV[2] then return {4} end
+if seen[3] then return {2, seen[3]} end
+if seen[1] == ARGV[1] then return {1} end
+return {3}
+)lua");
+  return script;
+}
+
+// ARGV: request, parameters, result, how long to keep it. Answers 1, or 0: the key is another's.
+const Script& finish_script() {
+  static const Script script(R"lua(
+local request = redis.call('HGET', KEYS[1], 'request')
+if request and request ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'request', ARGV[1], 'parameters', ARGV[2], 'result', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return 1
+)lua");
+  return script;
+}
+
+// ARGV: request.
+const Script& give_back_script() {
+  static const Script script(R"lua(
+local seen = redis.call('HMGET', KEYS[1], 'request', 'result')
+if seen[1] ~= ARGV[1] or seen[2] then return 0 end
+return redis.call('DEL', KEYS[1])
+)lua");
+  return script;
+}
+
+std::string key_of(const OnceKey& key) {
+  return "leasehold:result:" + key.str();
+}
+
+std::string number(Millis time) {
+  return std::to_string(time.count());
+}
+
+// Every script may be sent again under the same request.
+Result<resp::Value> run_twice(Server& server, const ScriptCall& call) {
+  auto reply = server.run(call, one_call());
+  if (reply) return reply;
+  return server.run(call, one_call());
+}
+
+}  // namespace
+
+KeyAtWork::KeyAtWork(std::shared_ptr<Server> server, OnceKey key, std::string parameters,
+                     const RequestId& request, Millis keep_for)
+    : server_(std::move(server)),
+      key_(std::move(key)),
+      parameters_(std::move(parameters)),
+      request_(request),
+      keep_for_(keep_for) {}
+
+KeyAtWork::~KeyAtWork() {
+  if (!server_) return;
+  // If this fails, the key is free again when its time to work is over.
+  (void)server_->run(ScriptCall{give_back_script(), {key_of(key_)}, {request_.hex()}}, one_call());
+}
+
+Result<OnceResult> KeyAtWork::finish(Result<std::string> result) {
+  if (!result) return fail(std::move(result.error()));
+  if (auto ok = leasehold::detail::check_once_result(*result); !ok) {
+    return fail(std::move(ok.error()));
+  }
+  const std::shared_ptr<Server> server = std::exchange(server_, nullptr);
+  auto stored =
+      run_twice(*server, ScriptCall{finish_script(),
+                                    {key_of(key_)},
+                                    {request_.hex(), parameters_, *result, number(keep_for_)}});
+  if (!stored) {
+    return fail(ErrorCode::outcome_unknown,
+                "the work was done under key '" + key_.str() +
+                    "', but its result may not be stored: " + stored.error().message,
+                stored.error().store_words);
+  }
+  if (stored->integer == 1) return OnceResult{std::move(*result), false};
+  return fail(ErrorCode::lost, "the work under key '" + key_.str() +
+                                   "' took so long that somebody else has begun it too");
+}
+
+Result<Once> Once::open(std::string_view url, const OnceLifetimes& lifetimes) {
+  if (lifetimes.working_for < Millis(1) || lifetimes.keep_for < Millis(1)) {
+    return fail(ErrorCode::invalid, "working_for and keep_for must be at least 1 ms, not " +
+                                        number(lifetimes.working_for) + " and " +
+                                        number(lifetimes.keep_for));
+  }
+  const auto parsed = server_url(url, "keys in Redis are");
+  if (!parsed) return fail(parsed.error());
+  auto opened = open_server(*parsed);
+  if (!opened) return fail(std::move(opened.error()));
+  return Once(std::move(opened->server), lifetimes);
+}
+
+Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameters,
+                                const OnceOptions& options) const {
+  auto name = leasehold::detail::check_once(key, parameters);
+  if (!name) return fail(std::move(name.error()));
+  const RequestId request = RequestId::random(system_random());
+  const ScriptCall call{begin_script(),
+                        {key_of(*name)},
+                        {request.hex(), std::string(parameters), number(lifetimes_.working_for)}};
+  // Redis tells nobody when a work is done, so this asks again.
+  for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
+    auto reply = run_twice(*server_, call);
+    if (!reply) {
+      reply.error().code = ErrorCode::unavailable;  // the work was not run
+      return fail(std::move(reply.error()));
+    }
+    switch (reply->at(0).integer) {
+      case 1:
+        return Begun(KeyAtWork(server_, std::move(*name), std::string(parameters), request,
+                               lifetimes_.keep_for));
+      case 2:
+        return OnceResult{reply->at(1).text, true};
+      case 4:
+        return fail(leasehold::detail::other_parameters(*name));
+      default:
+        break;
+    }
+    if (!backoff.pause()) {
+      return fail(backoff.give_up("somebody else is at work under key '" + name->str() + "'"));
+    }
+  }
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,48 @@
+#include "open_server.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "options.h"
+
+namespace leasehold::redis {
+
+CallContext one_call(std::stop_token stop) {
+  return {BootClock::now() + std::chrono::seconds(5), std::move(stop)};
+}
+
+Result<Url> server_url(std::string_view text, std::string_view what) {
+  auto url = Url::parse(text);
+  if (!url) return fail(std::move(url.error()));
+  if (url->scheme != "redis" && url->scheme != "rediss") {
+    return fail(ErrorCode::invalid,
+                std::string(what) + " at a redis:// or rediss:// URL, not at " + url->redacted());
+  }
+  if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
+  return url;
+}
+
+Result<OpenServer> open_server(const Url& url) {
+  const auto options = redis_options(url);
+  if (!options) return fail(options.error());
+  auto made = Server::make(options->servers.front(), options->connections);
+  if (!made) return fail(std::move(made.error()));
+  std::shared_ptr<Server> server = std::move(*made);
+  auto introduction = examine(*server, one_call());
+  if (!introduction) return fail(std::move(introduction.error()));
+  return OpenServer{std::move(server), std::move(*introduction)};
+}
+
+Result<std::shared_ptr<Server>> open_keeping_server(const Url& url, std::string_view consequence) {
+  auto opened = open_server(url);
+  if (!opened) return fail(std::move(opened.error()));
+  if (!opened->introduction.evicts_lasting_keys) return std::move(opened->server);
+  return fail(ErrorCode::unsafe_for_correctness,
+              opened->server->address() +
+                  ": the server throws any key away when its memory is full, " +
+                  std::string(consequence) +
+                  "; set maxmemory-policy to noeviction or to one of the volatile ones");
+}
+
+}  // namespace leasehold::redis

@@ -1,0 +1,238 @@
+#include "leasehold/redis/serial_queue.h"
+
+#include <charconv>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "keys.h"
+#include "leasehold/random.h"
+#include "leasehold/resp/command.h"
+#include "leasehold/ttl.h"
+#include "open_server.h"
+#include "serial_scripts.h"
+
+namespace leasehold::redis {
+
+using resp::Value;
+
+namespace {
+
+std::int64_t number_in(std::string_view text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// What was taken: an entity, and who has it.
+struct Claim {
+  std::string entity;
+  std::string owner;
+};
+
+}  // namespace
+
+struct SerialQueue::State {
+  State(QueueName queue_name, SerialQueueOptions chosen, std::shared_ptr<Server> to)
+      : queue(std::move(queue_name)), options(chosen), server(std::move(to)) {}
+  ~State() { server->close(); }
+
+  const QueueName queue;
+  const SerialQueueOptions options;
+  const std::shared_ptr<Server> server;
+
+  // With the length of the queue's name, so that no entity can reach into another queue.
+  std::string key(const char* what) const {
+    return std::string(kOwnKeys) + "serial:" + what + ":" + std::to_string(queue.str().size()) +
+           ":" + queue.str();
+  }
+
+  Result<Value> run(const Script& script, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), key("ops") + ":");
+    const CallContext context{BootClock::now() + options.timeout, {}};
+    return server->run(ScriptCall{script,
+                                  {key("ready"), key("busy"), key("owners"), key("attempts"),
+                                   key("aside"), key("ids")},
+                                  std::move(arguments)},
+                       context);
+  }
+  Result<Value> run(std::initializer_list<std::string_view> words) const {
+    std::string command;
+    resp::append_command(command, words);
+    return server->run(command, {BootClock::now() + options.timeout, {}});
+  }
+
+  Result<bool> renew(const Claim& claim) const {
+    auto reply = run(SerialScripts::all().renew,
+                     {claim.entity, claim.owner, std::to_string(options.ttl.count())});
+    if (!reply) return fail(std::move(reply.error()));
+    return reply->integer == 1;
+  }
+
+  Status resolve(std::string_view entity, bool drop) const;
+};
+
+namespace {
+
+// Renews while it lives; `lost` is requested as soon as the entity may be another worker's.
+class Renewing {
+ public:
+  using Renew = std::function<Result<bool>()>;
+
+  Renewing(Renew renew, Millis ttl, BootTime taken)
+      : renew_(std::move(renew)), ttl_(ttl), until_(taken + ttl) {
+    thread_ = std::jthread([this](std::stop_token over) { go(over); });
+  }
+
+  std::stop_token lost() const { return lost_.get_token(); }
+
+ private:
+  void go(const std::stop_token& over) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    for (;;) {
+      std::unique_lock lock(mutex);
+      never.wait_for(lock, over, ttl_ / 3, [] { return false; });
+      if (over.stop_requested()) return;
+      const BootTime before = BootClock::now();
+      const auto kept = renew_();
+      if (kept && *kept) until_ = before + ttl_;
+      const bool is_over = (kept && !*kept) || BootClock::now() >= until_;
+      if (!is_over) continue;
+      lost_.request_stop();
+      return;
+    }
+  }
+
+  const Renew renew_;
+  const Millis ttl_;
+  BootTime until_;
+  std::stop_source lost_;
+  std::jthread thread_;  // last: it uses the others
+};
+
+Result<Operation> operation_of(const Value& taken) {
+  auto entity = EntityName::parse(taken.at(0).text);
+  if (!entity) return fail(std::move(entity.error()));
+  const std::string& text = taken.at(1).text;
+  const std::size_t space = text.find(' ');
+  if (space == std::string::npos) {
+    return fail(ErrorCode::unavailable, "the queue of entity '" + entity->str() + "' is damaged");
+  }
+  return Operation{number_in(text), std::move(*entity), text.substr(space + 1),
+                   number_in(taken.at(2).text)};
+}
+
+Handled too_late(Operation operation) {
+  Error error(ErrorCode::lost, "entity '" + operation.entity.str() +
+                                   "' was given to another "
+                                   "worker while operation " +
+                                   std::to_string(operation.id) +
+                                   " was done here: it is done again");
+  return Handled{Handled::What::lost, std::move(operation), std::move(error)};
+}
+
+}  // namespace
+
+SerialQueue::SerialQueue(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SerialQueue::SerialQueue(SerialQueue&&) noexcept = default;
+SerialQueue& SerialQueue::operator=(SerialQueue&&) noexcept = default;
+SerialQueue::~SerialQueue() = default;
+
+Result<SerialQueue> SerialQueue::open(std::string_view url, std::string_view queue,
+                                      SerialQueueOptions options) {
+  auto name = QueueName::parse(queue);
+  if (!name) return fail(std::move(name.error()));
+  if (auto ttl = Ttl::of(options.ttl); !ttl) return fail(std::move(ttl.error()));
+  const auto parsed = server_url(url, "a serial queue in Redis is");
+  if (!parsed) return fail(parsed.error());
+  auto server = open_keeping_server(*parsed, "and operations that are gone are never done");
+  if (!server) return fail(std::move(server.error()));
+  return SerialQueue(std::make_unique<State>(std::move(*name), options, std::move(*server)));
+}
+
+Result<std::int64_t> SerialQueue::push(std::string_view entity, std::string_view payload) {
+  const auto name = EntityName::parse(entity);
+  if (!name) return fail(name.error());
+  if (auto ok = check_operation_payload(payload); !ok) return fail(std::move(ok.error()));
+  auto reply = state_->run(SerialScripts::all().push, {name->str(), std::string(payload)});
+  if (!reply) return fail(std::move(reply.error()));
+  return reply->integer;
+}
+
+Result<Handled> SerialQueue::handle_one(const Work& work, const HandleOptions& options) {
+  const SerialScripts& scripts = SerialScripts::all();
+  const std::string owner = RequestId::random(system_random()).hex();
+  const BootTime before = BootClock::now();
+  auto taken = state_->run(scripts.take, {owner, std::to_string(state_->options.ttl.count())});
+  if (!taken) return fail(std::move(taken.error()));
+  if (taken->type != resp::Type::array) return Handled{};
+  auto operation = operation_of(*taken);
+  if (!operation) return fail(std::move(operation.error()));
+  const Claim claim{operation->entity.str(), owner};
+
+  const Status done = [&] {
+    const Renewing renewing([&] { return state_->renew(claim); }, state_->options.ttl, before);
+    return work(*operation, renewing.lost());
+  }();
+
+  if (done) {
+    auto reply = state_->run(scripts.done, {claim.entity, claim.owner});
+    if (!reply) return fail(std::move(reply.error()));
+    if (reply->integer == 0) return too_late(std::move(*operation));
+    return Handled{Handled::What::done, std::move(*operation), std::nullopt};
+  }
+  const auto pause = pause_after(operation->attempts, options);
+  auto reply =
+      state_->run(scripts.failed, {claim.entity, claim.owner, std::to_string(pause.count()),
+                                   std::to_string(options.attempts), to_string(done.error())});
+  if (!reply) return fail(std::move(reply.error()));
+  if (reply->integer == 0) return too_late(std::move(*operation));
+  return Handled{reply->integer == 2 ? Handled::What::set_aside : Handled::What::failed,
+                 std::move(*operation), done.error()};
+}
+
+Result<std::int64_t> SerialQueue::entities() {
+  std::int64_t count = 0;
+  for (const auto& [command, key] : {std::pair("ZCARD", state_->key("ready")),
+                                     {"ZCARD", state_->key("busy")},
+                                     {"HLEN", state_->key("aside")}}) {
+    auto reply = state_->run({command, key});
+    if (!reply) return fail(std::move(reply.error()));
+    count += reply->integer;
+  }
+  return count;
+}
+
+Result<std::vector<SerialProblem>> SerialQueue::set_aside() {
+  const std::string aside = state_->key("aside");
+  auto reply = state_->run({"HGETALL", aside});
+  if (!reply) return fail(std::move(reply.error()));
+  std::vector<SerialProblem> problems;
+  for (std::size_t i = 0; i + 1 < reply->items.size(); i += 2) {
+    auto entity = EntityName::parse(reply->items[i].text);
+    if (!entity) return fail(std::move(entity.error()));
+    problems.push_back({std::move(*entity), reply->items[i + 1].text});
+  }
+  return problems;
+}
+
+Status SerialQueue::State::resolve(std::string_view entity, bool drop) const {
+  const auto name = EntityName::parse(entity);
+  if (!name) return fail(name.error());
+  auto reply = run(SerialScripts::all().resolve, {name->str(), drop ? "1" : "0"});
+  if (!reply) return fail(std::move(reply.error()));
+  if (reply->integer == 1) return {};
+  return fail(ErrorCode::invalid, "entity '" + name->str() + "' is not set aside");
+}
+
+Status SerialQueue::retry(std::string_view entity) {
+  return state_->resolve(entity, /*drop=*/false);
+}
+
+Status SerialQueue::skip(std::string_view entity) {
+  return state_->resolve(entity, /*drop=*/true);
+}
+
+}  // namespace leasehold::redis

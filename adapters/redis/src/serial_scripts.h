@@ -1,0 +1,23 @@
+// The scripts of the serial queue.
+#pragma once
+
+#include "script.h"
+
+namespace leasehold::redis {
+
+// All take the same KEYS: ready, busy, owners, attempts, aside, ids; ARGV[1] is how the keys of the
+// operations begin, which the entity's name follows.
+//
+// ready:    entities by when they may be taken, in milliseconds of the server's clock
+// busy:     entities by when their worker is given up
+// owners:   entity -> who works on it
+// attempts: entity -> failures of its first operation
+// aside:    entity -> its last error
+// Every entity with an operation is in exactly one of ready, busy and aside. An operation is
+// "<id> <payload>" in the entity's list.
+struct SerialScripts {
+  Script push, take, renew, done, failed, resolve;
+  static const SerialScripts& all();
+};
+
+}  // namespace leasehold::redis

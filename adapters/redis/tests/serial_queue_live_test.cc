@@ -1,0 +1,231 @@
+#include "leasehold/redis/serial_queue.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "testing/crashing_workers.h"
+#include "testing/servers/redis.h"
+
+namespace leasehold::redis {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+using leasehold::testing::CrashingWorkers;
+using leasehold::testing::RedisServer;
+using leasehold::testing::TempFolder;
+
+class RedisSerialQueue : public ::testing::Test {
+ protected:
+  RedisSerialQueue() { server().cli({"FLUSHALL"}); }
+
+  static RedisServer& server() {
+    static RedisServer running;
+    return running;
+  }
+  static SerialQueue open(SerialQueueOptions options = {}, const std::string& name = "orders") {
+    return SerialQueue::open(server().url(), name, options).value();
+  }
+  void push(const std::string& entity, const std::string& payload) {
+    ASSERT_TRUE(queue_.push(entity, payload));
+  }
+
+  static std::string handle(SerialQueue& queue, const Status& answer = {},
+                            const HandleOptions& options = {}) {
+    return told(
+        queue.handle_one([&](const Operation&, std::stop_token) { return answer; }, options));
+  }
+  static std::string told(const Result<Handled>& handled) {
+    if (!handled) return to_string(handled.error());
+    switch (handled->what) {
+      case Handled::What::nothing:
+        return "nothing";
+      case Handled::What::done:
+        return handled->operation->entity.str() + ":" + handled->operation->payload;
+      case Handled::What::failed:
+        return "failed";
+      case Handled::What::set_aside:
+        return "set aside";
+      case Handled::What::lost:
+        return "lost";
+    }
+    return "";
+  }
+  // As if the time of whoever is at work were over.
+  static void end_time_of(const std::string& entity) {
+    server().cli({"ZADD", "leasehold:serial:busy:6:orders", "XX", "1", entity});
+  }
+
+  SerialQueue queue_ = open();
+};
+
+TEST_F(RedisSerialQueue, OperationsOfAnEntityAreDoneInOrder) {
+  push("a", "1");
+  push("a", "2");
+  push("b", "3");
+  EXPECT_EQ(queue_.entities().value(), 2);
+  std::map<std::string, std::string> done;
+  for (int i = 0; i < 3; ++i) {
+    const std::string one = handle(queue_);
+    done[one.substr(0, 1)] += one.substr(2);
+  }
+  EXPECT_EQ(done, (std::map<std::string, std::string>{{"a", "12"}, {"b", "3"}}));
+  EXPECT_EQ(handle(queue_), "nothing");
+  EXPECT_EQ(queue_.entities().value(), 0);
+  EXPECT_EQ(server().cli({"KEYS", "leasehold:serial:*"}), "leasehold:serial:ids:6:orders");
+}
+
+TEST_F(RedisSerialQueue, EntityAtWorkIsPassedOver) {
+  push("a", "1");
+  push("a", "2");
+  SerialQueue other = open();
+  const auto handled = queue_.handle_one([&](const Operation&, std::stop_token) {
+    EXPECT_EQ(handle(other), "nothing") << "a:2 must wait for a:1";
+    EXPECT_TRUE(other.push("a", "3"));
+    EXPECT_EQ(handle(other), "nothing") << "a push must not let it go";
+    return Status();
+  });
+  EXPECT_EQ(told(handled), "a:1");
+  EXPECT_EQ(handle(other), "a:2");
+  EXPECT_EQ(handle(other), "a:3");
+}
+
+TEST_F(RedisSerialQueue, WorkerWhoseTimeIsOverDoesNotRemoveForTheOther) {
+  push("a", "1");
+  push("a", "2");
+  SerialQueue other = open();
+  const auto late = queue_.handle_one([&](const Operation&, std::stop_token) {
+    end_time_of("a");
+    EXPECT_EQ(handle(other), "a:1") << "done again";
+    return Status();
+  });
+  EXPECT_EQ(told(late), "lost");
+  EXPECT_EQ(handle(queue_), "a:2") << "and not lost";
+}
+
+TEST_F(RedisSerialQueue, LossIsTold) {
+  push("a", "1");
+  SerialQueue mine = open({.ttl = 300ms});
+  SerialQueue other = open();
+  const auto late = mine.handle_one([&](const Operation&, std::stop_token lost) {
+    do {  // a renewal may come in between
+      end_time_of("a");
+    } while (handle(other) != "a:1");
+    std::mutex mutex;
+    std::condition_variable_any told_so;
+    std::unique_lock lock(mutex);
+    told_so.wait(lock, lost, [] { return false; });
+    return Status();
+  });
+  EXPECT_EQ(told(late), "lost");
+}
+
+TEST_F(RedisSerialQueue, LongWorkIsRenewed) {
+  push("a", "1");
+  SerialQueue mine = open({.ttl = 2s});
+  SerialQueue other = open();
+  const auto until = BootClock::now() + 5s;
+  const auto handled = mine.handle_one([&](const Operation&, std::stop_token) {
+    while (BootClock::now() < until) {
+      EXPECT_EQ(handle(other), "nothing");
+      std::this_thread::sleep_for(20ms);
+    }
+    return Status();
+  });
+  EXPECT_EQ(told(handled), "a:1");
+}
+
+TEST_F(RedisSerialQueue, FailedOperationPausesAndIsSetAside) {
+  push("bad", "1");
+  push("bad", "2");
+  const Status no = fail(ErrorCode::internal, "it does not work");
+  EXPECT_EQ(handle(queue_, no, {.attempts = 2, .first_pause = 1h, .longest_pause = 1h}), "failed");
+  EXPECT_EQ(handle(queue_), "nothing") << "it pauses";
+  server().cli({"ZADD", "leasehold:serial:ready:6:orders", "XX", "1", "bad"});
+  EXPECT_EQ(handle(queue_, no, {.attempts = 2}), "set aside");
+  push("bad", "3");
+  EXPECT_EQ(handle(queue_), "nothing") << "the whole entity is set aside";
+  const auto problems = queue_.set_aside();
+  ASSERT_TRUE(problems);
+  ASSERT_EQ(problems->size(), 1u);
+  EXPECT_EQ(problems->front().entity.str(), "bad");
+  EXPECT_THAT(problems->front().last_error, HasSubstr("it does not work"));
+  EXPECT_EQ(queue_.retry("fine").error().code, ErrorCode::invalid);
+  ASSERT_TRUE(queue_.retry("bad"));
+  EXPECT_EQ(handle(queue_, no, {.attempts = 1}), "set aside");
+  ASSERT_TRUE(queue_.skip("bad"));
+  EXPECT_EQ(handle(queue_), "bad:2");
+  EXPECT_EQ(handle(queue_), "bad:3");
+}
+
+TEST_F(RedisSerialQueue, QueuesDoNotReachIntoOneAnother) {
+  SerialQueue inner = open({}, "orders:x");
+  push("x:y", "1");
+  ASSERT_TRUE(inner.push("y", "2"));
+  EXPECT_EQ(handle(inner), "y:2");
+  EXPECT_EQ(handle(queue_), "x:y:1");
+}
+
+TEST_F(RedisSerialQueue, WrongInputIsRefused) {
+  EXPECT_EQ(SerialQueue::open(server().url(), "").error().code, ErrorCode::invalid);
+  EXPECT_EQ(SerialQueue::open("postgres://x/y", "q").error().code, ErrorCode::invalid);
+  EXPECT_EQ(SerialQueue::open(server().url(), "q", {.ttl = 1ms}).error().code, ErrorCode::invalid);
+  EXPECT_EQ(queue_.push("a\nb", "x").error().code, ErrorCode::invalid);
+  EXPECT_EQ(queue_.push("a", std::string(kMaxOperationPayload + 1, 'x')).error().code,
+            ErrorCode::invalid);
+  EXPECT_EQ(handle(queue_), "nothing");
+  const std::string bytes("\0 \xff", 3);
+  push("a", bytes);
+  EXPECT_EQ(handle(queue_), "a:" + bytes);
+}
+
+TEST_F(RedisSerialQueue, ServerThatWouldForgetOperationsIsRefused) {
+  server().cli({"CONFIG", "SET", "maxmemory", "100mb"});
+  server().cli({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  const auto refused = SerialQueue::open(server().url(), "orders");
+  server().cli({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsafe_for_correctness);
+  EXPECT_THAT(refused.error().message, HasSubstr("operations that are gone are never done"));
+  EXPECT_TRUE(SerialQueue::open(server().url(), "orders"));
+}
+
+TEST_F(RedisSerialQueue, WorkersKilledAtAnyPointLeaveNothingUndone) {
+  constexpr int kOperations = 60;
+  constexpr int kKills = 8;
+  const std::vector<std::string> entities = {"a", "b", "c", "d", "e"};
+  const TempFolder folder;
+  for (int i = 0; i < kOperations; ++i) push(entities[i % entities.size()], std::to_string(i));
+
+  std::vector<std::string> argv = {LEASEHOLD_SERIAL_WORKER, server().url(), "orders", folder.path(),
+                                   "3000"};
+  argv.insert(argv.end(), entities.begin(), entities.end());
+  CrashingWorkers workers(argv, 4);
+  for (int i = 0; i < kKills; ++i) ASSERT_TRUE(workers.kill_one()) << "after kill " << i;
+  while (queue_.entities().value() > 0) std::this_thread::sleep_for(5ms);
+
+  std::ostringstream overlap;
+  overlap << std::ifstream(folder.file("overlap")).rdbuf();
+  EXPECT_EQ(overlap.str(), "");
+  std::map<std::string, std::vector<int>> firsts;
+  std::ifstream done(folder.file("done"));
+  std::string entity;
+  for (int payload = 0; done >> entity >> payload;) {
+    auto& seen = firsts[entity];
+    if (seen.empty() || seen.back() != payload) seen.push_back(payload);  // else done again
+  }
+  ASSERT_EQ(firsts.size(), entities.size());
+  for (std::size_t i = 0; i < entities.size(); ++i) {
+    std::vector<int> wanted;
+    for (int n = static_cast<int>(i); n < kOperations; n += static_cast<int>(entities.size())) {
+      wanted.push_back(n);
+    }
+    EXPECT_EQ(firsts[entities[i]], wanted) << entities[i];
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::redis

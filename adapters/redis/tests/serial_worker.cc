@@ -1,0 +1,46 @@
+// A worker of a serial queue: serial_worker URL QUEUE FOLDER TTL_MS ENTITY...
+// Says "." when it begins an operation, writes "entity payload" to FOLDER/done when it has done
+// one, and notices another worker at the same entity.
+#include <chrono>
+#include <iostream>
+#include <random>
+#include <thread>
+
+#include "leasehold/redis/serial_queue.h"
+#include "testing/entity_locks.h"
+
+namespace {
+
+using namespace leasehold;
+
+Status write_down(int file, const Operation& operation) {
+  const std::string line = operation.entity.str() + " " + operation.payload + "\n";
+  if (write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+  return fail(ErrorCode::unavailable, "cannot write");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) return 64;
+  testing::EntityLocks locks(argv[3], std::vector<std::string>(argv + 5, argv + argc));
+  const std::string path = std::string(argv[3]) + "/done";
+  const detail::Fd done(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  auto queue = redis::SerialQueue::open(argv[1], argv[2], {.ttl = Millis(std::stol(argv[4]))});
+  if (!queue) return 1;
+  std::minstd_rand random{std::random_device{}()};
+  const auto one = [&] {
+    return queue->handle_one([&](const Operation& operation, const std::stop_token&) {
+      locks.enter(operation.entity.str());
+      std::cout << "." << std::flush;
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+      auto written = write_down(done.get(), operation);
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+      locks.leave(operation.entity.str());
+      return written;
+    });
+  };
+  const auto ended = work_loop(one, {.poll = Millis(2)});
+  if (!ended) std::cerr << to_string(ended.error()) << "\n";
+  return 1;
+}

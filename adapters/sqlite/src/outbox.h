@@ -1,0 +1,14 @@
+// The outbox of the database file that a URL names.
+#pragma once
+
+#include <memory>
+
+#include "leasehold/outbox.h"
+#include "leasehold/url.h"
+
+namespace leasehold::sqlite {
+
+// Fails as UserFile::open.
+[[nodiscard]] Result<std::unique_ptr<Outbox>> open_outbox(const Url& url);
+
+}  // namespace leasehold::sqlite

@@ -1,0 +1,52 @@
+#include "user_file.h"
+
+#include <filesystem>
+
+namespace leasehold::sqlite {
+namespace {
+
+constexpr int kBusyMillis = 5000;
+
+Status check_url(const Url& url) {
+  if (auto ok = url.only_options({}); !ok) return ok;
+  if (!url.hosts.empty()) {
+    return fail(ErrorCode::invalid,
+                "a sqlite URL has no host; write sqlite:/path/to/the.db, with one slash");
+  }
+  if (url.path.empty()) {
+    return fail(ErrorCode::invalid, "a sqlite URL needs the path of the database file");
+  }
+  return {};
+}
+
+Status check_file(const std::string& path, const std::string& what) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    return fail(ErrorCode::unavailable,
+                "there is no database at " + path + "; " + what +
+                    " goes into the database that holds your data, so that must be created first");
+  }
+  if (status.type() == std::filesystem::file_type::directory) {
+    return fail(ErrorCode::unavailable, path + " is a folder, not a database");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<UserFile> UserFile::open(const Url& url, const std::string& what) {
+  if (auto ok = check_url(url); !ok) return fail(std::move(ok.error()));
+  if (auto ok = check_file(url.path, what); !ok) return fail(std::move(ok.error()));
+  auto database = Database::open(url.path, false);
+  if (!database) return fail(std::move(database.error()));
+  sqlite3_busy_timeout(database->handle(), kBusyMillis);
+  // SQLite opens lazily; this is the first look at the file.
+  if (sqlite3_exec(database->handle(), "PRAGMA main.schema_version", nullptr, nullptr, nullptr) !=
+      SQLITE_OK) {
+    return fail(last_error(database->handle(), "cannot read " + url.path));
+  }
+  return UserFile(url.path, std::move(*database));
+}
+
+}  // namespace leasehold::sqlite

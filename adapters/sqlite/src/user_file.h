@@ -1,0 +1,36 @@
+// The database file of somebody else that a URL names, for work at its resources.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "database.h"
+#include "leasehold/url.h"
+
+namespace leasehold::sqlite {
+
+class UserFile {
+ public:
+  // The file must be there. `what` goes into it, as the complaint about a missing one says: "the
+  // fence". `invalid` (URL) or `unavailable`.
+  [[nodiscard]] static Result<UserFile> open(const Url& url, const std::string& what);
+
+  Connection connection() const { return database_.connection(); }
+  sqlite3* handle() const { return database_.handle(); }
+
+  // The same result; a failure begins with the path.
+  template <class T>
+  Result<T> named(Result<T> result) const {
+    if (!result) result.error().message = path_ + ": " + result.error().message;
+    return result;
+  }
+
+ private:
+  UserFile(std::string path, Database database)
+      : path_(std::move(path)), database_(std::move(database)) {}
+
+  std::string path_;
+  Database database_;
+};
+
+}  // namespace leasehold::sqlite

@@ -1,0 +1,158 @@
+#include "outbox_relay.h"
+
+#include "command_target.h"
+#include "exit_status.h"
+#include "http_target.h"
+#include "leasehold/registry.h"
+#include "leasehold/ttl.h"
+#include "leasehold/url.h"
+#include "output.h"
+#include "signals.h"
+#include "store_choice.h"
+#include "waiting.h"
+
+namespace leasehold::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kUsualContentType = "application/octet-stream";
+
+Status check(const OutboxRelayOptions& options) {
+  if (options.command.has_value() == options.target.has_value()) {
+    return fail(ErrorCode::invalid, "say where to deliver: either --command or --to");
+  }
+  const bool to_http = options.target && is_http_url(*options.target);
+  if (options.content_type && !to_http) {
+    return fail(ErrorCode::invalid, "--content-type is for --to with an http or https URL");
+  }
+  if (auto ttl = Ttl::of(options.ttl); !ttl) return fail(ttl.error());
+  for (const auto& [name, value] : {std::pair("--timeout", options.relay.timeout),
+                                    {"--poll", options.relay.poll},
+                                    {"--pause", options.relay.first_pause}}) {
+    if (value <= 0ms) return fail(ErrorCode::invalid, std::string(name) + ": it must be above 0");
+  }
+  return {};
+}
+
+// A SQLite database of the user's keeps no locks, so that they go into a file beside it.
+Result<std::string> lock_store_of(const OutboxRelayOptions& options) {
+  if (options.lock_store) return *options.lock_store;
+  auto url = Url::parse(options.url);
+  if (!url) return fail(std::move(url.error()));
+  if (url->scheme == "sqlite") return sqlite_url(url->path + "-locks");
+  return options.url;
+}
+
+Result<std::unique_ptr<OutboxTarget>> open_target(const OutboxRelayOptions& options,
+                                                  const Signals& signals) {
+  if (options.command) return std::make_unique<CommandTarget>(*options.command, signals);
+  if (!is_http_url(*options.target)) return Registry::standard().open_target(*options.target);
+  return HttpTarget::open(*options.target, options.content_type.value_or(kUsualContentType),
+                          signals);
+}
+
+std::string line_of(const RelayEvent& event) {
+  const OutboxMessage& message = event.message;
+  const std::string which = "message " + std::to_string(message.id) + " (key '" + message.key +
+                            "', topic '" + message.topic + "')";
+  const std::string why = event.error == nullptr ? "" : ": " + event.error->message;
+  switch (event.kind) {
+    case RelayEvent::Kind::delivered:
+      return which + " was delivered";
+    case RelayEvent::Kind::not_now:
+      return which + " could not be delivered now, and will be tried again" + why;
+    case RelayEvent::Kind::failed:
+      return which + " failed" + why;
+    case RelayEvent::Kind::set_aside:
+      return which + " failed too often and is set aside with its key" + why;
+  }
+  return which;
+}
+
+class RelaySession {
+ public:
+  RelaySession(const OutboxRelayOptions& options, LockName lock, Client client, Signals& signals)
+      : options_(options), lock_(std::move(lock)), client_(std::move(client)), signals_(signals) {}
+
+  int go(Outbox& outbox, OutboxTarget& target);
+
+ private:
+  Result<FencedLease> take();
+  int after(Outbox& outbox, const Result<RelayReport>& report);
+  int end_of(Outbox& outbox) const;
+
+  const OutboxRelayOptions& options_;
+  const LockName lock_;
+  Client client_;
+  Signals& signals_;
+  bool asked_to_end_ = false;
+};
+
+Result<FencedLease> RelaySession::take() {
+  Waiting waiting(client_, lock_, signals_, options_.verbose ? Tell::holder : Tell::nothing);
+  auto lease = client_.acquire_fenced(
+      lock_, {.ttl = options_.ttl, .wait = options_.wait, .stop = waiting.stop()});
+  asked_to_end_ = waiting.end();
+  return lease;
+}
+
+int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
+  auto lease = take();
+  if (asked_to_end_) return 0;
+  if (!lease) return report(lease.error());
+  if (options_.verbose) {
+    note_now("relays under '" + lock_.str() + "', token " +
+             std::to_string(lease->token().number.value()));
+  }
+  Waiting until_signal(client_, lock_, signals_, Tell::nothing);
+  RelayOptions how = options_.relay;
+  how.stop = until_signal.stop();
+  how.tell = [this](const RelayEvent& event) {
+    const bool worth_telling = event.kind != RelayEvent::Kind::delivered;
+    if (options_.verbose || worth_telling) note_now(line_of(event));
+  };
+  const auto report = relay(outbox, target, *lease, how);
+  const int status = after(outbox, report);
+  if (const auto released = lease->release(); !released) cli::report(released.error());
+  return status;
+}
+
+int RelaySession::after(Outbox& outbox, const Result<RelayReport>& report) {
+  if (!report) return cli::report(report.error());
+  if (options_.verbose) {
+    note_now("ends: " + std::to_string(report->delivered) + " delivered, " +
+             std::to_string(report->failed) + " failures");
+  }
+  return options_.relay.until_empty ? end_of(outbox) : 0;
+}
+
+int RelaySession::end_of(Outbox& outbox) const {
+  const auto status = outbox.status();
+  if (!status) return report(status.error());
+  if (status->set_aside.empty()) return 0;
+  note(std::to_string(status->set_aside.size()) +
+       " messages are set aside; see 'leasehold outbox show'");
+  return kExitSetAside;
+}
+
+}  // namespace
+
+int relay_outbox(const OutboxRelayOptions& options) {
+  Signals signals;
+  if (const auto ok = check(options); !ok) return report(ok.error());
+  auto lock = LockName::parse(options.lock.value_or(kOutboxResource));
+  if (!lock) return report(lock.error());
+  auto outbox = open_outbox(options.url);
+  if (!outbox) return report(outbox.error());
+  auto target = open_target(options, signals);
+  if (!target) return report(target.error());
+  const auto store = lock_store_of(options);
+  if (!store) return report(store.error());
+  auto client = open_store(*store);
+  if (!client) return report(client.error());
+  return RelaySession(options, std::move(*lock), std::move(*client), signals)
+      .go(**outbox, **target);
+}
+
+}  // namespace leasehold::cli

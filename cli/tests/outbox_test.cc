@@ -1,0 +1,283 @@
+// leasehold outbox on a SQLite database, with real relays that are frozen and killed.
+#include <nlohmann/json.hpp>
+
+#include "cli_fixture.h"
+
+namespace leasehold::cli {
+namespace {
+
+using nlohmann::json;
+
+class OutboxTest : public CliTest {
+ protected:
+  OutboxTest() {
+    sql("CREATE TABLE payment(id)");
+    EXPECT_EQ(leasehold({"outbox", "install", url()}).status, 0);
+  }
+
+  std::string url() const { return "sqlite:" + path("app.db"); }
+  std::string sql(const std::string& text) const {
+    const Finished done = finish({"sqlite3", "-cmd", ".timeout 10000", path("app.db"), text});
+    EXPECT_EQ(done.err, "");
+    return done.out;
+  }
+  // The work and the message, in one transaction.
+  void pay(const std::string& key, const std::string& payload) const {
+    sql("BEGIN; INSERT INTO payment VALUES(1); INSERT INTO leasehold_outbox(key, topic, payload,"
+        " idempotency_key) VALUES('" +
+        key + "', 'paid', '" + payload + "', 'id-" + payload + "'); COMMIT;");
+  }
+
+  Words relay_words(const std::string& command, Words more = {}) const {
+    Words words = {"leasehold", "outbox", "relay", url(), "--pause",
+                   "1ms",       "--poll", "5ms",   "-c",  command};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // To its end.
+  Finished relay(const std::string& command, Words more = {}) const {
+    more.push_back("--until-empty");
+    return finish(relay_words(command, more));
+  }
+  Child start_relay(const std::string& shell_command, Words more = {}) const {
+    process::Command how = command(relay_words(shell_command, more));
+    how.out = Piped{};
+    how.err = process::ToFile{path("relay.err")};
+    auto child = Child::start(how);
+    EXPECT_TRUE(child) << "the relay did not start";
+    return std::move(*child);
+  }
+  json shown() const { return json::parse(leasehold({"outbox", "show", url(), "--json"}).out); }
+  // A command that appends the payload to the file, and a newline.
+  std::string append_to(const std::string& file) const { return "(cat; echo) >> " + path(file); }
+};
+
+TEST_F(OutboxTest, CommandGetsTheMessage) {
+  pay("order/1", "hello");
+  const Finished done = relay(
+      "echo \"$LEASEHOLD_OUTBOX_KEY $LEASEHOLD_OUTBOX_TOPIC $LEASEHOLD_OUTBOX_ID "
+      "$LEASEHOLD_IDEMPOTENCY_KEY $LEASEHOLD_TOKEN $(cat)\"");
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(done.out, "order/1 paid 1 id-hello 1 hello\n");
+  EXPECT_EQ(shown().at("waiting"), 0);
+  EXPECT_EQ(shown().at("delivered"), 1);
+}
+
+TEST_F(OutboxTest, LargePayloadOfACommandThatDoesNotRead) {
+  sql("INSERT INTO leasehold_outbox(key, topic, payload) VALUES('a', 't', zeroblob(1048576))");
+  EXPECT_EQ(relay("test $(wc -c) = 1048576").status, 0);
+  sql("INSERT INTO leasehold_outbox(key, topic, payload) VALUES('a', 't', zeroblob(1048576))");
+  EXPECT_EQ(relay("true").status, 0);
+}
+
+TEST_F(OutboxTest, PoisonedMessageIsSetAsideAndSkipped) {
+  pay("bad", "poison");
+  pay("bad", "after");
+  pay("fine", "one");
+  const std::string command =
+      "p=$(cat); test \"$p\" != poison || { echo no >&2; exit 9; }; echo $p >> " + path("came");
+  const Finished done = relay(command, {"--attempts", "3"});
+  EXPECT_EQ(done.status, 65);
+  EXPECT_THAT(done.err, HasSubstr("set aside"));
+  EXPECT_EQ(read("came"), "one\n");
+  const json problem = shown().at("set_aside").at(0);
+  EXPECT_EQ(problem.at("id"), 1);
+  EXPECT_EQ(problem.at("attempts"), 3);
+  EXPECT_EQ(problem.at("behind"), 1);
+  EXPECT_EQ(problem.at("last_error"), "the command exited with status 9");
+  EXPECT_THAT(leasehold({"outbox", "show", url()}).out,
+              AllOf(HasSubstr("waiting 2, delivered 1"), HasSubstr("exited with status 9")));
+
+  EXPECT_EQ(leasehold({"outbox", "retry", url(), "1"}).status, 0);
+  EXPECT_EQ(relay(command, {"--attempts", "1"}).status, 65) << "it is as bad as before";
+  EXPECT_EQ(leasehold({"outbox", "skip", url(), "1"}).status, 64) << "not without --force";
+  EXPECT_EQ(leasehold({"outbox", "skip", url(), "1", "--force"}).status, 0);
+  EXPECT_EQ(relay(command).status, 0);
+  EXPECT_EQ(read("came"), "one\nafter\n");
+}
+
+TEST_F(OutboxTest, Status75IsNotNowAndNotCounted) {
+  pay("a", "one");
+  const Finished done = relay(
+      "echo x >> " + path("tries") + "; test $(wc -l < " + path("tries") + ") -ge 4 || exit 75",
+      {"--attempts", "1", "-v"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(read("tries"), "x\nx\nx\nx\n");
+  EXPECT_THAT(done.err, HasSubstr("could not be delivered now"));
+}
+
+TEST_F(OutboxTest, CommandThatHangsIsEndedWithItsChildren) {
+  pay("a", "one");
+  const Finished done = relay("sleep 1000 & sleep 1000", {"--attempts", "1", "--timeout", "100ms"});
+  EXPECT_EQ(done.status, 65);
+  EXPECT_THAT(shown().at("set_aside").at(0).at("last_error").get<std::string>(),
+              HasSubstr("took too long"));
+}
+
+TEST_F(OutboxTest, SecondRelayIsBusyAndTakesOverFromADeadOne) {
+  pay("a", "one");
+  Child first = start_relay("echo ready; exec sleep 1000", {"--ttl", "1s"});
+  read_until(first.out().get(), "ready", within(kPatience));
+  EXPECT_EQ(relay("true").status, 75);
+  first.signal(SIGKILL);
+  first.wait();
+  EXPECT_EQ(relay(append_to("came"), {"--wait", "30s"}).status, 0);
+  EXPECT_EQ(read("came"), "one\n");
+}
+
+// Frozen in the middle of a delivery until another relay has done its work: the old one must not
+// mark, and must say so.
+TEST_F(OutboxTest, FrozenRelayMarksNothingWhenItWakes) {
+  pay("a", "one");
+  pay("a", "two");
+  write("gate", "");
+  Child old = start_relay("echo ready; while test -e " + path("gate") + "; do sleep 0.01; done",
+                          {"--ttl", "1s", "-v"});
+  read_until(old.out().get(), "ready", within(kPatience));
+  old.signal(SIGSTOP);
+  // The new one fails at 'two', so that a mark by the old one would be seen.
+  const Finished now = relay("p=$(cat); echo $p >> " + path("came") + "; test $p = one",
+                             {"--wait", "30s", "--attempts", "1"});
+  EXPECT_EQ(now.status, 65) << now.err;
+  EXPECT_EQ(finish({"rm", path("gate")}).status, 0);
+  old.signal(SIGCONT);
+  const auto status = old.wait_for(kPatience);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->shell_status(), 76) << read("relay.err");
+  EXPECT_EQ(read("came"), "one\ntwo\n");
+  EXPECT_EQ(shown().at("delivered"), 1);
+  EXPECT_EQ(shown().at("set_aside").at(0).at("attempts"), 1);
+}
+
+TEST_F(OutboxTest, SigtermEndsAfterTheDelivery) {
+  pay("a", "one");
+  pay("a", "two");
+  write("gate", "");
+  Child running = start_relay("echo ready; while test -e " + path("gate") +
+                              "; do sleep 0.01; done; " + append_to("came"));
+  read_until(running.out().get(), "ready", within(kPatience));
+  running.signal(SIGTERM);
+  EXPECT_EQ(finish({"rm", path("gate")}).status, 0);
+  const auto status = running.wait_for(kPatience);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->shell_status(), 0);
+  EXPECT_THAT(read("came"), testing::StartsWith("one\n"));
+  EXPECT_EQ(relay("true").status, 0) << "the lock was given back";
+}
+
+TEST_F(OutboxTest, KilledBetweenCommitAndDeliveryTheMessageStillComes) {
+  EXPECT_EQ(
+      shell("sqlite3 " + path("app.db") +
+            " \"BEGIN; INSERT INTO payment VALUES(7); INSERT INTO leasehold_outbox(key, topic,"
+            " payload, idempotency_key) VALUES('o', 'paid', 'seven', 'p7'); COMMIT;\";"
+            " kill -9 $$")
+          .status,
+      137);
+  EXPECT_EQ(relay(append_to("came")).status, 0);
+  EXPECT_EQ(read("came"), "seven\n");
+}
+
+// Answers with the status in the path and prints what it got.
+constexpr const char* kHttpServer = R"py(
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        names = ("Idempotency-Key", "Leasehold-Outbox-Key", "Leasehold-Outbox-Topic",
+                 "Leasehold-Token", "Content-Type")
+        print(*[self.headers[name] for name in names], body, flush=True)
+        status = [int(code) for code in self.path[1:].split("-")]
+        self.server.turn = getattr(self.server, "turn", -1) + 1
+        self.send_response(status[min(self.server.turn, len(status) - 1)])
+        self.end_headers()
+    def log_message(self, *ignored): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+)py";
+
+class HttpReceiver {
+ public:
+  explicit HttpReceiver(process::Command command) {
+    command.out = Piped{};
+    auto child = Child::start(command);
+    if (!child) throw std::runtime_error(child.error().message);
+    child_.emplace(std::move(*child));
+    const std::string line = read_until(child_->out().get(), "\n", within(kPatience));
+    address_ = "http://127.0.0.1:" + line.substr(0, line.find('\n'));
+  }
+  std::string url(const std::string& statuses) const { return address_ + "/" + statuses; }
+  // All that came; ends the server.
+  std::string received() {
+    child_->signal(SIGKILL);
+    return read_all(child_->out().get(), within(kPatience));
+  }
+
+ private:
+  std::optional<Child> child_;
+  std::string address_;
+};
+
+class OutboxHttpTest : public OutboxTest {
+ protected:
+  Finished send(const std::string& to, Words more = {}) const {
+    Words words = {"outbox", "relay", url(),           "--pause", "1ms",
+                   "--poll", "5ms",   "--until-empty", "--to",    to};
+    words.insert(words.end(), more.begin(), more.end());
+    return leasehold(words);
+  }
+  HttpReceiver receiver_{command({"python3", "-c", kHttpServer})};
+};
+
+TEST_F(OutboxHttpTest, MessageIsPostedWithItsIdempotencyKey) {
+  pay("order/1", "hello");
+  const Finished done = send(receiver_.url("202"), {"--content-type", "text/plain"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(receiver_.received(), "id-hello order/1 paid 1 text/plain hello\n");
+}
+
+TEST_F(OutboxHttpTest, ReceiverThatIsOverloadedIsAskedAgainAndRefusalIsCounted) {
+  pay("a", "one");
+  EXPECT_EQ(send(receiver_.url("503-429-200"), {"--attempts", "1"}).status, 0);
+  pay("a", "two");
+  EXPECT_EQ(send(receiver_.url("422"), {"--attempts", "2"}).status, 65);
+  EXPECT_EQ(shown().at("set_aside").at(0).at("last_error"),
+            "the receiver answered with status 422");
+  EXPECT_EQ(leasehold({"outbox", "retry", url(), "2"}).status, 0);
+  EXPECT_EQ(send(receiver_.url("302"), {"--attempts", "1"}).status, 65)
+      << "a redirection is no delivery";
+}
+
+TEST_F(OutboxHttpTest, WrongUrlIsRefused) {
+  const Finished secret = send("http://me:hunter2@127.0.0.1/");
+  EXPECT_EQ(secret.status, 64);
+  EXPECT_THAT(secret.err, AllOf(HasSubstr("list of processes"), Not(HasSubstr("hunter2"))));
+  EXPECT_EQ(send("http:///x").status, 64);
+  EXPECT_EQ(relay("true", {"--content-type", "x"}).status, 64);
+}
+
+TEST_F(OutboxTest, WhatIsWrongIsSaidInOneSentence) {
+  const auto said = [&](Words words, int status, const std::string& what) {
+    words.insert(words.begin(), "outbox");
+    const Finished done = leasehold(words);
+    EXPECT_EQ(done.status, status) << done.err;
+    EXPECT_THAT(done.err, HasSubstr(what));
+  };
+  said({"relay", url()}, 64, "either --command or --to");
+  said({"relay", url(), "-c", "x", "--to", "redis://h?stream=s"}, 64, "either --command or --to");
+  said({"relay", url(), "-c", "x", "--attempts", "0"}, 64, "whole number from 1");
+  said({"relay", url(), "-c", "x", "--poll", "0"}, 64, "--poll: it must be above 0");
+  said({"relay", url(), "-c", "x", "--ttl", "1ms"}, 64, "100 ms");
+  said({"relay", url(), "-c", "x", "--lock", ""}, 64, "lock name");
+  said({"relay", url(), "--to", "sqlite:x"}, 77, "messages cannot be sent to 'sqlite'");
+  said({"relay", "sqlite:" + path("none.db"), "-c", "x"}, 69, "there is no database");
+  said({"show", "redis://localhost"}, 77, "there is no outbox for 'redis'");
+  said({"retry", url(), "1x"}, 64, "is not the id of a message");
+  said({"retry", url(), "1"}, 64, "is not set aside");
+  finish({"sqlite3", path("empty.db"), "CREATE TABLE x(y)"});
+  said({"show", "sqlite:" + path("empty.db")}, 69, "outbox install");
+  said({"relay", "sqlite:" + path("empty.db"), "-c", "x"}, 69, "outbox install");
+}
+
+}  // namespace
+}  // namespace leasehold::cli
