@@ -30,19 +30,23 @@ class Sequence {
                      [](const Access& a, const Access& b) { return a.asked < b.asked; });
   }
 
-  // Writes that got no answer, but were seen, are accesses like the others.
+  // Writes that got no answer, but were seen, are accesses like the others. Of a write that was
+  // sent several times, the one with an answer stands for all: nobody else can have entered before
+  // it.
   void resolve_unknown(std::uint64_t last) {
     std::unordered_set<std::uint64_t> seen{last};
+    std::unordered_set<std::uint64_t> done;
     for (const Access& each : accesses_) {
-      if (each.told == Told::accepted) seen.insert(base_or_value(each));
+      if (each.told != Told::accepted) continue;
+      seen.insert(base_or_value(each));
+      if (each.writes()) done.insert(each.record.value);
     }
     // A write that was seen has seen its own base.
     for (bool more = true; more;) {
       more = false;
       for (Access& each : accesses_) {
-        if (each.told != Told::nothing || !each.writes() || !seen.contains(each.record.value)) {
-          continue;
-        }
+        if (each.told != Told::nothing || !each.writes()) continue;
+        if (!seen.contains(each.record.value) || !done.insert(each.record.value).second) continue;
         each.told = Told::accepted;
         seen.insert(each.record.base);
         more = true;
