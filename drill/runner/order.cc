@@ -30,19 +30,23 @@ class Sequence {
                      [](const Access& a, const Access& b) { return a.asked < b.asked; });
   }
 
-  // Writes that got no answer, but were seen, are accesses like the others.
+  // Writes that got no answer, but were seen, are accesses like the others. Of a write that was
+  // sent several times, the one with an answer stands for all: nobody else can have entered before
+  // it.
   void resolve_unknown(std::uint64_t last) {
     std::unordered_set<std::uint64_t> seen{last};
+    std::unordered_set<std::uint64_t> done;
     for (const Access& each : accesses_) {
-      if (each.told == Told::accepted) seen.insert(base_or_value(each));
+      if (each.told != Told::accepted) continue;
+      seen.insert(base_or_value(each));
+      if (each.writes()) done.insert(each.record.value);
     }
     // A write that was seen has seen its own base.
     for (bool more = true; more;) {
       more = false;
       for (Access& each : accesses_) {
-        if (each.told != Told::nothing || !each.writes() || !seen.contains(each.record.value)) {
-          continue;
-        }
+        if (each.told != Told::nothing || !each.writes()) continue;
+        if (!seen.contains(each.record.value) || !done.insert(each.record.value).second) continue;
         each.told = Told::accepted;
         seen.insert(each.record.base);
         more = true;
@@ -71,6 +75,9 @@ class Sequence {
   }
 
   void put_into_order(ResourceLog& log) {
+    for (std::size_t i = 0; i < accesses_.size(); ++i) {
+      if (accesses_[i].told == Told::nothing) unseen_.push_back(i);
+    }
     while (const auto next = choose()) place(*next, log);
   }
 
@@ -90,7 +97,7 @@ class Sequence {
 
   // Among those that nobody was answered before; an index into accesses_.
   std::optional<std::size_t> choose() {
-    while (first_ < accesses_.size() && done_.contains(first_)) done_.erase(first_++);
+    while (first_ < accesses_.size() && !is_open(first_)) done_.erase(first_++);
     std::int64_t earliest = kNever;
     for (std::size_t i = first_; i < accesses_.size() && accesses_[i].asked <= earliest; ++i) {
       if (is_open(i)) earliest = std::min(earliest, accesses_[i].answered);
@@ -133,13 +140,13 @@ class Sequence {
   // Whoever entered last is refused only if somebody else has entered since; so somebody did who
   // was not told.
   void enter_unseen(const Access& refused, ResourceLog& log) {
-    for (std::size_t i = first_; i < accesses_.size(); ++i) {
-      const Access& it = accesses_[i];
+    for (auto at = unseen_.begin(); at != unseen_.end(); ++at) {
+      const Access& it = accesses_[*at];
       if (it.asked > refused.answered) return;
       const bool later = it.record.token > refused.record.token ||
                          (it.record.token == 0 && it.record.request != refused.record.request);
-      if (it.told != Told::nothing || !later || done_.contains(i)) continue;
-      done_.insert(i);
+      if (!later) continue;
+      unseen_.erase(at);
       Record record = it.record;
       record.kind = Kind::accept;
       record.operation = Operation::read;
@@ -158,6 +165,7 @@ class Sequence {
   std::vector<Access> accesses_;
   std::size_t first_ = 0;
   std::unordered_set<std::size_t> done_;  // beyond first_
+  std::vector<std::size_t> unseen_;       // got no answer, and nobody saw their value
   std::uint64_t value_ = 0;
   std::int64_t token_ = 0;
   RequestRef holder_ = 0;

@@ -218,7 +218,9 @@ Result<Drilled> Run::judge_it() {
   if (!last) return fail(last.error());
   HistoryReader reader;
   for (const std::string& file : histories_) {
-    if (!std::filesystem::exists(file)) continue;  // killed before it wrote anything
+    std::error_code missing;
+    const auto size = std::filesystem::file_size(file, missing);
+    if (missing || size == 0) continue;  // killed before it wrote anything
     if (auto done = reader.read(file); !done) return fail(done.error());
   }
   History clients = reader.take();

@@ -140,6 +140,27 @@ TEST(OrderTest, WriteThatWasRepeatedIsOne) {
   EXPECT_EQ(accesses.order(100).lost, 0u);
 }
 
+// The first try was not done, or nobody could tell; the second one was, before the next holder.
+TEST(OrderTest, WriteThatWasRepeatedIsWhereItWasAnswered) {
+  Accesses accesses;
+  accesses.granted(1, 1).granted(2, 2);
+  accesses.read(1, 1, 10, 12, 0).write(1, 1, 20, 25, 0, 100, Kind::unknown);
+  accesses.write(1, 1, 30, 60, 0, 100);
+  accesses.read(2, 2, 40, 70, 100).write(2, 2, 80, 90, 100, 200);
+  EXPECT_EQ(accesses.story(200), "r0 w100 r100 w200");
+  EXPECT_THAT(accesses.broken(200), IsEmpty());
+}
+
+TEST(OrderTest, WriteThatWasSentTwiceAndSeenIsOne) {
+  Accesses accesses;
+  accesses.granted(1, 1).granted(2, 2);
+  accesses.read(1, 1, 10, 12, 0).write(1, 1, 20, 25, 0, 100, Kind::unknown);
+  accesses.write(1, 1, 30, 60, 0, 100, Kind::fail);  // the first was done, and 2 has entered
+  accesses.read(2, 2, 40, 50, 100).write(2, 2, 80, 90, 100, 200);
+  EXPECT_EQ(accesses.story(200), "r0 w100 r100 x100 w200");
+  EXPECT_THAT(accesses.broken(200), IsEmpty());
+}
+
 TEST(OrderTest, RefusalOfTheLastIsExplainedByOneWhoWasNotTold) {
   Accesses accesses;
   accesses.granted(1, 1).granted(2, 2);
