@@ -56,6 +56,7 @@ macro(leasehold_adapter name)
       set(LEASEHOLD_SCHEMES_OF_${name} ${leasehold_adapter_SCHEMES})
     endif()
     list(APPEND LEASEHOLD_USED_LIBRARIES ${leasehold_adapter_USES})
+    list(REMOVE_DUPLICATES LEASEHOLD_USED_LIBRARIES)
     string(APPEND LEASEHOLD_ADAPTER_NEEDS
            "set(leasehold_uses_${name} ${leasehold_adapter_USES})\n"
            "set(leasehold_needs_${name} ${leasehold_adapter_NEEDS})\n")
