@@ -2,9 +2,9 @@
 # Each target first installs the Debian packages it needs, unless they are there already.
 
 PREFIX ?= /usr/local
-PRESETS ?= dev asan tsan
+PRESETS ?= asan tsan fuzz
 
-.PHONY: help demo test simulate bench format tidy release install clean
+.PHONY: help demo test simulate fuzz mutants bench format tidy release install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -12,7 +12,7 @@ help: ## show this list
 demo: release ## build Leasehold and watch it work: about ten seconds, no server
 	@build/release/cli/leasehold demo
 
-test: ## build and run all tests: plain, then with ASan+UBSan and TSan (PRESETS=dev: plain only)
+test: ## build and run all tests with ASan+UBSan, the libraries' with TSan, then the fuzzers (PRESETS=dev: plain, faster)
 	@scripts/need build test
 	@scripts/test $(PRESETS)
 
@@ -21,6 +21,14 @@ simulate: ## look for faults in virtual time, as long as you like (SECONDS=60 SE
 	@cmake --preset dev --log-level=WARNING
 	@cmake --build --preset dev --target leasehold_simulate
 	@build/dev/drill/simulation/leasehold_simulate --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
+
+fuzz: ## look for inputs that break a parser (SECONDS=30 for each)
+	@scripts/need build fuzz
+	@scripts/fuzz $(or $(SECONDS),30)
+
+mutants: ## put known bugs into the adapters: each must turn a test red
+	@scripts/need build test
+	@scripts/mutants
 
 bench: ## measure, beside hand-written SQLite and flock(1): 2 minutes (QUICK=1: half a minute)
 	@scripts/need build bench

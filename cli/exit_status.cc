@@ -5,6 +5,8 @@ namespace {
 
 constexpr ExitStatusDoc kDocs[] = {
     {"0", "done; for run: the command's own exit status"},
+    {"1", "drill: something stale was accepted, an update was lost or an invariant was broken"},
+    {"3", "drill: too few faults happened to say anything"},
     {"64", "wrong input: a flag, name, URL or duration; a --once key used with another command"},
     {"65", "outbox relay --until-empty: messages are set aside"},
     {"69", "the store is not available"},

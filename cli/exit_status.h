@@ -8,6 +8,8 @@
 
 namespace leasehold::cli {
 
+inline constexpr int kExitDamage = 1;
+inline constexpr int kExitTooLittle = 3;
 inline constexpr int kExitUsage = 64;
 inline constexpr int kExitSetAside = 65;
 inline constexpr int kExitUnavailable = 69;

@@ -58,47 +58,7 @@ std::string text_of(const Error& error) {
   return error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")";
 }
 
-// The length of the UTF-8 sequence that `text` begins with; 0 if it is none.
-std::size_t sequence(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t length = byte(0) < 0x80                      ? 1
-                             : byte(0) >= 0xC2 && byte(0) < 0xE0 ? 2
-                             : byte(0) >= 0xE0 && byte(0) < 0xF0 ? 3
-                             : byte(0) >= 0xF0 && byte(0) < 0xF5 ? 4
-                                                                 : 0;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
-
-// C0, DEL and C1, and what turns the direction of writing so that a line reads as another one.
-bool is_control(std::string_view sequence) {
-  if (sequence.size() == 1)
-    return static_cast<unsigned char>(sequence[0]) < 0x20 || sequence == "\x7F";
-  if (sequence.size() == 2) return sequence >= "\xC2\x80" && sequence <= "\xC2\x9F";
-  return (sequence >= "\u202A" && sequence <= "\u202E") ||
-         (sequence >= "\u2066" && sequence <= "\u2069") || sequence == "\u2028" ||
-         sequence == "\u2029";
-}
-
 }  // namespace
-
-std::string visible(std::string_view text) {
-  std::string shown;
-  while (!text.empty()) {
-    const std::size_t length = sequence(text);
-    const std::string_view one = text.substr(0, std::max<std::size_t>(length, 1));
-    if (length == 0 || is_control(one)) {
-      shown += "\uFFFD";
-    } else {
-      shown += one;
-    }
-    text.remove_prefix(one.size());
-  }
-  return shown;
-}
 
 void note(std::string_view text) {
   process::write_all(STDERR_FILENO, line_of(text));

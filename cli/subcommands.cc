@@ -24,6 +24,10 @@ constexpr SubcommandEntry kSubcommands[] = {
     {"demo", "See why a lock needs a fence, in ten seconds", make_demo},
     {"demo-worker", "One worker of the demo", make_demo_worker, true},
 #endif
+#ifdef LEASEHOLD_HAS_DRILL
+    {"drill", "Freeze real holders past their leases, and see what the fence does", make_drill},
+    {"drill-worker", "One worker of the drill", make_drill_worker, true},
+#endif
     {"completion", "Print the completion script of a shell", make_completion},
     {"version", "Print the version", make_version},
     {"man", "Print the manual page", make_man, true},

@@ -68,6 +68,13 @@ bool is_scheme(std::string_view text) {
          });
 }
 
+// Brackets are for IPv6 addresses alone, and a host is printed as it is.
+bool is_host(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return c > ' ' && c != 0x7f && c != '[' && c != ']';
+  });
+}
+
 Result<HostPort> parse_host(std::string_view text) {
   HostPort host;
   if (text.starts_with('[')) {  // an IPv6 address
@@ -84,6 +91,9 @@ Result<HostPort> parse_host(std::string_view text) {
     if (has_port && host.port.empty()) return bad("has a ':' without a port");
   }
   if (host.host.empty()) return bad("has an empty host");
+  if (!is_host(host.host)) {
+    return bad("has a host with a space, a control character or a bracket in it");
+  }
   if (host.port.size() > 5 || !std::all_of(host.port.begin(), host.port.end(),
                                            [](unsigned char c) { return std::isdigit(c); })) {
     return bad("has a port that is not a number");
@@ -166,7 +176,9 @@ std::string Url::redacted() const {
       if (!hosts[i].port.empty()) text += ":" + hosts[i].port;
     }
   }
-  text += percent_encode(path);
+  // An '@' in the path behind a '//' without a user would be taken for a part of a password.
+  const bool looks_secret = text.ends_with("//") || (!hosts.empty() && user.empty());
+  text += percent_encode(path, looks_secret ? "%?@" : "%?");
   char separator = '?';
   for (const auto& [key, value] : query) {
     if (may_be_a_secret(key)) continue;

@@ -61,6 +61,25 @@ TEST(UrlTest, RedactedAddressIsReadAgain) {
   }
 }
 
+TEST(UrlTest, RedactedAddressIsReadAgainWithAnAtSignInThePath) {
+  for (const auto* text : {"redis://:hunter2@h/a@b", "x:%2f%2fa@b", "x:a@b", "x://u@h/a@b"}) {
+    const auto url = Url::parse(text);
+    ASSERT_TRUE(url) << text;
+    const auto again = Url::parse(url->redacted());
+    ASSERT_TRUE(again) << url->redacted();
+    EXPECT_EQ(again->path, url->path) << text;
+  }
+}
+
+TEST(UrlTest, AHostCanBePrinted) {
+  for (const auto* text : {"x://a\nb/", "x://a b/", "x://a\x7f/", "x://[[a]:1/", "x://a]/"}) {
+    const auto url = Url::parse(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_THAT(url.error().message, HasSubstr("host")) << text;
+  }
+  EXPECT_EQ(Url::parse("x://[fe80::1%eth0]:1")->redacted(), "x://[fe80::1%eth0]:1");
+}
+
 TEST(UrlTest, PasswordFromAFileOrTheEnvironment) {
   const testing::TempFolder folder;
   std::ofstream(folder.file("secret")) << "hunter2\n";

@@ -51,6 +51,13 @@ TEST(OwnerLabelTest, DefaultNamesHostProcessAndProgram) {
   EXPECT_THAT(default_owner_label().str(), HasSubstr(":" + std::to_string(getpid()) + ":"));
 }
 
+TEST(OwnerLabelTest, WhatAnotherProgramWroteCanBeShown) {
+  EXPECT_EQ(readable_label("host:1:program"), "host:1:program");
+  for (const auto* text : {"", "\033[2J", "a\nb", "\xff"}) {
+    EXPECT_EQ(readable_label(text), "(an unreadable label)");
+  }
+}
+
 TEST(TtlTest, FromATenthOfASecondToADay) {
   EXPECT_TRUE(Ttl::of(100ms));
   EXPECT_TRUE(Ttl::of(24h));

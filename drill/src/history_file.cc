@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 
 namespace leasehold::drill {
 namespace {
@@ -165,7 +166,7 @@ Status for_each_line(const std::string& path, Line&& line) {
   const detail::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail(system_error(path, "read"));
   std::string rest;
-  const auto buffer = std::make_unique<char[]>(kReadSize);
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kReadSize);
   std::size_t number = 0;
   const auto at_line = [&](const std::string& what) {
     return fail(ErrorCode::invalid, path + ":" + std::to_string(number) + ": " + what);
@@ -333,7 +334,11 @@ Status HistoryReader::read(const std::string& path) {
 
   return for_each_line(path, [&](std::string_view line) -> Status {
     Columns columns(line);
-    return columns[0] == kFirstWord ? declare(columns) : take_record(columns);
+    try {
+      return columns[0] == kFirstWord ? declare(columns) : take_record(columns);
+    } catch (const std::length_error& full) {
+      return fail(ErrorCode::invalid, full.what());
+    }
   });
 }
 

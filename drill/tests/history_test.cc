@@ -222,6 +222,12 @@ TEST_F(HistoryFileTest, BadLinesGetOneSentenceWithTheirNumber) {
             "2: the line has more than 4096 bytes");
 }
 
+TEST_F(HistoryFileTest, TooManyProcessesAreABadLine) {
+  std::string text;
+  for (int i = 0; i < 65'536; ++i) text += "history\t1\tboot-1\t" + std::to_string(i) + "\n";
+  EXPECT_EQ(complaint(text), "65536: a history has too many different names");
+}
+
 TEST_F(HistoryFileTest, LinesThatCrossAReadAreWhole) {
   std::string text = kFirst;
   for (int i = 1; i <= 20'000; ++i) {

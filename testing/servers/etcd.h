@@ -42,6 +42,7 @@ class EtcdServer {
   std::string metrics_address() const { return metrics_.address(); }  // plain HTTP/1
 
   void kill() { process_->kill(); }
+  void stop() { process_->stop(); }
   void start() { process_->start(); }
   void start_without_waiting() { process_->start_without_waiting(); }
   void freeze() { process_->freeze(); }

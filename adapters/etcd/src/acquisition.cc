@@ -249,8 +249,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   }
 
   std::string owner_of(const wire::KeyValue& kv) const {
-    const auto own = OwnValue::parse(kv.value());
-    return own ? own->owner : "another program (etcd key " + kv.key() + ")";
+    return etcd::owner_of(kv.key(), OwnValue::parse(kv.value()));
   }
 
   void queued(LeaseId lease, const std::string& predecessor, std::int64_t revision,

@@ -60,6 +60,7 @@ std::optional<std::string> percent_decode(std::string_view text) {
     decoded += static_cast<char>(high * 16 + low);
     i += 2;
   }
+  if (percent_encode(decoded) != text) return std::nullopt;
   return decoded;
 }
 
@@ -104,10 +105,14 @@ std::optional<OwnValue> OwnValue::parse(std::string_view text) {
   if (state == kStates.size()) return std::nullopt;
   value.state = static_cast<State>(state);
   const auto since = number_in<std::int64_t>(take_until(text, ' '));
-  if (!since) return std::nullopt;
+  if (!since || *since < 0) return std::nullopt;
   value.since_ms = *since;
-  value.owner = text;
+  value.owner = readable_label(text);
   return value;
+}
+
+std::string owner_of(std::string_view key, const std::optional<OwnValue>& value) {
+  return value ? value->owner : "another program (etcd key " + readable_label(key) + ")";
 }
 
 RequestId request_of(std::string_view leaf, std::int64_t create_revision) {

@@ -83,6 +83,9 @@ struct OwnValue {
   static std::optional<OwnValue> parse(std::string_view text);
 };
 
+// Whose key it is, for people: the owner by its value, or another program's.
+std::string owner_of(std::string_view key, const std::optional<OwnValue>& value);
+
 // The id of a request that has its key at `leaf`. Another program's key (etcdctl uses the number of
 // its lease) gets one from its create revision, always the same.
 RequestId request_of(std::string_view leaf, std::int64_t create_revision);

@@ -10,10 +10,6 @@ namespace {
 
 using KeyValues = google::protobuf::RepeatedPtrField<wire::KeyValue>;
 
-std::string owner_of(const wire::KeyValue& kv, const std::optional<OwnValue>& value) {
-  return value ? value->owner : "another program (etcd key " + kv.key() + ")";
-}
-
 // Reads keys, then asks for the time that is left of the holders' leases.
 class Survey final : public std::enable_shared_from_this<Survey> {
  public:
@@ -65,7 +61,7 @@ class Survey final : public std::enable_shared_from_this<Survey> {
           request_of(session_.keys.parse(kv->key())->leaf, kv->create_revision());
       const bool first = kv == kvs.front();
       if (!first || (value && value->state == OwnValue::State::waits)) {
-        status.waiters.push_back({request, owner_of(*kv, value)});
+        status.waiters.push_back({request, owner_of(kv->key(), value)});
         continue;
       }
       const TokenNumber token = TokenNumber::of(kv->create_revision()).value();
@@ -74,7 +70,7 @@ class Survey final : public std::enable_shared_from_this<Survey> {
       status.last_token = token;
       status.holder = LockStatus::Holder{.request = request,
                                          .token = token,
-                                         .owner = owner_of(*kv, value),
+                                         .owner = owner_of(kv->key(), value),
                                          .held_for = held_for,
                                          .remaining = Millis(0),
                                          .kept = value && value->state == OwnValue::State::kept,

@@ -40,6 +40,7 @@ TEST(KeysTest, NamesComeBack) {
   }
   EXPECT_FALSE(keys.parse("p/!once/a"));
   EXPECT_FALSE(keys.parse("q/a/1"));
+  for (const char* not_ours : {"p/%41/1", "p/a%2f/1"}) EXPECT_FALSE(keys.parse(not_ours));
   EXPECT_LT(keys.lineage(), keys.locks_begin());
   EXPECT_LT(keys.once(lock("a"), "k"), keys.locks_begin());
 }
@@ -59,6 +60,10 @@ TEST(KeysTest, ValuesComeBack) {
   for (const char* foreign : {"", "held", "held x y", "lent 1 me"}) {
     EXPECT_FALSE(OwnValue::parse(foreign)) << foreign;
   }
+  EXPECT_FALSE(OwnValue::parse("held -9223372036854775808 me")) << "a time is not negative";
+  EXPECT_EQ(OwnValue::parse("held 1 \033[2J")->owner, "(an unreadable label)");
+  EXPECT_EQ(owner_of("p/a/\033[2J", std::nullopt),
+            "another program (etcd key (an unreadable label))");
   const auto record = decode_record(encode_record({"a\nb", "3\nc"}));
   ASSERT_TRUE(record);
   EXPECT_EQ(record->parameters, "a\nb");

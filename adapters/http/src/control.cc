@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <asio/read_until.hpp>
 #include <asio/write.hpp>
 #include <cerrno>
@@ -27,10 +28,15 @@ constexpr std::pair<ErrorCode, std::string_view> kCodes[] = {
     {ErrorCode::invalid, "invalid"}, {ErrorCode::unavailable, "unavailable"}};
 
 std::string error_line(const Error& error) {
+  std::string sentence = error.message;
+  // The message may repeat what was asked, and an answer is one line.
+  std::replace_if(
+      sentence.begin(), sentence.end(),
+      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
   for (const auto& [code, word] : kCodes) {
-    if (code == error.code) return "error " + std::string(word) + " " + error.message + "\n";
+    if (code == error.code) return "error " + std::string(word) + " " + sentence + "\n";
   }
-  return "error unavailable " + error.message + "\n";
+  return "error unavailable " + sentence + "\n";
 }
 
 std::vector<std::string> words_of(const std::string& line) {

@@ -11,7 +11,7 @@ constexpr std::string_view kFileMagic = "leasehold gate ledger 1\n";
 constexpr std::string_view kBatchMagic = "LhGateB1";
 constexpr std::size_t kBatchHeader = 32;
 
-enum Flags : std::uint8_t { has_lineage = 1, has_mark = 2, is_open = 4 };
+enum Flags : std::uint8_t { has_lineage = 1, has_mark = 2, is_open = 4, all_flags = 7 };
 
 constexpr std::array<std::uint32_t, 256> make_crc_table() {
   std::array<std::uint32_t, 256> table{};
@@ -112,7 +112,8 @@ bool read_record(Reader& reader, ResourceStates& states) {
   state.sequence = reader.number<std::int64_t>();
   state.refused = reader.number<std::int64_t>();
   state.open = (flags & is_open) != 0;
-  if (!reader.ok() || !resource) return false;
+  const bool negative = state.least < 0 || state.sequence < 0 || state.refused < 0;
+  if (!reader.ok() || !resource || negative || flags > all_flags) return false;
   states.insert_or_assign(std::move(*resource), std::move(state));
   return true;
 }

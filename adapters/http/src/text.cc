@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "leasehold/name.h"
+
 namespace leasehold::http {
 namespace {
 
@@ -17,21 +19,6 @@ constexpr auto make_token_chars() {
   for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
     table[static_cast<std::uint8_t>(c)] = true;
   return table;
-}
-
-// The length of the UTF-8 sequence at the front; 0 if there is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const std::size_t length = byte(0) < 0x80                      ? 1
-                             : byte(0) >= 0xc2 && byte(0) < 0xe0 ? 2
-                             : byte(0) >= 0xe0 && byte(0) < 0xf0 ? 3
-                             : byte(0) >= 0xf0 && byte(0) < 0xf5 ? 4
-                                                                 : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  return length;
 }
 
 }  // namespace
@@ -109,7 +96,7 @@ std::string json_string(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out = "\"";
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
+    const std::size_t length = detail::utf8_length(text);
     const auto byte = static_cast<std::uint8_t>(text[0]);
     if (length == 0) {
       out += "\\ufffd";

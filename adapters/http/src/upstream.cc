@@ -1,5 +1,6 @@
 #include "upstream.h"
 
+#include <algorithm>
 #include <asio/connect.hpp>
 
 #include "text.h"
@@ -8,6 +9,11 @@ namespace leasehold::http {
 namespace {
 
 constexpr std::size_t kMaxIdle = 256;
+
+bool is_host_char(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte > ' ' && byte != 0x7f && c != '[' && c != ']';
+}
 
 }  // namespace
 
@@ -31,6 +37,7 @@ Result<UpstreamAddress> UpstreamAddress::parse(const std::string& url) {
     if (end == std::string_view::npos) return wrong("has no ']'");
     address.host = rest.substr(1, end - 1);
     rest.remove_prefix(end + 1);
+    if (!rest.empty() && !rest.starts_with(':')) return wrong("has text between ']' and the port");
   } else {
     const std::size_t colon = rest.find(':');
     address.host = rest.substr(0, colon);
@@ -39,6 +46,9 @@ Result<UpstreamAddress> UpstreamAddress::parse(const std::string& url) {
   address.port = rest.empty() ? "80" : std::string(rest.substr(1));
   const auto port = parse_decimal(address.port);
   if (address.host.empty()) return wrong("has no host");
+  if (!std::all_of(address.host.begin(), address.host.end(), is_host_char)) {
+    return wrong("has a host with a space, a control character or a bracket in it");
+  }
   if (!port || *port == 0 || *port > 65535) return wrong("has no port from 1 to 65535");
   return address;
 }

@@ -158,6 +158,23 @@ TEST_F(LedgerTest, AFlippedBitIsFoundWhereverItMatters) {
   EXPECT_GT(found, 4 * 100);
 }
 
+TEST_F(LedgerTest, ARecordThatCannotBeIsDamage) {
+  const auto decoded = [](const std::string& record) {
+    return decode_ledger(encode_header(1) + encode_batch(1, record));
+  };
+  ResourceState state = marked(3);
+  EXPECT_TRUE(decoded(encode_record(name("a"), state)));
+  for (std::int64_t ResourceState::*number :
+       {&ResourceState::least, &ResourceState::sequence, &ResourceState::refused}) {
+    ResourceState wrong = state;
+    wrong.*number = -1;
+    EXPECT_FALSE(decoded(encode_record(name("a"), wrong)));
+  }
+  std::string record = encode_record(name("a"), ResourceState{});
+  record[3] = 8;  // a flag of another version
+  EXPECT_FALSE(decoded(record));
+}
+
 TEST_F(LedgerTest, ADamagedFileIsRefusedAndLeftAlone) {
   open().reset();
   std::string damaged = bytes();

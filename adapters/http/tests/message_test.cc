@@ -296,6 +296,9 @@ TEST(TextTest, JsonHoldsAnything) {
   EXPECT_EQ(json_string("a\"b\\c\n\x7f"), "\"a\\\"b\\\\c\\u000a\\u007f\"");
   EXPECT_EQ(json_string("Ж\xff"), "\"Ж\\ufffd\"");
   EXPECT_EQ(json_string("\xe2\x82"), "\"\\ufffd\\ufffd\"");
+  for (const char* wrong : {"\xed\xa0\x80", "\xe0\x80\x80"}) {  // a surrogate, a longer form
+    EXPECT_EQ(json_string(wrong), "\"\\ufffd\\ufffd\\ufffd\"");
+  }
 }
 
 TEST(TextTest, Decimals) {

@@ -1,5 +1,7 @@
 #include "status_rows.h"
 
+#include <algorithm>
+
 namespace leasehold::postgres {
 namespace {
 
@@ -16,9 +18,8 @@ enum Column {
   kKnownAs
 };
 
-// What another program wrote into the table may go to a terminal.
-std::string readable_label(std::string_view text) {
-  return OwnerLabel::parse(text) ? std::string(text) : "(an unreadable label)";
+Millis not_negative(std::int64_t milliseconds) {
+  return Millis(std::max<std::int64_t>(milliseconds, 0));
 }
 
 std::optional<LockStatus> status_of(const Rows& rows, int row) {
@@ -37,8 +38,8 @@ std::optional<LockStatus> status_of(const Rows& rows, int row) {
     status.holder = LockStatus::Holder{.request = *request,
                                        .token = *token,
                                        .owner = readable_label(rows.text(kOwner, row)),
-                                       .held_for = Millis(rows.number(kHeldMs, row)),
-                                       .remaining = Millis(rows.number(kRemainingMs, row)),
+                                       .held_for = not_negative(rows.number(kHeldMs, row)),
+                                       .remaining = not_negative(rows.number(kRemainingMs, row)),
                                        .kept = rows.flag(kKept, row),
                                        // A lease that is alive has a millisecond left at least.
                                        .foreign = rows.number(kRemainingMs, row) == 0};

@@ -48,9 +48,14 @@ std::optional<TokenNumber> token_in(std::string_view digits) {
   return *token;
 }
 
+// Not negative, whatever another program wrote.
+std::int64_t elapsed(std::int64_t since, std::int64_t now) {
+  return since < 0 || since >= now ? 0 : now - since;
+}
+
 // Who is in the way: the holder by the lock's value, else the first waiter.
 std::string ahead_of(const Value& value, const Value& waiter) {
-  if (value.text.empty()) return waiter.text;
+  if (value.text.empty()) return waiter.text.empty() ? "" : readable_label(waiter.text);
   const LockValue holder = LockValue::parse(value.text);
   return holder.owner + (holder.kept ? " (which has finished; the lock is kept)" : "");
 }
@@ -130,7 +135,7 @@ LockValue LockValue::parse(std::string_view value) {
   const auto since = number_in<std::int64_t>(take_word(value));
   if (!ours.token || !since) return stranger;
   ours.since = *since;
-  ours.owner = value;
+  ours.owner = readable_label(value);
   return ours;
 }
 
@@ -186,14 +191,14 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
     if (!request) return unexpected_reply();
     // Without an expiry it lasts until it is deleted: longer than any lease.
     const Millis remaining = left < 0 ? Ttl::kMax : Millis(left);
-    status.holder = LockStatus::Holder{
-        .request = *request,
-        .token = holder.token.value_or(TokenNumber::of(1).value()),
-        .owner = holder.owner,
-        .held_for = Millis(holder.request ? std::max<std::int64_t>(now - holder.since, 0) : 0),
-        .remaining = remaining,
-        .kept = holder.kept,
-        .foreign = !holder.request};
+    status.holder =
+        LockStatus::Holder{.request = *request,
+                           .token = holder.token.value_or(TokenNumber::of(1).value()),
+                           .owner = holder.owner,
+                           .held_for = Millis(holder.request ? elapsed(holder.since, now) : 0),
+                           .remaining = remaining,
+                           .kept = holder.kept,
+                           .foreign = !holder.request};
   }
   const Value& waiting = reply.at(7);
   for (std::size_t i = 0; i + 1 < waiting.items.size(); i += 2) {
@@ -201,8 +206,8 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
     std::string_view entry = waiting.items[i + 1].text;
     const auto asked = number_in<std::int64_t>(take_word(entry));
     take_word(entry);  // the channel
-    if (!request || !asked || now - *asked >= life) continue;
-    status.waiters.push_back({*request, std::string(entry)});
+    if (!request || !asked || elapsed(*asked, now) >= life) continue;
+    status.waiters.push_back({*request, readable_label(entry)});
   }
   return status;
 }

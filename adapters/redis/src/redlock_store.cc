@@ -1,6 +1,8 @@
 #include "redlock_store.h"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "introduction.h"
 #include "leasehold/random.h"
@@ -199,13 +201,21 @@ void RedlockStore::renew(std::vector<RenewCall> calls, CallContext context,
     const Answers answers = quorum_->ask(Question::of(renew_call(options_.prefix, calls)), context,
                                          node_time(options_.node_timeout, shortest));
     Replies replies;
+    std::optional<Error> doubt;
+    bool all_in_doubt = true;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const Tally tally = count(answers, [&](const Value& it) { return is_one(it.at(i)); });
       const bool renewed = tally.yes >= quorum_->majority();
       const bool may_live = tally.yes + tally.unanswered() >= quorum_->majority();
-      if (!renewed && may_live) return fail(too_few(answers, tally.answered(), true));
+      if (!renewed && may_live) {
+        doubt = too_few(answers, tally.answered(), true);
+        replies.push_back(RenewReply::unknown);
+        continue;
+      }
+      all_in_doubt = false;
       replies.push_back(renewed ? RenewReply::renewed : RenewReply::gone);
     }
+    if (all_in_doubt) return fail(std::move(*doubt));
     return replies;
   }());
 }

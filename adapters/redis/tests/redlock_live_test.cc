@@ -113,6 +113,25 @@ TEST_F(RedlockLive, GrantIsWorthLessThanItsTtlByTheDrift) {
   EXPECT_EQ(std::get<Granted>(*reply).ttl, 10s - 100ms - 2ms);
 }
 
+// Each of four that do not answer costs a quarter of the TTL, so that it is over when all have
+// voted.
+TEST_F(RedlockLive, VoteThatTookAsLongAsTheLeaseIsNoGrant) {
+  std::vector<std::unique_ptr<TcpProxy>> silent;
+  std::string hosts;
+  for (std::size_t i = 0; i + 1 < RedlockUnderTest::kNodes; ++i) {
+    silent.push_back(std::make_unique<TcpProxy>(node(i).port()));
+    silent.back()->hold(true);
+    hosts += silent.back()->address() + ",";
+  }
+  for (std::size_t i = 0; i < RedlockUnderTest::kNodes; ++i) {
+    hosts += (i == 0 ? "" : ",") + node(i).address();
+  }
+  RawStore store(open_url("redlock://" + hosts + "?node_timeout=20000"));
+  const auto reply = store.acquire(new_request(), Ttl::kMin);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, ErrorCode::outcome_unknown) << to_string(reply.error());
+}
+
 TEST_F(RedlockLive, FrozenNodeIsALostVoteWhoseLeftoverIsTakenBack) {
   Client client(open_url(under.proxied_url("?node_timeout=300")));
   ASSERT_TRUE(client.acquire("warm-up")->release());
@@ -162,6 +181,25 @@ TEST_F(RedlockLive, RenewalNeedsAMajorityAndGrantsNothing) {
   node(2).cli({"DEL", "lock:job"});
   EXPECT_EQ(store.renew(request), RenewReply::gone) << "two of five";
   EXPECT_EQ(votes("lock:job"), 2u);
+}
+
+TEST_F(RedlockLive, OneLeaseInDoubtLeavesTheOthersOfItsBatchAlone) {
+  RawStore store(under.open());
+  RawStore beside(under.open(), "doubtful");
+  const RequestId sure = new_request();
+  const RequestId doubtful = new_request();
+  ASSERT_TRUE(store.acquire(sure));
+  ASSERT_TRUE(beside.acquire(doubtful));
+  node(0).cli({"DEL", "lock:doubtful"});
+  node(3).process().kill();
+  node(4).process().kill();
+  const Ttl ttl = Ttl::of(30s).value();
+  const auto replies =
+      store.renew_together({{lock_name("job"), sure, ttl}, {lock_name("doubtful"), doubtful, ttl}});
+  ASSERT_TRUE(replies) << to_string(replies.error());
+  EXPECT_EQ(replies->at(0), RenewReply::renewed) << "three of three";
+  EXPECT_EQ(replies->at(1), RenewReply::unknown) << "two of three, and two that say nothing";
+  EXPECT_FALSE(beside.try_renew(doubtful)) << "nothing is known of any";
 }
 
 // Why a node that lost its data must stay away for the longest TTL before it votes again.

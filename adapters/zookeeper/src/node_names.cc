@@ -100,6 +100,7 @@ std::optional<std::string> decode(std::string_view name) {
     text += static_cast<char>(*high * 16 + *low);
     i += 2;
   }
+  if (encode(text) != name) return std::nullopt;
   return text;
 }
 
@@ -169,6 +170,7 @@ std::optional<Label> Label::parse(std::string_view text) {
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), label.session_ms);
   if (error != std::errc() || end == text.data() + text.size() || *end != ' ') return std::nullopt;
+  if (label.session_ms < 0) return std::nullopt;
   label.owner = text.substr(static_cast<std::size_t>(end - text.data()) + 1);
   if (!OwnerLabel::parse(label.owner)) return std::nullopt;
   return label;

@@ -30,6 +30,7 @@ TEST(NodeNames, EveryTextHasANameOfItsOwnAndComesBack) {
   EXPECT_FALSE(decode(".once"));
   EXPECT_FALSE(decode("a%2"));
   EXPECT_FALSE(decode("a%zz"));
+  EXPECT_FALSE(decode("%41")) << "encode() leaves an A as it is";
 }
 
 TEST(NodeNames, PrefixIsCurators) {
@@ -63,7 +64,8 @@ TEST(NodeNames, LabelsComeBackAndForeignDataIsNone) {
   ASSERT_TRUE(label);
   EXPECT_EQ(label->owner, "web 1");
   EXPECT_EQ(label->session_ms, 1500);
-  for (const char* text : {"", "10.0.0.1", "leasehold 1 ", "leasehold 1 5", "leasehold 1 5 a\nb"}) {
+  for (const char* text : {"", "10.0.0.1", "leasehold 1 ", "leasehold 1 5", "leasehold 1 5 a\nb",
+                           "leasehold 1 -5 a"}) {
     EXPECT_FALSE(Label::parse(text)) << text;
   }
 }

@@ -15,6 +15,8 @@ inline constexpr std::size_t kMaxNameBytes = 512;
 namespace detail {
 // 1 to 512 bytes of UTF-8 without control characters; `field` is what the error calls it.
 Status check_name(std::string_view field, std::string_view text);
+// The bytes of the UTF-8 character that `text` begins with; 0 if it begins with none.
+std::size_t utf8_length(std::string_view text);
 }  // namespace detail
 
 template <class Kind>
@@ -52,6 +54,10 @@ using OwnerLabel = Name<OwnerLabelKind>;
 
 // "host:pid:program" of this process.
 OwnerLabel default_owner_label();
+
+// A label that another program may have written, for a terminal: as it is, or a note that it cannot
+// be shown.
+std::string readable_label(std::string_view text);
 
 }  // namespace leasehold
 

@@ -1,0 +1,70 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "calls.h"
+
+namespace leasehold::redis {
+namespace {
+
+using resp::Type;
+using resp::Value;
+
+const std::string kRequest(32, 'a');
+
+Value text(std::string bytes) {
+  Value value;
+  value.type = Type::bulk;
+  value.text = std::move(bytes);
+  return value;
+}
+
+Value number(std::int64_t integer) {
+  Value value;
+  value.type = Type::integer;
+  value.integer = integer;
+  return value;
+}
+
+Value list(std::vector<Value> items) {
+  Value value;
+  value.type = Type::array;
+  value.items = std::move(items);
+  return value;
+}
+
+// As the script `inspect` answers.
+Result<LockStatus> status(const std::string& value, std::int64_t now, const std::string& waiter) {
+  return read_status(
+      list({text(value), text(kRequest), number(500), number(now), text("34"),
+            text(std::string(32, '7')), number(6000), list({text(kRequest), text(waiter)})}),
+      LockName::parse("job").value(), LockKeys("lock:job"));
+}
+
+TEST(RedisReplies, TimesThatAnotherProgramWroteDoNotOverflow) {
+  constexpr std::int64_t kMost = INT64_MAX;
+  const std::string least = std::to_string(INT64_MIN);
+  const auto found = status(kRequest + " 34 " + least + " me", kMost, least + " - you");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->holder->held_for, Millis(0));
+  EXPECT_EQ(status(kRequest + " 34 100 me", 90, "80 - you")->holder->held_for, Millis(0));
+  EXPECT_EQ(status(kRequest + " 34 100 me", 130, "80 - you")->holder->held_for, Millis(30));
+  EXPECT_EQ(status(kRequest + " 34 100 me", 130, "80 - you")->waiters.size(), 1u);
+  EXPECT_EQ(status(kRequest + " 34 100 me", 6130, "80 - you")->waiters.size(), 0u);
+}
+
+TEST(RedisReplies, LabelsThatAnotherProgramWroteCanBeShown) {
+  const std::string hidden = "(an unreadable label)";
+  const auto found = status(kRequest + " 34 100 \033[2J", 130, "80 - \033[2J");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->holder->owner, hidden);
+  ASSERT_EQ(found->waiters.size(), 1u);
+  EXPECT_EQ(found->waiters[0].owner, hidden);
+  const auto busy = read_acquire(list({number(3), text(""), text("\033[2J")}), Millis(1000));
+  ASSERT_TRUE(busy);
+  EXPECT_EQ(std::get<Busy>(*busy).ahead, hidden);
+  const auto nobody = read_acquire(list({number(3), text(""), text("")}), Millis(1000));
+  EXPECT_EQ(std::get<Busy>(*nobody).ahead, "");
+}
+
+}  // namespace
+}  // namespace leasehold::redis

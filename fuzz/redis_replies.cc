@@ -1,0 +1,95 @@
+// What Redis answers to our scripts, and what other programs may have left in its keys.
+//
+// Rules: whatever is answered becomes a sensible reply or an error; labels that go to a terminal
+// are printable; times are not negative.
+#include <string>
+
+#include "adapters/redis/src/calls.h"
+#include "adapters/redis/src/fence_call.h"
+#include "adapters/redis/src/server.h"
+#include "fuzz/fuzz.h"
+#include "leasehold/resp/parser.h"
+
+namespace leasehold::fuzz {
+namespace {
+
+using namespace redis;
+
+const LockName& lock() {
+  static const LockName name = LockName::parse("lock").value();
+  return name;
+}
+
+Token some_token() {
+  return Token{TokenNumber::of(7).value(), Lineage::parse(std::string(32, '7') + "/lock").value(),
+               RequestId::from_hex(std::string(32, 'a')).value()};
+}
+
+void check_acquire(const resp::Value& value) {
+  const auto reply = read_acquire(value, Millis(1000));
+  if (!reply) return;
+  if (const auto* granted = std::get_if<Granted>(&*reply)) {
+    must(granted->token.value() >= 1, "a token is positive");
+  }
+  if (const auto* queued = std::get_if<Queued>(&*reply)) {
+    must(is_printable(queued->ahead), "a label can be printed");
+  }
+  if (const auto* busy = std::get_if<Busy>(&*reply)) {
+    must(is_printable(busy->ahead), "a label can be printed");
+  }
+}
+
+void check_status(const resp::Value& value) {
+  const auto status = read_status(value, lock(), LockKeys("lock:lock"));
+  if (!status) return;
+  if (status->holder) {
+    must(status->holder->held_for >= Millis(0), "nobody holds since the future");
+    must(status->holder->remaining >= Millis(0), "no lease has less than nothing left");
+    must(is_printable(status->holder->owner), "a label can be printed");
+  }
+  for (const WaiterStatus& waiter : status->waiters) {
+    must(is_printable(waiter.owner), "a label can be printed");
+  }
+}
+
+void check_error(const resp::Value& value) {
+  if (!value.is_error()) return;
+  must(!error_of(value.text).message.empty(), "an error has a sentence");
+  const Error refused(ErrorCode::fenced_out, "the fence refused", value.text);
+  const Error told = explained(ResourceName::parse("resource").value(), some_token(), refused);
+  must(told.code == ErrorCode::fenced_out, "a refusal stays one");
+  must(told.store_words == value.text, "the server's words stay as they are");
+  (void)script_words(told);
+}
+
+void check(const resp::Value& value) {
+  check_acquire(value);
+  check_status(value);
+  check_error(value);
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, value.items.size()}) {
+    const auto renewed = read_renew(value, count);
+    must(!renewed || renewed->size() == count, "every renewal is answered");
+  }
+  (void)read_release(value);
+  (void)read_store(value);
+  if (const auto recalled = read_recall(value); recalled && *recalled) {
+    const std::size_t kept = (*recalled)->parameters.size() + (*recalled)->result.size();
+    must(kept <= value.text.size(), "a record has no more bytes than were stored");
+  }
+  const LockValue holder = LockValue::parse(value.text);
+  must(holder.request.has_value() == holder.token.has_value(),
+       "a value is ours with all its parts, or another program's");
+  (void)reply_of(value);
+}
+
+}  // namespace
+}  // namespace leasehold::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace leasehold;
+  resp::Parser parser;
+  parser.feed(fuzz::text_of(data, size));
+  resp::Value value;
+  while (parser.next(value) == resp::Parser::Step::value) fuzz::check(value);
+  return 0;
+}
