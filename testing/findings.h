@@ -52,6 +52,13 @@ MATCHER_P3(Finds, check, severity, words,
   return complete && !worst.seen.empty() && all.find(words) != std::string::npos;
 }
 
+// It was looked at, whatever a busy machine made of it.
+MATCHER_P(Measures, check, "has measured " + std::string(check)) {
+  const std::vector<Finding> some = findings_of(arg, check);
+  *result_listener << told(arg);
+  return !some.empty() && some.front().severity != Severity::unseen;
+}
+
 inline auto is_ok(const std::string& check) {
   return Finds(check, Severity::ok, std::string());
 }

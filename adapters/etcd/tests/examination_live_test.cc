@@ -27,7 +27,7 @@ using ::testing::SizeIs;
 struct ExaminationTest : ::testing::Test {
   ExaminationTest() { registry.add(adapters()); }
 
-  Result<Diagnosis> look(const std::string& hosts, Millis ttl = 30s, Millis within = 10s,
+  Result<Diagnosis> look(const std::string& hosts, Millis ttl = 30s, Millis within = 30s,
                          ExaminedAs as = ExaminedAs::store) const {
     return registry.examine("etcd://" + hosts, {as, ttl, {BootClock::now() + within, {}}});
   }

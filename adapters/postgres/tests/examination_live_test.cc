@@ -32,7 +32,7 @@ struct ExaminationTest : ::testing::Test {
   ExaminationTest() { registry.add(adapters()); }
 
   Result<Diagnosis> look(const std::string& url, ExaminedAs as = ExaminedAs::store,
-                         Millis within = 10s) const {
+                         Millis within = 30s) const {
     return registry.examine(url, {as, 30s, {BootClock::now() + within, {}}});
   }
   std::vector<Finding> found(const std::string& url, ExaminedAs as = ExaminedAs::store) const {

@@ -27,7 +27,7 @@ struct ExaminationTest : ::testing::Test {
   ExaminationTest() { registry.add(adapters()); }
 
   Result<Diagnosis> look(const std::string& url, ExaminedAs as = ExaminedAs::store,
-                         Millis ttl = 30s, Millis within = 10s) const {
+                         Millis ttl = 30s, Millis within = 30s) const {
     return registry.examine(url, {as, ttl, {BootClock::now() + within, {}}});
   }
   std::vector<Finding> found(const std::string& url, ExaminedAs as = ExaminedAs::store,
