@@ -2,7 +2,7 @@
 # Each target first installs the Debian packages it needs, unless they are there already.
 
 PREFIX ?= /usr/local
-PRESETS ?= dev asan tsan fuzz
+PRESETS ?= asan tsan fuzz
 
 .PHONY: help demo test simulate fuzz mutants bench format tidy release install clean
 
@@ -12,7 +12,7 @@ help: ## show this list
 demo: release ## build Leasehold and watch it work: about ten seconds, no server
 	@build/release/cli/leasehold demo
 
-test: ## build and run all tests: plain, with ASan+UBSan, with TSan, then the fuzzers (PRESETS=dev: plain only)
+test: ## build and run all tests with ASan+UBSan, the libraries' with TSan, then the fuzzers (PRESETS=dev: plain, faster)
 	@scripts/need build test
 	@scripts/test $(PRESETS)
 

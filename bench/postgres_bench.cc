@@ -104,6 +104,25 @@ Side advisory_lock(const std::string& url) {
           }};
 }
 
+// The same guarantee by hand: a token that is on the disk before anybody has it.
+Side advisory_lock_with_token(const std::string& url) {
+  ByHand(url).run("CREATE TABLE by_hand_token(token bigint); INSERT INTO by_hand_token VALUES (0)");
+  auto baton = std::make_shared<Baton>();
+  return {"pg_advisory_lock and a durable token", [url, baton](int worker) {
+            auto mine = std::make_shared<ByHand>(url);
+            mine->prepare("acquire", "SELECT pg_advisory_lock(43)");
+            mine->prepare("token", "UPDATE by_hand_token SET token = token + 1 RETURNING token");
+            mine->prepare("release", "SELECT pg_advisory_unlock(43)");
+            return [mine, baton, worker] {
+              mine->execute("acquire", {});
+              mine->execute("token", {});
+              const bool handed_over = baton->taken_by(worker);
+              mine->execute("release", {});
+              return handed_over;
+            };
+          }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -120,5 +139,8 @@ int main(int argc, char** argv) {
   }
   compare("PostgreSQL, advisory: hand-offs, waiters: 32", waiting_clients(url + "?mode=advisory"),
           advisory_lock(url), effort_of(argc, argv, 33), 1.0);
+  compare("PostgreSQL, advisory: the same, beside a durable token",
+          waiting_clients(url + "?mode=advisory"), advisory_lock_with_token(url),
+          effort_of(argc, argv, 33));
   return 0;
 }

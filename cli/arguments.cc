@@ -19,6 +19,7 @@ struct Arguments::State {
   bool lists_exit_statuses = false;
   std::vector<std::string>* rest = nullptr;
   PositionalDoc rest_doc;
+  bool rest_needed = false;
   std::map<const CLI::Option*, std::vector<std::string>> choices;
   std::vector<std::unique_ptr<Arguments>> children;
 
@@ -165,6 +166,13 @@ void Arguments::rest_after_dashes(const std::string& name, std::vector<std::stri
                                   std::string help) {
   state_->rest = &into;
   state_->rest_doc = {name, std::move(help), {}};
+  state_->rest_needed = true;
+}
+
+void Arguments::optional_rest_after_dashes(const std::string& name, std::vector<std::string>& into,
+                                           std::string help) {
+  rest_after_dashes(name, into, std::move(help));
+  state_->rest_needed = false;
 }
 
 Arguments& Arguments::subcommand(const std::string& name, const std::string& summary) {
@@ -313,9 +321,11 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
   } catch (const CLI::ParseError& error) {
     return fail(ErrorCode::invalid, sentence(error, deepest().path));
   }
-  if (rest && rest->empty()) {
-    return fail(ErrorCode::invalid, "the command is missing: write it after '--', as in '" +
-                                        deepest().path + " NAME -- echo hello'");
+  const bool dashes = end != arguments.end();
+  if (rest && rest->empty() && (named->state_->rest_needed || dashes)) {
+    return fail(ErrorCode::invalid,
+                "the command is missing: write it after '--', as in '" + deepest().path +
+                    (named->state_->rest_needed ? " NAME" : "") + " -- echo hello'");
   }
   return Parsed(std::monostate{});
 }

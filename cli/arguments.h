@@ -76,8 +76,10 @@ class Arguments {
   void flag(const std::string& names, bool& into, std::string help);
 
   // Everything after the first "--", untouched; at least one word. Only for commands right below
-  // the root.
+  // the root. The second: if there is a "--".
   void rest_after_dashes(const std::string& name, std::vector<std::string>& into, std::string help);
+  void optional_rest_after_dashes(const std::string& name, std::vector<std::string>& into,
+                                  std::string help);
 
   // A command below this one; one of them must then be chosen.
   Arguments& subcommand(const std::string& name, const std::string& summary);

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "own_program.h"
 #include "store_choice.h"
 
 namespace leasehold::cli {
@@ -27,13 +28,6 @@ std::filesystem::path make_folder() {
   expect(mkdtemp(pattern.data()) != nullptr, "cannot create a folder in " + parent.string() + ": " +
                                                  std::generic_category().message(errno));
   return pattern;
-}
-
-std::string own_program() {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-  // The link still runs if the file was replaced meanwhile.
-  return error || !std::filesystem::exists(path, error) ? "/proc/self/exe" : path.string();
 }
 
 process::Child start(const process::Command& command) {

@@ -5,6 +5,8 @@ namespace {
 
 constexpr ExitStatusDoc kDocs[] = {
     {"0", "done; for run: the command's own exit status"},
+    {"1", "drill: something stale was accepted, an update was lost or an invariant was broken"},
+    {"3", "drill: too few faults happened to say anything"},
     {"64", "wrong input: a flag, name, URL or duration; a --once key used with another command"},
     {"65", "outbox relay --until-empty: messages are set aside"},
     {"69", "the store is not available"},
@@ -13,6 +15,7 @@ constexpr ExitStatusDoc kDocs[] = {
     {"75", "busy: somebody else holds the lock (see --busy-status); release: it is not held"},
     {"76", "the lease was lost, or was about to be, and the command was ended; fence: refused"},
     {"77", "this store cannot do that, or not safely"},
+    {"78", "doctor: it found something at least as bad as --fail-on says"},
     {"126", "the command could not be executed"},
     {"127", "the command was not found"},
     {"128+n", "the command was ended by signal n"},

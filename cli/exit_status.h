@@ -8,6 +8,8 @@
 
 namespace leasehold::cli {
 
+inline constexpr int kExitDamage = 1;
+inline constexpr int kExitTooLittle = 3;
 inline constexpr int kExitUsage = 64;
 inline constexpr int kExitSetAside = 65;
 inline constexpr int kExitUnavailable = 69;
@@ -16,6 +18,7 @@ inline constexpr int kExitUnknown = 74;
 inline constexpr int kExitBusy = 75;
 inline constexpr int kExitLost = 76;
 inline constexpr int kExitCannot = 77;
+inline constexpr int kExitFindings = 78;
 inline constexpr int kExitCancelled = 130;
 
 int exit_status(ErrorCode code);

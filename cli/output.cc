@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "exit_status.h"
-#include "leasehold/name.h"
 #include "leasehold/process/io.h"
 
 namespace leasehold::cli {
@@ -59,32 +58,7 @@ std::string text_of(const Error& error) {
   return error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")";
 }
 
-// C0, DEL and C1, and what turns the direction of writing so that a line reads as another one.
-bool is_control(std::string_view sequence) {
-  if (sequence.size() == 1)
-    return static_cast<unsigned char>(sequence[0]) < 0x20 || sequence == "\x7F";
-  if (sequence.size() == 2) return sequence >= "\xC2\x80" && sequence <= "\xC2\x9F";
-  return (sequence >= "\u202A" && sequence <= "\u202E") ||
-         (sequence >= "\u2066" && sequence <= "\u2069") || sequence == "\u2028" ||
-         sequence == "\u2029";
-}
-
 }  // namespace
-
-std::string visible(std::string_view text) {
-  std::string shown;
-  while (!text.empty()) {
-    const std::size_t length = detail::utf8_length(text);
-    const std::string_view one = text.substr(0, std::max<std::size_t>(length, 1));
-    if (length == 0 || is_control(one)) {
-      shown += "\uFFFD";
-    } else {
-      shown += one;
-    }
-    text.remove_prefix(one.size());
-  }
-  return shown;
-}
 
 void note(std::string_view text) {
   process::write_all(STDERR_FILENO, line_of(text));

@@ -5,13 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "leasehold/detail/visible_text.h"
 #include "leasehold/error.h"
 
 namespace leasehold::cli {
 
-// The text without control characters, which could make a terminal do or hide something: what
-// comes from a store may have been written by anybody. In their place stands U+FFFD.
-std::string visible(std::string_view text);
+using detail::visible;
 
 // "leasehold: <text>" as one line on stderr, made visible.
 void note(std::string_view text);

@@ -1,11 +1,10 @@
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <system_error>
 #include <thread>
 
+#include "answer_file.h"
 #include "arguments.h"
 #include "duration.h"
 #include "events.h"
@@ -67,33 +66,6 @@ class ProgressLine {
   const Nanos whole_;
   const bool shown_;
   std::size_t drawn_ = 0;
-};
-
-Error cannot_write(const std::string& file) {
-  return {ErrorCode::outcome_unknown, "cannot write '" + file + "'",
-          std::generic_category().message(errno)};
-}
-
-// Opened before the measurement, so that a wrong name does not cost it; written after.
-class PictureFile {
- public:
-  static Result<PictureFile> open(const std::string& name) {
-    process::Fd fd(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-    if (!fd) return fail(cannot_write(name));
-    return PictureFile(name, std::move(fd));
-  }
-
-  Status write(const std::string& text) {
-    // A device or a pipe cannot be cut, and need not.
-    const bool cut = ftruncate(fd_.get(), 0) == 0 || errno == EINVAL;
-    if (cut && process::write_all(fd_.get(), text)) return {};
-    return fail(cannot_write(name_));
-  }
-
- private:
-  PictureFile(std::string name, process::Fd fd) : name_(std::move(name)), fd_(std::move(fd)) {}
-  std::string name_;
-  process::Fd fd_;
 };
 
 class Probe final : public Subcommand {
@@ -201,9 +173,9 @@ Result<ProbeReport> Probe::take() const {
 
 int Probe::execute() {
   if (const auto ok = check(); !ok) return report(ok.error());
-  std::optional<PictureFile> picture;
+  std::optional<AnswerFile> picture;
   if (options_.svg) {
-    auto opened = PictureFile::open(*options_.svg);
+    auto opened = AnswerFile::open(*options_.svg);
     if (!opened) return report(opened.error());
     picture = std::move(*opened);
   }

@@ -82,9 +82,13 @@ void declare_store(Arguments& arguments, std::optional<std::string>& into) {
                    "$LEASEHOLD_STORE, else leasehold/locks.db in the user's state folder");
 }
 
+Result<std::string> chosen_store(const std::optional<std::string>& given) {
+  if (auto named = named_url(given)) return *named;
+  return default_url();
+}
+
 Result<Client> open_store(const std::optional<std::string>& given, ConnectOptions options) {
-  const auto named = named_url(given);
-  const auto url = named ? Result<std::string>(*named) : default_url();
+  const auto url = chosen_store(given);
   if (!url) return fail(url.error());
   register_stores();
   return connect(*url, std::move(options));

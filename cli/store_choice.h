@@ -16,6 +16,10 @@ std::string sqlite_url(const std::string& path);
 // Declares --store.
 void declare_store(Arguments& arguments, std::optional<std::string>& into);
 
+// The URL of --store, else $LEASEHOLD_STORE, else of the embedded store in the user's state folder,
+// which is created (0700).
+[[nodiscard]] Result<std::string> chosen_store(const std::optional<std::string>& given);
+
 // Opens --store, else $LEASEHOLD_STORE, else the embedded store in the user's state folder, which
 // is created (0700) on first use.
 [[nodiscard]] Result<Client> open_store(const std::optional<std::string>& given,

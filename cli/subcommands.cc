@@ -14,6 +14,7 @@ constexpr SubcommandEntry kSubcommands[] = {
     {"rotate-lineage", "Begin a new lineage after a restore", make_rotate_lineage},
     {"fence", "Look after the fences at a resource", make_fence},
     {"outbox", "Relay messages that were written in a transaction", make_outbox},
+    {"doctor", "Find out what makes a live store's locks lie", make_doctor},
     {"advise", "Find out whether you need a lock, and which one", make_advise},
     {"probe", "Measure this machine's pauses, to choose a TTL", make_probe},
 #ifdef LEASEHOLD_HAS_GATE
@@ -22,6 +23,10 @@ constexpr SubcommandEntry kSubcommands[] = {
 #ifdef LEASEHOLD_HAS_DEMO
     {"demo", "See why a lock needs a fence, in ten seconds", make_demo},
     {"demo-worker", "One worker of the demo", make_demo_worker, true},
+#endif
+#ifdef LEASEHOLD_HAS_DRILL
+    {"drill", "Freeze real holders past their leases, and see what the fence does", make_drill},
+    {"drill-worker", "One worker of the drill", make_drill_worker, true},
 #endif
     {"completion", "Print the completion script of a shell", make_completion},
     {"version", "Print the version", make_version},

@@ -9,8 +9,11 @@ class Subcommand;
 
 std::unique_ptr<Subcommand> make_advise();
 std::unique_ptr<Subcommand> make_completion();
-std::unique_ptr<Subcommand> make_demo();         // in builds with the SQLite adapter
-std::unique_ptr<Subcommand> make_demo_worker();  // likewise
+std::unique_ptr<Subcommand> make_demo();          // in builds with the SQLite adapter
+std::unique_ptr<Subcommand> make_demo_worker();   // likewise
+std::unique_ptr<Subcommand> make_drill();         // in builds with the drill
+std::unique_ptr<Subcommand> make_drill_worker();  // likewise
+std::unique_ptr<Subcommand> make_doctor();
 std::unique_ptr<Subcommand> make_fence();
 std::unique_ptr<Subcommand> make_gate();  // in builds with the HTTP gate
 std::unique_ptr<Subcommand> make_ls();

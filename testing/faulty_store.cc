@@ -1,5 +1,8 @@
 #include "testing/faulty_store.h"
 
+#include <chrono>
+#include <stdexcept>
+
 namespace leasehold::testing {
 
 void Faults::next(Operation operation, Fault fault, int times) {
@@ -23,9 +26,14 @@ int Faults::calls(Operation operation) {
   return calls_[operation];
 }
 
+// What does not come for so long never comes.
+constexpr auto kPatience = std::chrono::seconds(30);
+
 void Faults::wait_for_calls(Operation operation, int count) {
   const MutexLock lock(mutex_);
-  changed_.wait(mutex_, [&]() LEASEHOLD_REQUIRES(mutex_) { return calls_[operation] >= count; });
+  const bool came = changed_.wait_for(
+      mutex_, kPatience, [&]() LEASEHOLD_REQUIRES(mutex_) { return calls_[operation] >= count; });
+  if (!came) throw std::runtime_error("the calls that were waited for did not come");
 }
 
 void Faults::let_go() {

@@ -31,6 +31,7 @@ class Faults {
 
   // How many calls there were, with and without a fault.
   int calls(Operation operation);
+  // Throws std::runtime_error if they do not come.
   void wait_for_calls(Operation operation, int count);
 
   // Ends all hanging, now and later.

@@ -74,9 +74,11 @@ class RawStore {
   }
   Result<std::vector<RenewReply>> try_renew(const RequestId& request,
                                             Millis ttl = std::chrono::seconds(30)) {
-    return ask<std::vector<RenewReply>>([&](auto done) {
-      store_->renew({{lock_, request, Ttl::of(ttl).value()}}, context(), std::move(done));
-    });
+    return renew_together({{lock_, request, Ttl::of(ttl).value()}});
+  }
+  Result<std::vector<RenewReply>> renew_together(std::vector<RenewCall> calls) {
+    return ask<std::vector<RenewReply>>(
+        [&](auto done) { store_->renew(std::move(calls), context(), std::move(done)); });
   }
   Result<ReleaseReply> try_release(const RequestId& request) {
     return ask<ReleaseReply>([&](auto done) {

@@ -248,11 +248,11 @@ TEST_P(StoreConformance, RenewedLeaseOutlivesItsTtlManyTimes) {
   const auto faults = std::make_shared<Faults>();
   Client one = faulty_client(faults);
   Client other = client();
-  auto lease = one.acquire("job", {.ttl = 200ms});
+  auto lease = one.acquire("job", {.ttl = 900ms});
   ASSERT_TRUE(lease);
   const RequestId request = lease->request();
   for (int round = 1; round <= 5; ++round) {
-    faults->wait_for_calls(Operation::renew, 3 * round);
+    faults->wait_for_calls(Operation::renew, 2 * round);
     EXPECT_EQ(other.acquire("job").error().code, ErrorCode::busy);
     EXPECT_EQ(status(other, "job").holder->request, request);
   }

@@ -133,6 +133,7 @@ class TcpProxy::Loop {
     hold_ = on;
     wake();
   }
+  void retarget(std::uint16_t target) { target_ = target; }
   void delay(Millis each_way) {
     delay_ms_ = each_way.count();
     wake();
@@ -333,7 +334,7 @@ class TcpProxy::Loop {
     it.broken = true;
   }
 
-  const std::uint16_t target_;
+  std::atomic<std::uint16_t> target_;
   const std::string host_;
   const IsRequest is_request_;
   const Port port_;
@@ -380,6 +381,10 @@ void TcpProxy::refuse(bool on) {
 void TcpProxy::hold(bool on) {
   loop_->hold(on);
 }
+void TcpProxy::retarget(std::uint16_t target) {
+  loop_->retarget(target);
+}
+
 void TcpProxy::delay(Millis each_way) {
   loop_->delay(each_way);
 }

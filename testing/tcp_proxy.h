@@ -48,6 +48,8 @@ class TcpProxy {
   void refuse(bool on);
   // While on: nothing passes in either direction, and nothing is lost: a hanging network.
   void hold(bool on);
+  // New connections go to this port from now on; those that are there stay.
+  void retarget(std::uint16_t target);
   // Each direction is late by this much.
   void delay(Millis each_way);
 

@@ -181,6 +181,21 @@ TEST_F(TcpProxyTest, RefuseHoldAndDelay) {
   EXPECT_GE(BootClock::now() - began, 100ms);
 }
 
+TEST_F(TcpProxyTest, RetargetLeadsNewConnectionsElsewhere) {
+  const Fd old = connect_to(proxy.port());
+  say(old, "old");
+  EXPECT_EQ(hear(old), "old");
+  EchoServer other;
+  proxy.retarget(other.port());
+  say(old, "still");
+  EXPECT_EQ(hear(old), "still");
+  const Fd client = connect_to(proxy.port());
+  say(client, "new");
+  EXPECT_EQ(hear(client), "new");
+  EXPECT_EQ(echo.got(), "oldstill");
+  EXPECT_EQ(other.got(), "new");
+}
+
 TEST_F(TcpProxyTest, NobodyBehindItLooksLikeNoServer) {
   const Port unused = Port::take();
   const TcpProxy to_nobody(unused.number());

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -68,6 +69,15 @@ class CliTest : public testing::Test {
  private:
   std::string folder_;
 };
+
+// `options`, and those of `defaults` (names and values in turn) that are not among them.
+inline Words with_defaults(Words options, const Words& defaults) {
+  for (std::size_t i = 0; i + 1 < defaults.size(); i += 2) {
+    if (std::find(options.begin(), options.end(), defaults[i]) != options.end()) continue;
+    options.insert(options.end(), {defaults[i], defaults[i + 1]});
+  }
+  return options;
+}
 
 inline Words run_shell(Words options, const std::string& script) {
   options.insert(options.end(), {"--", "sh", "-c", script});

@@ -110,6 +110,20 @@ TEST_P(StoresTest, FencedAsTheGuaranteeSays) {
   EXPECT_THAT(fenced.err, HasSubstr("gives no safe tokens"));
 }
 
+TEST_P(StoresTest, DoctorLooksAtIt) {
+  const Finished looked = on_store({"doctor", "--json", "--fail-on", "danger"});
+  EXPECT_EQ(looked.err, "");
+  const json report = json::parse(looked.out);
+  EXPECT_EQ(looked.status, report.at("counts").at("danger") == 0 ? 0 : 78) << looked.out;
+  EXPECT_EQ(report.at("guarantee"), gives_tokens(GetParam()) ? "correctness" : "efficiency");
+  bool measured = false;
+  for (const json& it : report.at("findings")) {
+    measured = measured || (it.at("check").get<std::string>().ends_with(".round_trip") &&
+                            it.at("severity") != "unseen");
+  }
+  EXPECT_TRUE(measured) << looked.out;
+}
+
 TEST_P(StoresTest, ChildFindsTheSameStoreByItsAddress) {
   const Finished inside = on_store(
       {"run", "nightly", "--", "sh", "-c", "leasehold run nightly -- true; echo inner $?"});

@@ -8,8 +8,8 @@ namespace {
 
 using TextsTest = CliTest;
 
-const Words kCommands = {"run",    "ls",    "show",   "release",    "fence",
-                         "outbox", "probe", "advise", "completion", "version"};
+const Words kCommands = {"run",   "ls",     "show",   "release",    "fence",  "outbox",
+                         "probe", "advise", "doctor", "completion", "version"};
 
 TEST_F(TextsTest, HelpHasAnExampleEach) {
   const Finished root = leasehold({"--help"});
@@ -47,13 +47,13 @@ TEST_F(TextsTest, HelpIsAlsoAWord) {
 TEST_F(TextsTest, HelpOfRunListsEveryExitStatus) {
   const std::string help = leasehold({"run", "--help"}).out;
   for (const char* status :
-       {"64", "65", "69", "70", "74", "75", "76", "77", "126", "127", "128+n", "130"}) {
+       {"64", "65", "69", "70", "74", "75", "76", "77", "78", "126", "127", "128+n", "130"}) {
     EXPECT_THAT(help, HasSubstr("\n  " + std::string(status) + " ")) << status;
   }
 }
 
 TEST_F(TextsTest, HelpFitsATerminal) {
-  for (const char* name : {"run", "probe", "advise"}) {
+  for (const char* name : {"run", "probe", "advise", "doctor"}) {
     std::istringstream lines(leasehold({name, "--help"}).out);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
   }

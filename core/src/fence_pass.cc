@@ -1,13 +1,32 @@
 #include "leasehold/detail/fence_pass.h"
 
+#include <algorithm>
+#include <chrono>
+
+#include "leasehold/detail/backoff.h"
 #include "leasehold/detail/refusal.h"
 
 namespace leasehold::detail {
 namespace {
 
-bool time_is_left(const CallContext& context) {
-  return !context.stop.stop_requested() && BootClock::now() < context.deadline;
-}
+// Made for the second attempt: few need one.
+class Retries {
+ public:
+  explicit Retries(const CallContext& context) : context_(context) {}
+
+  // Pauses. False: the time is over, or a stop was requested.
+  bool next() {
+    if (!backoff_) {
+      const auto left = std::chrono::ceil<Millis>(context_.deadline - BootClock::now());
+      backoff_.emplace(std::max(left, Millis(0)), context_.stop);
+    }
+    return backoff_->pause();
+  }
+
+ private:
+  const CallContext& context_;
+  std::optional<Backoff> backoff_;
+};
 
 Error too_many_others(const ResourceName& resource, const CallContext& context) {
   if (context.stop.stop_requested()) {
@@ -29,7 +48,7 @@ Error in_doubt(const std::string& what, const Error& last) {
 // An operator's change of the mark, whatever it was before.
 Status pass_change(const ResourceName& resource, const FencePass& at, const CallContext& context,
                    const std::function<Result<FenceRecord>(const SeenMark&)>& change) {
-  for (;;) {
+  for (Retries retries(context);;) {
     auto seen = at.read();
     if (!seen) return fail(std::move(seen.error()));
     auto next = change(*seen);
@@ -38,7 +57,7 @@ Status pass_change(const ResourceName& resource, const FencePass& at, const Call
     const auto done = at.commit(*seen, *next);
     if (!done) return fail(done.error());
     if (*done == Commit::done) return {};
-    if (!time_is_left(context)) return fail(too_many_others(resource, context));
+    if (!retries.next()) return fail(too_many_others(resource, context));
   }
 }
 
@@ -48,7 +67,7 @@ Result<Passed> pass_fence(const ResourceName& resource, const FenceAttempt& atte
                           const FencePass& at, const CallContext& context) {
   std::optional<std::int64_t> doubted;  // the version that a transaction without reply has compared
   std::optional<Error> lost;
-  for (;;) {
+  for (Retries retries(context);;) {
     auto seen = at.read();
     if (!seen) {
       if (lost) return fail(in_doubt("the mark cannot be read", seen.error()));
@@ -79,7 +98,7 @@ Result<Passed> pass_fence(const ResourceName& resource, const FenceAttempt& atte
       doubted = seen->version;
       lost = done.error();
     }
-    if (!time_is_left(context)) {
+    if (!retries.next()) {
       return fail(lost ? std::move(*lost) : too_many_others(resource, context));
     }
   }

@@ -48,23 +48,31 @@ Result<Registry::Found> Registry::find(std::string_view text) const {
                   (known.empty() ? "none (was register_stores() called?)" : known));
 }
 
+namespace {
+
+Error keeps_no_locks(const Url& url) {
+  return Error(ErrorCode::unsupported,
+               "'" + url.scheme + "' is fenced as a resource; it keeps no locks");
+}
+
+Error has_no_fence(const Url& url) {
+  return Error(ErrorCode::unsupported, "there is no fence for '" + url.scheme + "'");
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Store>> Registry::open_store(std::string_view url,
                                                     IfMissing if_missing) const {
   const auto found = find(url);
   if (!found) return fail(found.error());
-  if (!found->adapter.open_store) {
-    return fail(ErrorCode::unsupported,
-                "'" + found->url.scheme + "' is fenced as a resource; it keeps no locks");
-  }
+  if (!found->adapter.open_store) return fail(keeps_no_locks(found->url));
   return found->adapter.open_store(found->url, if_missing);
 }
 
 Result<std::unique_ptr<FenceAdmin>> Registry::open_fence(std::string_view url) const {
   const auto found = find(url);
   if (!found) return fail(found.error());
-  if (!found->adapter.open_fence) {
-    return fail(ErrorCode::unsupported, "there is no fence for '" + found->url.scheme + "'");
-  }
+  if (!found->adapter.open_fence) return fail(has_no_fence(found->url));
   return found->adapter.open_fence(found->url);
 }
 
@@ -84,6 +92,19 @@ Result<std::unique_ptr<OutboxTarget>> Registry::open_target(std::string_view url
     return fail(ErrorCode::unsupported, "messages cannot be sent to '" + found->url.scheme + "'");
   }
   return found->adapter.open_target(found->url);
+}
+
+Result<Diagnosis> Registry::examine(std::string_view url, const ExamineOptions& options) const {
+  const auto found = find(url);
+  if (!found) return fail(found.error());
+  const Adapter& adapter = found->adapter;
+  const bool as_store = options.as == ExaminedAs::store;
+  if (as_store && !adapter.open_store) return fail(keeps_no_locks(found->url));
+  if (!as_store && !adapter.open_fence) return fail(has_no_fence(found->url));
+  if (!adapter.examine) {
+    return fail(ErrorCode::unsupported, "'" + found->url.scheme + "' cannot be examined");
+  }
+  return adapter.examine(found->url, options);
 }
 
 }  // namespace leasehold

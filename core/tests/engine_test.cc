@@ -408,6 +408,20 @@ TEST_F(EngineTest, RenewalsGoInBatches) {
   EXPECT_LE(batches, 8u);
 }
 
+TEST_F(EngineTest, OneLeaseInDoubtLeavesTheOthersOfItsBatchAlone) {
+  const std::vector<RequestId> requests = {hold(30s), hold(30s)};
+  pass(15s);
+  notices.clear();
+  engine().renew_replied(now, requests, std::vector{RenewReply::unknown, RenewReply::renewed});
+  collect();
+  const auto doubtful = take_notice<LeaseChanged>();
+  EXPECT_EQ(doubtful.request, requests[0]);
+  EXPECT_EQ(doubtful.state, LeaseState::uncertain);
+  const auto sure = take_notice<LeaseChanged>();
+  EXPECT_EQ(sure.request, requests[1]);
+  EXPECT_EQ(sure.state, LeaseState::held);
+}
+
 TEST_F(EngineTest, ShortTtlDoesNotHurryALongOne) {
   hold(100ms);
   hold(30s);

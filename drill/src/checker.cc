@@ -273,8 +273,12 @@ class Checker {
   void accepted(const Record& record) {
     Place& it = place(record);
     ++report_.accepted;
-    judge_mark(record, it);
-    judge_lineage(record, it);
+    if (record.token == 0) {
+      judge_claim(record, it);
+    } else {
+      judge_mark(record, it);
+      judge_lineage(record, it);
+    }
     if (record.operation == Operation::write) {
       judge_write(record, it);
     } else if (it.written && record.value != it.value) {
@@ -288,6 +292,18 @@ class Checker {
       it.marked_by = at();
     }
     if (record.token == it.mark) it.sequence = std::max(it.sequence, record.sequence);
+  }
+
+  // Without tokens the last to enter is let in, and nobody else.
+  void judge_claim(const Record& record, Place& it) {
+    const bool entering = record.operation == Operation::read;
+    if (!entering && it.holder != 0 && record.request != it.holder) {
+      violate(Check::I2, "a write was accepted although another request had entered since",
+              {it.marked_by});
+    }
+    if (!entering && it.holder != 0) return;
+    it.holder = record.request;
+    it.marked_by = at();
   }
 
   void judge_mark(const Record& record, const Place& it) {
@@ -339,9 +355,10 @@ class Checker {
     const bool stale = record.token < it.mark;
     const bool foreign = it.mark != 0 && (record.store != it.store ||
                                           (record.token == it.mark && record.request != it.holder));
-    const bool late = record.token == it.mark && record.operation == Operation::write &&
-                      record.sequence <= it.sequence;
-    if (stale || foreign || late) return;
+    const bool late = record.token != 0 && record.token == it.mark &&
+                      record.operation == Operation::write && record.sequence <= it.sequence;
+    const bool taken_over = record.token == 0 && record.request != it.holder;
+    if (stale || foreign || late || taken_over) return;
     violate(Check::F1, "a token that is neither stale nor foreign was refused",
             it.mark != 0 ? std::vector<std::size_t>{it.marked_by} : std::vector<std::size_t>{});
   }
@@ -396,7 +413,8 @@ class Checker {
   void told_grant(const Record& record, Lock& lock) {
     const Request& request = requests_[record.request];
     const bool comparable = lock.acknowledged_by == 0 || lock.acknowledged_by == record.store;
-    if (comparable && record.token <= request.floor) {
+    const bool has_token = record.token != 0;
+    if (has_token && comparable && record.token <= request.floor) {
       violate(Check::I1, "the token is not larger than one that was told before this was asked for",
               {request.floor_record});
     }
@@ -407,7 +425,7 @@ class Checker {
     }
     if (!lock.has_store_log) {
       ++report_.grants;
-      remember_grant(record, counter(record));
+      if (has_token) remember_grant(record, counter(record));
       measure_grant(record);
       return;
     }

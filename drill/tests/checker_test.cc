@@ -369,5 +369,28 @@ TEST(CheckerTest, TextNamesTheRecords) {
                         "  #0 0.000000 s store grant acquire lock=a token=5 "));
 }
 
+// ---- without tokens ------------------------------------------------------------------------
+
+TEST(CheckerTest, ClaimsInTurnAreClean) {
+  Story story;
+  story.asks(1).gets(1, 0, 900).read(0, 1, 0).write(0, 1, 0, 10).told_written(1, 10);
+  story.asks(2).gets(2, 0, 900).read(0, 2, 10).refuse(0, 1, 1).write(0, 2, 10, 20);
+  const Report report = check(story.history);
+  EXPECT_TRUE(report.clean()) << to_text(report, story.history);
+  EXPECT_EQ(report.grants, 2u);
+}
+
+TEST(CheckerTest, WriteOfWhoWasTakenOverFromIsI2) {
+  Story story;
+  story.read(0, 1, 0).read(0, 2, 0).write(0, 1, 0, 10);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I2", {1, 2}}));
+}
+
+TEST(CheckerTest, RefusalOfTheLastToClaimIsF1) {
+  Story story;
+  story.read(0, 1, 0).write(0, 1, 0, 10).refuse(0, 1);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"F1", {2}}));
+}
+
 }  // namespace
 }  // namespace leasehold::drill

@@ -1,7 +1,5 @@
 #include "leasehold/process/group.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,40 +7,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <set>
 
 #include "pidfd.h"
+#include "proc_stat.h"
 
 namespace leasehold::process {
 namespace {
 
-std::optional<pid_t> as_pid(const char* name) {
-  pid_t pid = 0;
-  const char* end = name + std::strlen(name);
-  const auto [stop, error] = std::from_chars(name, end, pid);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return pid;
-}
-
-// Fields 3 and 5 of /proc/PID/stat; field 2 may hold spaces and parentheses, so search from the
-// end.
 bool lives_in(pid_t pid, pid_t group) {
-  const Fd file(open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
-  char text[512];
-  const ssize_t got = file ? read(file.get(), text, sizeof text - 1) : -1;
-  if (got <= 0) return false;
-  text[got] = '\0';
-  const char* rest = std::strrchr(text, ')');
-  char state = 0;
-  pid_t parent = 0;
-  pid_t its_group = 0;
-  if (!rest || std::sscanf(rest + 1, " %c %d %d", &state, &parent, &its_group) != 3) return false;
-  return its_group == group && state != 'Z' && state != 'X';
+  const auto stat = read_stat(pid);
+  return stat && stat->group == group && stat->lives();
 }
 
 // Waits until one of them ends, `hurry` is readable or the deadline passes.
@@ -79,14 +55,12 @@ bool must_kill(Deadline kill_at, int hurry) {
 std::vector<GroupMember> living_members(pid_t group) {
   std::vector<GroupMember> members;
   if (kill(-group, 0) != 0 && errno == ESRCH) return members;
-  const std::unique_ptr<DIR, int (*)(DIR*)> processes(opendir("/proc"), closedir);
-  while (const dirent* entry = processes ? readdir(processes.get()) : nullptr) {
-    const auto pid = as_pid(entry->d_name);
+  for (const pid_t pid : all_processes()) {
     // First what costs little: most processes of a machine are strangers.
-    if (!pid || getpgid(*pid) != group || !lives_in(*pid, group)) continue;
-    Fd pidfd(open_pidfd(*pid));
+    if (getpgid(pid) != group || !lives_in(pid, group)) continue;
+    Fd pidfd(open_pidfd(pid));
     // The number may have gone to another process since it was read.
-    if (pidfd && lives_in(*pid, group)) members.push_back({*pid, std::move(pidfd)});
+    if (pidfd && lives_in(pid, group)) members.push_back({pid, std::move(pidfd)});
   }
   return members;
 }

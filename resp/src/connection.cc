@@ -97,7 +97,8 @@ class Connection::Wire {
   Status send_raw(CallWait& wait, std::string_view bytes) {
     bool some_left = false;
     while (!bytes.empty()) {
-      const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t sent =
+          ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent > 0) {
         some_left = true;
         bytes.remove_prefix(static_cast<std::size_t>(sent));
@@ -120,11 +121,11 @@ class Connection::Wire {
   }
 
   Result<std::size_t> receive_raw(CallWait& wait, std::span<char> room) {
-    for (;;) {
-      if (!wait.until_readable(fd_.get())) {
+    for (bool soon = wait.lasts(2 * kShortWait);; soon = false) {
+      if (!soon && !wait.until_readable(fd_.get())) {
         return fail(wait.ended("waiting for an answer", true));
       }
-      const ssize_t got = recv(fd_.get(), room.data(), room.size(), 0);
+      const ssize_t got = recv(fd_.get(), room.data(), room.size(), soon ? 0 : MSG_DONTWAIT);
       if (got > 0) return static_cast<std::size_t>(got);
       if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) continue;
       return fail(ErrorCode::outcome_unknown, "the server closed the connection",

@@ -1,5 +1,6 @@
 #include "socket.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -30,6 +31,14 @@ void tune(int fd) {
   set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kSilentSeconds * 1000);
 }
 
+// Not before it is connected: that may take long.
+Fd let_block_shortly(Fd fd) {
+  const timeval limit{.tv_sec = 0, .tv_usec = std::chrono::microseconds(kShortWait).count()};
+  setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
+  return fd;
+}
+
 tl::unexpected<Error> refused(int code) {
   return fail(ErrorCode::unavailable, "cannot connect", std::generic_category().message(code));
 }
@@ -39,7 +48,7 @@ Result<Fd> connect_to(const SocketAddress& address, CallWait& wait) {
   if (!fd) return refused(errno);
   tune(fd.get());
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) == 0) {
-    return fd;
+    return let_block_shortly(std::move(fd));
   }
   if (errno != EINPROGRESS) return refused(errno);
   if (!wait.until_writable(fd.get())) return fail(wait.ended("connecting", false));
@@ -47,7 +56,7 @@ Result<Fd> connect_to(const SocketAddress& address, CallWait& wait) {
   socklen_t size = sizeof code;
   getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &code, &size);
   if (code != 0) return refused(code);
-  return fd;
+  return let_block_shortly(std::move(fd));
 }
 
 }  // namespace

@@ -25,18 +25,9 @@ tl::unexpected<Error> cannot_load(const std::string& path, std::string why) {
 }
 
 Result<const ModuleV1*> load(const std::string& name) {
-  const std::string path =
-      (own_folder().parent_path() / LEASEHOLD_LIBDIR / "leasehold" / (name + ".so")).string();
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return cannot_load(path, dlerror());
-  const auto entry = reinterpret_cast<const ModuleV1* (*)()>(dlsym(handle, kModuleEntry));
-  if (entry == nullptr) return cannot_load(path, dlerror());
-  const ModuleV1* module = entry();
-  if (std::string_view(module->version) != LEASEHOLD_VERSION) {
-    return cannot_load(path, "it is of version " + std::string(module->version) +
-                                 ", and this program of " LEASEHOLD_VERSION);
-  }
-  return module;
+  const auto module = load_module(name, kModuleEntry);
+  if (!module) return fail(module.error());
+  return static_cast<const ModuleV1*>(*module);
 }
 
 Result<Adapter> adapter_of(const std::string& name, const std::string& scheme) {
@@ -72,10 +63,38 @@ Adapter loaded_later(const std::string& name, const std::string& scheme) {
             if (!adapter) return fail(adapter.error());
             if (adapter->open_target) return adapter->open_target(url);
             return fail(ErrorCode::unsupported, "messages cannot be sent to '" + scheme + "'");
+          },
+          .examine = [=](const Url& url, const ExamineOptions& options) -> Result<Diagnosis> {
+            const auto adapter = adapter_of(name, scheme);
+            if (!adapter) return fail(adapter.error());
+            if (options.as == ExaminedAs::fence && !adapter->open_fence) {
+              return fail(ErrorCode::unsupported, "there is no fence for '" + scheme + "'");
+            }
+            if (adapter->examine) return adapter->examine(url, options);
+            return fail(ErrorCode::unsupported, "'" + scheme + "' cannot be examined");
           }};
 }
 
 }  // namespace
+
+std::string module_path(const std::string& name) {
+  return (own_folder().parent_path() / LEASEHOLD_LIBDIR / "leasehold" / (name + ".so")).string();
+}
+
+Result<const void*> load_module(const std::string& name, const char* entry) {
+  const std::string path = module_path(name);
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return cannot_load(path, dlerror());
+  const auto call = reinterpret_cast<const void* (*)()>(dlsym(handle, entry));
+  if (call == nullptr) return cannot_load(path, dlerror());
+  const void* module = call();
+  const std::string_view version = *static_cast<const char* const*>(module);
+  if (version != LEASEHOLD_VERSION) {
+    return cannot_load(path, "it is of version " + std::string(version) +
+                                 ", and this program of " LEASEHOLD_VERSION);
+  }
+  return module;
+}
 
 std::vector<Adapter> in_module(const std::string& name, const std::vector<std::string>& schemes) {
   std::vector<Adapter> adapters;

@@ -17,9 +17,18 @@ struct ModuleV1 {
 };
 inline constexpr const char* kModuleEntry = "leasehold_adapter_v1";
 
-// Adapters that load module `name` when a URL of theirs is first opened, from LIBDIR/leasehold
-// beside the folder of this program or library. A module that is missing, cannot be loaded or is of
-// another version: `unsupported`, with the path and the loader's own words. A module stays loaded.
+// Where the module `name` is.
+std::string module_path(const std::string& name);
+
+// Loads the module `name` from LIBDIR/leasehold beside the folder of this program or library, calls
+// its `extern "C"` entry, which takes nothing, and gives what that returned: a pointer to a struct
+// whose first member is the version, which must be this program's. `unsupported` if the module is
+// missing, cannot be loaded or is of another version, with the path and the loader's own words. A
+// module stays loaded.
+[[nodiscard]] Result<const void*> load_module(const std::string& name, const char* entry);
+
+// Adapters that load module `name` when a URL of theirs is first opened; they fail as
+// load_module() does.
 std::vector<Adapter> in_module(const std::string& name, const std::vector<std::string>& schemes);
 
 }  // namespace leasehold

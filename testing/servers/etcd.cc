@@ -19,7 +19,7 @@ std::string lookup_health(std::uint16_t port) {
 }  // namespace
 
 EtcdServer::EtcdServer(Options options) : EtcdServer(std::move(options), "one") {
-  launch(peer(), /*wait=*/true);
+  launch(peer(), /*wait=*/options_.healthy);
 }
 
 EtcdServer::EtcdServer(Options options, std::string name)

@@ -31,6 +31,7 @@ class EtcdServer {
   struct Options {
     std::optional<EtcdTls> tls = {};
     std::vector<std::string> more = {};  // arguments
+    bool healthy = true;                 // wait until it says so; a learner never does
   };
   // A cluster of one.
   EtcdServer() : EtcdServer(Options{}) {}
@@ -41,6 +42,7 @@ class EtcdServer {
   std::string metrics_address() const { return metrics_.address(); }  // plain HTTP/1
 
   void kill() { process_->kill(); }
+  void stop() { process_->stop(); }
   void start() { process_->start(); }
   void start_without_waiting() { process_->start_without_waiting(); }
   void freeze() { process_->freeze(); }

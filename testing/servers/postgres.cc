@@ -78,10 +78,11 @@ PostgresServer::PostgresServer(Options options) {
     argv.emplace_back("-c");
     argv.push_back(setting);
   }
-  process_ = std::make_unique<ServerProcess>(ServerProcess::Plan{
-      .argv = as_postgres_user(std::move(argv)), .log = folder_.file("log"), .answers = [this] {
-        return answers();
-      }});
+  process_ =
+      std::make_unique<ServerProcess>(ServerProcess::Plan{.argv = as_postgres_user(std::move(argv)),
+                                                          .log = folder_.file("log"),
+                                                          .environment = options.environment,
+                                                          .answers = [this] { return answers(); }});
 }
 
 void PostgresServer::make_data(const Options& options) {
@@ -124,6 +125,10 @@ void PostgresServer::kill() {
       std::this_thread::sleep_for(1ms);
     }
   }
+}
+
+void PostgresServer::stop() {
+  process_->stop(SIGINT);
 }
 
 void PostgresServer::freeze() {

@@ -21,6 +21,7 @@ class PostgresServer {
     std::vector<std::string> access = {};    // lines of pg_hba.conf before the usual one
     std::string data = {};                   // where to put it; default: a folder of its own
     const PostgresServer* standby_of = nullptr;
+    std::vector<std::pair<std::string, std::optional<std::string>>> environment = {};
     std::string standby_name = "standby";  // what the primary knows it by
   };
   explicit PostgresServer(Options options);
@@ -39,6 +40,7 @@ class PostgresServer {
   void drop_database(const std::string& name);  // with whoever is connected to it
 
   void kill();  // SIGKILL to all its processes
+  void stop();  // its "fast shutdown": clients are cut off, everything is on disk
   void start() { process_->start(); }
   void freeze();
   void thaw();

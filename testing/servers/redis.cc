@@ -77,10 +77,11 @@ RedisServer::RedisServer(Options options) : options_(std::move(options)) {
     add({"--port", port_.str()});
   }
   add(options_.more);
-  process_ = std::make_unique<ServerProcess>(
-      ServerProcess::Plan{.argv = std::move(argv), .log = folder_.file("log"), .answers = [this] {
-                            return answers();
-                          }});
+  process_ =
+      std::make_unique<ServerProcess>(ServerProcess::Plan{.argv = std::move(argv),
+                                                          .log = folder_.file("log"),
+                                                          .environment = options_.environment,
+                                                          .answers = [this] { return answers(); }});
 }
 
 bool RedisServer::answers() const {

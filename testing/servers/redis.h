@@ -20,6 +20,7 @@ class RedisServer {
     bool tls = false;                    // the port speaks TLS alone; certificates are made
     std::vector<std::string> more = {};  // further arguments: {"--requirepass", "secret"}
     std::vector<std::string> cli = {};   // what redis-cli needs besides: {"-a", "secret"}
+    std::vector<std::pair<std::string, std::optional<std::string>>> environment = {};
   };
   RedisServer() : RedisServer(Options{}) {}
   explicit RedisServer(Options options);

@@ -48,10 +48,10 @@ void ServerProcess::wait_until_it_answers() {
   }
 }
 
-void ServerProcess::stop() {
+void ServerProcess::stop(int signal) {
   if (!child_) return;
   child_->signal(SIGCONT);
-  child_->signal(SIGTERM);
+  child_->signal(signal);
   if (!child_->wait_for(10s)) kill();
   child_.reset();
 }

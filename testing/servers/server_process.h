@@ -1,6 +1,8 @@
 // One server process of a test: started here, stopped by its pid, gone with the test.
 #pragma once
 
+#include <signal.h>
+
 #include <functional>
 #include <optional>
 #include <string>
@@ -32,8 +34,8 @@ class ServerProcess {
   void start_without_waiting();
   void wait_until_it_answers();
 
-  void stop();  // SIGTERM; SIGKILL after ten seconds
-  void kill();  // SIGKILL
+  void stop(int signal = SIGTERM);  // SIGKILL after ten seconds
+  void kill();                      // SIGKILL
   void freeze();
   void thaw();
   bool runs();

@@ -10,12 +10,6 @@ namespace leasehold::testing {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-constexpr std::size_t kMembers = 3;
-
-}  // namespace
-
 ZookeeperServer::ZookeeperServer(Unstarted, const ZookeeperOptions& options) : options_(options) {
   if (options_.data.empty()) options_.data = folder_.file("data");
   std::filesystem::create_directories(options_.data);
@@ -38,6 +32,7 @@ void ZookeeperServer::write_config(int id, const std::string& members) {
          << "clientPort=" << client_.str() << "\nclientPortAddress=127.0.0.1\n"
          << "maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n"
          << members;
+  for (const std::string& line : options_.more) config << line << "\n";
   if (id > 0) std::ofstream(options_.data + "/myid") << id << "\n";
 }
 
@@ -65,12 +60,12 @@ std::string ZookeeperServer::mode() const {
 
 ZookeeperEnsemble::ZookeeperEnsemble(const ZookeeperOptions& options) {
   std::string members = "standaloneEnabled=false\n";
-  for (std::size_t i = 0; i < kMembers; ++i) {
+  for (std::size_t i = 0; i < options.members; ++i) {
     servers_.emplace_back(new ZookeeperServer(ZookeeperServer::Unstarted{}, options));
     members += "server." + std::to_string(i + 1) + "=127.0.0.1:" + servers_[i]->peer_.str() + ":" +
                servers_[i]->election_.str() + "\n";
   }
-  for (std::size_t i = 0; i < kMembers; ++i) {
+  for (std::size_t i = 0; i < options.members; ++i) {
     servers_[i]->write_config(static_cast<int>(i + 1), members);
     servers_[i]->launch();
   }

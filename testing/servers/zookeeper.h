@@ -19,6 +19,8 @@ struct ZookeeperOptions {
   int max_session_ms = 4000;
   std::string data = {};                    // a folder for the data; empty: a temporary one
   bool read_only_without_majority = false;  // one of several goes on to answer reads
+  std::size_t members = 3;                  // of an ensemble
+  std::vector<std::string> more = {};       // lines of zoo.cfg; the last of a name counts
 };
 
 // One server by itself, or one of several that elect a leader. Throws std::runtime_error if it does
@@ -55,7 +57,7 @@ class ZookeeperServer {
   std::optional<ServerProcess> process_;
 };
 
-// Three servers.
+// Three servers, or as many as the options say.
 class ZookeeperEnsemble {
  public:
   explicit ZookeeperEnsemble(const ZookeeperOptions& options = {});

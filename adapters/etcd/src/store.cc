@@ -20,7 +20,9 @@ constexpr auto kIdleAfter = 10s;
 constexpr auto kRevokeWithin = 300ms;
 constexpr auto kTidyWithin = 2s;
 
-StoreTraits traits_of(const std::string& address) {
+}  // namespace
+
+StoreTraits etcd_traits(const std::string& address) {
   return {.address = address,
           .guarantee = Guarantee::correctness,
           .why = "a token is the revision at which a majority of the cluster stored the lock's key",
@@ -29,12 +31,10 @@ StoreTraits traits_of(const std::string& address) {
           .keeps_after_release = true};
 }
 
-}  // namespace
-
 // ---- opening and closing -------------------------------------------------------------------
 
 EtcdStore::EtcdStore(Options options, std::unique_ptr<Transport> transport)
-    : traits_(traits_of(options.address)),
+    : traits_(etcd_traits(options.address)),
       session_(std::move(options), std::move(transport), *this) {}
 
 Result<std::unique_ptr<Store>> EtcdStore::open(Options options) {

@@ -65,6 +65,9 @@ class EtcdStore final : public Store, private WatchListener {
   std::jthread housekeeper_;
 };
 
+// Of every etcd store.
+StoreTraits etcd_traits(const std::string& address);
+
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing);
 
 }  // namespace leasehold::etcd

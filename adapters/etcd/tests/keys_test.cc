@@ -1,13 +1,18 @@
 #include "keys.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include "metrics.h"
 #include "options.h"
 #include "transactions.h"
 #include "version.h"
 
 namespace leasehold::etcd {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 LockName lock(std::string_view name) {
   return LockName::parse(name).value();
@@ -140,6 +145,58 @@ TEST(ExpectedAnswerTest, IsWhatWasAskedForAndNothingElse) {
   response = answer_to_a_put_and_a_get();
   response.clear_header();
   EXPECT_FALSE(expected.is(response)) << "no revision";
+}
+
+TEST(VersionTest, FaultsAreThoseOfTheVersionsThatHaveThem) {
+  const auto sources_of = [](const Version& version) {
+    std::string all;
+    for (const KnownFault& fault : known_faults()) {
+      if (fault.mended_in(version)) all += std::string(fault.source) + "\n";
+    }
+    return all;
+  };
+  EXPECT_THAT(sources_of({3, 5, 2}), HasSubstr("pull 13908"));
+  EXPECT_THAT(sources_of({3, 5, 3}), Not(HasSubstr("pull 13908")));
+  EXPECT_THAT(sources_of({3, 4, 23}), AllOf(HasSubstr("issue 17780"), HasSubstr("issue 15247"),
+                                            Not(HasSubstr("pull 13908"))));
+  EXPECT_THAT(sources_of({3, 4, 31}), AllOf(HasSubstr("17780"), Not(HasSubstr("15247"))));
+  EXPECT_THAT(sources_of({3, 5, 13}), AllOf(HasSubstr("17780"), Not(HasSubstr("15247"))));
+  EXPECT_THAT(sources_of({3, 4, 20}), HasSubstr("14423"));
+  EXPECT_THAT(sources_of({3, 4, 21}), Not(HasSubstr("14423")));
+  EXPECT_THAT(sources_of({3, 5, 5}), AllOf(HasSubstr("14733"), Not(HasSubstr("14424"))));
+  EXPECT_THAT(sources_of({3, 6, 8}), HasSubstr("GHSA-q8m4-xhhv-38mg"));
+  EXPECT_EQ(sources_of({3, 6, 9}), "");
+  EXPECT_EQ(sources_of({3, 5, 28}), "");
+  for (const KnownFault& fault : known_faults()) {
+    for (const auto& line : fault.lines) {
+      if (line.mended == Version{}) continue;
+      EXPECT_EQ(fault.mended_in(line.from), line.mended) << fault.what;
+      EXPECT_FALSE(fault.mended_in(line.mended)) << fault.what;
+    }
+  }
+}
+
+TEST(MetricsTest, NumbersAndQuantilesAreRead) {
+  const Metrics metrics = Metrics::parse(
+      "# HELP quota bytes\nquota 2.147483648e+09\nwith{a=\"b\"} 3\nbroken\nword x\n"
+      "sync_bucket{le=\"0.001\"} 90\nsync_bucket{le=\"0.002\"} 98\n"
+      "sync_bucket{le=\"0.004\"} 99\nsync_bucket{le=\"+Inf\"} 100\nsync_count 100\n"
+      "none_bucket{le=\"+Inf\"} 0\n");
+  EXPECT_EQ(metrics.value("quota"), 2147483648.0);
+  EXPECT_EQ(metrics.value("with"), std::nullopt);
+  EXPECT_EQ(metrics.value("word"), std::nullopt);
+  EXPECT_EQ(metrics.quantile("sync", 0.5), 0.001);
+  EXPECT_EQ(metrics.quantile("sync", 0.99), 0.004);
+  EXPECT_EQ(metrics.quantile("none", 0.99), std::nullopt);
+  EXPECT_EQ(metrics.quantile("missing", 0.99), std::nullopt);
+}
+
+TEST(MetricsTest, TheDateOfAPageIsRead) {
+  const auto date = date_of("HTTP/1.0 200 OK\r\nDate: Thu, 01 Jan 1970 00:01:40 GMT\r\n");
+  ASSERT_TRUE(date);
+  EXPECT_EQ(date->time_since_epoch(), std::chrono::seconds(100));
+  EXPECT_FALSE(date_of("HTTP/1.0 200 OK\r\n"));
+  EXPECT_FALSE(date_of("Date: yesterday\r\n"));
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 #include "leasehold/files/adapter.h"
 
+#include "examination.h"
 #include "fence_admin.h"
 
 namespace leasehold::files {
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "file", .open_store = {}, .open_fence = open_fence_admin}};
+  return {{.scheme = "file", .open_store = {}, .open_fence = open_fence_admin, .examine = examine}};
 }
 
 Result<Fence> open_fence(std::string_view url, std::chrono::milliseconds wait) {

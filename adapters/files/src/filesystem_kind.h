@@ -1,23 +1,18 @@
-// Which filesystems have locks that one kernel decides.
+// Where a fence of files may stand.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "leasehold/detail/filesystem_kind.h"
 #include "leasehold/error.h"
 #include "leasehold/files/fence.h"
 
 namespace leasehold::files {
 
-enum class FilesystemClass { local, network, unknown };
-
-struct FilesystemKind {
-  FilesystemClass what = FilesystemClass::unknown;
-  std::string name;
-};
-
-// By the magic number of statfs(2).
-FilesystemKind filesystem_of(std::uint64_t magic);
+using leasehold::detail::filesystem_of;
+using leasehold::detail::FilesystemClass;
+using leasehold::detail::FilesystemKind;
 
 // `unsupported`, with the reason, unless a fence may stand there.
 [[nodiscard]] Status check_filesystem(const std::string& path, std::uint64_t magic,

@@ -14,9 +14,14 @@
 
 #include "leasehold/files/fence.h"
 #include "scratch.h"
+#include "testing/in_child.h"
 
 namespace leasehold::files {
 namespace {
+
+using leasehold::testing::holds_in_child;
+using leasehold::testing::holds_without_privileges;
+using leasehold::testing::in_own_mount;
 
 using ::testing::HasSubstr;
 
@@ -31,23 +36,6 @@ class HostileTest : public ::testing::Test {
 
   Scratch scratch_;
 };
-
-// Runs `check` in a child, which may give up privileges or bound itself.
-bool holds_in_child(const std::function<bool()>& check) {
-  const pid_t child = fork();
-  if (child == 0) _exit(check() ? 0 : 1);
-  int status = -1;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-// As somebody whom file permissions bind, which root they do not.
-bool holds_without_privileges(const std::function<bool()>& check) {
-  return holds_in_child([&] {
-    constexpr uid_t nobody = 65534;
-    return (geteuid() != 0 || (setgid(nobody) == 0 && setuid(nobody) == 0)) && check();
-  });
-}
 
 bool says(const Status& status, ErrorCode code, const std::string& words) {
   if (!status && status.error().code == code &&
@@ -240,24 +228,6 @@ TEST_F(HostileTest, WriteThatDoesNotFitChangesNothing) {
     EXPECT_EQ(Fence::open(path)->mark()->mark, token_of(33, '1'));
   }
   EXPECT_TRUE(good(Fence::open(path)->write(token_of(33, '1'), "third")));
-}
-
-// A filesystem of this process alone. Where the system forbids that, the test says so by failing.
-bool in_own_mount(const std::filesystem::path& at, const char* type, const char* options,
-                  unsigned long flags, const std::function<bool()>& check) {
-  return holds_in_child([&] {
-    const int spaces = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS;
-    if (unshare(spaces) != 0) return false;
-    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
-    const bool bind = type == nullptr;
-    if (mount(bind ? at.c_str() : "none", at.c_str(), type, bind ? MS_BIND : 0, options) != 0) {
-      return false;
-    }
-    if (flags != 0 && mount("none", at.c_str(), nullptr, MS_REMOUNT | MS_BIND | flags, nullptr)) {
-      return false;
-    }
-    return check();
-  });
 }
 
 TEST_F(HostileTest, FullDiskChangesNothingAndIsTold) {

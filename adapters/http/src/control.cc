@@ -246,6 +246,10 @@ void ControlSocket::close() {
   if (!path_.empty()) unlink(path_.c_str());
 }
 
+bool gate_runs(const StateFolder& folder) {
+  return static_cast<bool>(connect_to_gate(folder));
+}
+
 Result<std::string> command(const StateFolder& folder, const std::string& line) {
   struct stat about {};
   if (stat(folder.ledger().c_str(), &about) != 0) {

@@ -46,6 +46,9 @@ class ControlSocket {
   std::optional<Protocol::acceptor> acceptor_;
 };
 
+// Whether a gate answers there.
+bool gate_runs(const StateFolder& folder);
+
 // The operator's side: to the gate that runs, or to the ledger if none does. Gives the lines after
 // "ok".
 [[nodiscard]] Result<std::string> command(const StateFolder& folder, const std::string& line);

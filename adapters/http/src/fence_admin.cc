@@ -51,7 +51,7 @@ class GateFenceAdmin final : public FenceAdmin {
 
 }  // namespace
 
-Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
+Result<StateFolder> state_folder_in(const Url& url) {
   if (auto ok = url.only_options({}); !ok) return fail(std::move(ok.error()));
   if (!url.hosts.empty()) {
     return fail(ErrorCode::invalid,
@@ -60,7 +60,13 @@ Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
   if (url.path.empty()) {
     return fail(ErrorCode::invalid, "a gate URL needs the path of the gate's state folder");
   }
-  return std::make_unique<GateFenceAdmin>(StateFolder{url.path});
+  return StateFolder{url.path};
+}
+
+Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
+  auto folder = state_folder_in(url);
+  if (!folder) return fail(std::move(folder.error()));
+  return std::make_unique<GateFenceAdmin>(std::move(*folder));
 }
 
 }  // namespace leasehold::http

@@ -1,5 +1,6 @@
 #include "leasehold/postgres/adapter.h"
 
+#include "examination.h"
 #include "fence_admin.h"
 #include "options.h"
 #include "outbox.h"
@@ -26,7 +27,8 @@ std::vector<Adapter> adapters() {
     both.push_back({.scheme = scheme,
                     .open_store = open_store,
                     .open_fence = open_fence_admin,
-                    .open_outbox = open_outbox});
+                    .open_outbox = open_outbox,
+                    .examine = examine});
   }
   return both;
 }

@@ -9,10 +9,12 @@ constexpr auto kPatience = std::chrono::seconds(10);
 
 }  // namespace
 
+Status check_resource_url(const Url& url) {
+  return url.only_options({"tls", "ca", "cert", "key", "server_name"});
+}
+
 Result<AdminConnection> AdminConnection::open(const Url& url) {
-  if (auto ok = url.only_options({"tls", "ca", "cert", "key", "server_name"}); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  if (auto ok = check_resource_url(url); !ok) return fail(std::move(ok.error()));
   auto options = Options::of(url);
   if (!options) return fail(std::move(options.error()));
   const leasehold::detail::Alarm never;

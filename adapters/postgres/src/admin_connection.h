@@ -11,6 +11,9 @@
 
 namespace leasehold::postgres {
 
+// `invalid` for an option that has to do with locks.
+[[nodiscard]] Status check_resource_url(const Url& url);
+
 class AdminConnection {
  public:
   // The server ends statements after 30 s and waits for locks after 10 s, so that one that hangs

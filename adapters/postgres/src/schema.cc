@@ -7,8 +7,6 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr std::int64_t kVersion = 2;
-
 constexpr const char* kMeta = R"sql(
 CREATE TABLE @S.meta(
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -40,7 +38,7 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 std::string creation(const std::string& schema, Random& random) {
   std::string ddl = std::string(kMeta) + kRowSchema + kSessionSchema;
   ddl += "INSERT INTO @S.meta(version, row_store, session_store) VALUES (" +
-         std::to_string(kVersion) + ", '" + StoreId::random(random).hex() + "', '" +
+         std::to_string(kSchemaVersion) + ", '" + StoreId::random(random).hex() + "', '" +
          StoreId::random(random).hex() + "');";
   return in_schema(replaced(kCreate, "@DDL", ddl), schema);
 }
@@ -67,12 +65,12 @@ Status ensure_schema(Connection& connection, const std::string& schema, Random& 
   }
   const auto version = connection.run(in_schema("SELECT version FROM @S.meta", schema), wait);
   if (!version) return fail(version.error());
-  if (version->count() == 1 && version->number(0) == kVersion) return {};
+  if (version->count() == 1 && version->number(0) == kSchemaVersion) return {};
   return fail(
       ErrorCode::unsupported,
       "the schema '" + schema + "' has " +
           (version->count() == 1 ? "version " + std::string(version->text(0)) : "no version") +
-          "; this program works with version " + std::to_string(kVersion));
+          "; this program works with version " + std::to_string(kSchemaVersion));
 }
 
 }  // namespace leasehold::postgres

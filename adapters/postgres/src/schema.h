@@ -8,6 +8,9 @@
 
 namespace leasehold::postgres {
 
+// The only one that this program works with.
+inline constexpr std::int64_t kSchemaVersion = 2;
+
 // Makes the schema unless it is there; clients that race agree. `unavailable` if it is not there
 // and the role may not make it; `unsupported` if another version is there.
 [[nodiscard]] Status ensure_schema(Connection& connection, const std::string& schema,

@@ -204,6 +204,8 @@ BEGIN
 END $$;
 
 -- `a_doubtful`: an acquire of this request may still be on its way.
+-- The holder's own release need not wait for the disk: if it is lost, so is its session, and the
+-- lock is free when the lease would have ended.
 CREATE FUNCTION @S.session_release(a_lock text, a_request uuid, a_doubtful boolean) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -211,7 +213,6 @@ DECLARE
   w record;
   done boolean;
 BEGIN
-  PERFORM @S.commit_durably();
   -- The row is there before it is looked at: a grant that is not committed yet is waited for.
   LOOP
     SELECT *, expires_at > clock_timestamp() AS alive INTO l FROM @S.session_lock
@@ -221,6 +222,11 @@ BEGIN
       VALUES (a_lock, 0, NULL, '', 0, '-infinity', '-infinity', '-infinity', NULL)
       ON CONFLICT DO NOTHING;
   END LOOP;
+  IF a_doubtful OR l.request IS DISTINCT FROM a_request OR l.pid <> pg_backend_pid() THEN
+    PERFORM @S.commit_durably();
+  ELSE
+    PERFORM set_config('synchronous_commit', 'off', true);
+  END IF;
   IF a_doubtful THEN PERFORM @S.withdraw(a_lock, a_request); END IF;
   IF l.request = a_request THEN
     UPDATE @S.session_lock

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace leasehold::postgres {
@@ -296,7 +297,11 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
   std::optional<Error> failure;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     auto session = take_session(calls[i].request, context);
-    if (!session) return fail(std::move(session.error()));
+    if (!session) {
+      replies[i] = RenewReply::unknown;
+      failure = std::move(session.error());
+      continue;
+    }
     if (!*session) continue;
     uses.emplace_back(*this, *session);
     if ((*session)->phase != Phase::held) continue;
@@ -304,6 +309,7 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
     if (connection.owes_answer()) {  // of a renewal whose time ran out
       auto late = connection.receive(wait);
       if (connection.owes_answer()) {
+        replies[i] = RenewReply::unknown;
         failure = std::move(late.error());
         continue;
       }
@@ -319,6 +325,7 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
     if (sent) {
       asked[i] = *session;
     } else if (connection.owes_answer()) {
+      replies[i] = RenewReply::unknown;
       failure = sent.error();
     }
   }
@@ -329,12 +336,16 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
     if (rows) {
       if (rows->flag(0)) replies[i] = RenewReply::renewed;
     } else if (connection.owes_answer() || !connection.broken()) {
+      replies[i] = RenewReply::unknown;
       failure = std::move(rows.error());
     }  // else the session has ended, and the lock with it
   }
   uses.clear();
   for (std::size_t i = 0; i < calls.size(); ++i) give_up_if_ended(calls[i], context);
-  if (failure) return fail(std::move(*failure));
+  const bool nothing_known = std::all_of(replies.begin(), replies.end(), [](RenewReply reply) {
+    return reply == RenewReply::unknown;
+  });
+  if (failure && nothing_known) return fail(std::move(*failure));
   return replies;
 }
 

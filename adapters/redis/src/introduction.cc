@@ -10,8 +10,9 @@ namespace {
 
 constexpr int kOldestMajor = 5;  // older ones do not let a script read the clock before it writes
 
-// "name:value" in a line of INFO.
-std::string field(const std::string& info, const std::string& name) {
+}  // namespace
+
+std::string info_field(const std::string& info, const std::string& name) {
   const std::string begins = "\n" + name + ":";
   const auto at = info.find(begins);
   if (at == std::string::npos) return "";
@@ -19,40 +20,59 @@ std::string field(const std::string& info, const std::string& name) {
   return info.substr(from, info.find_first_of("\r\n", from) - from);
 }
 
-}  // namespace
-
-Result<Introduction> examine(Server& server, const CallContext& context) {
-  resp::Greeting greeting;
-  {
-    auto loan = server.borrow(context);
-    if (!loan) return fail(std::move(loan.error()));
-    greeting = (*loan)->greeting();
-  }
-  std::string command;
-  resp::append_command(command, {"INFO"});
-  const auto asked = server.run(command, context);
-  const bool broken = !asked && asked.error().store_words.empty();
-  if (broken) return fail(ErrorCode::unavailable, asked.error().message);
-  const std::string info = asked ? "\n" + asked->text : "";  // not every user may ask
-
+Introduction introduction_of(const resp::Greeting& greeting, const std::string& info) {
+  const auto told = [&](const std::string& greeted, const char* field) {
+    return greeted.empty() ? info_field(info, field) : greeted;
+  };
   Introduction introduction;
-  introduction.version = greeting.version.empty() ? field(info, "redis_version") : greeting.version;
-  const std::string mode = greeting.mode.empty() ? field(info, "redis_mode") : greeting.mode;
-  if (!mode.empty() && mode != "standalone") {
-    return fail(ErrorCode::unsupported, server.address() + ": the server runs as a " + mode +
-                                            ", which is not supported; name a single server");
-  }
-  if (!introduction.version.empty() && std::atoi(introduction.version.c_str()) < kOldestMajor) {
-    return fail(ErrorCode::unsupported, server.address() + ": the server is Redis " +
-                                            introduction.version + "; at least 5.0 is needed");
-  }
-  const std::string policy = field(info, "maxmemory_policy");
-  const std::string limit = field(info, "maxmemory");
+  introduction.version = told(greeting.version, "redis_version");
+  introduction.mode = told(greeting.mode, "redis_mode");
+  const std::string policy = info_field(info, "maxmemory_policy");
+  const std::string limit = info_field(info, "maxmemory");
   if (!limit.empty() && limit != "0" && !policy.empty() && policy != "noeviction") {
     introduction.eviction = "throws keys away when its memory is full (maxmemory-policy " + policy +
                             "), and locks are keys";
     introduction.evicts_lasting_keys = policy.starts_with("allkeys");
   }
+  return introduction;
+}
+
+Result<std::string> read_info(Server& server, const CallContext& context) {
+  std::string command;
+  resp::append_command(command, {"INFO"});
+  const auto asked = server.run(command, context);
+  if (asked) return "\n" + asked->text;
+  const bool refused = !asked.error().store_words.empty();
+  if (refused) return "";
+  return fail(ErrorCode::unavailable, asked.error().message);
+}
+
+Result<resp::Greeting> greeting_of(Server& server, const CallContext& context) {
+  auto loan = server.borrow(context);
+  if (!loan) return fail(std::move(loan.error()));
+  return (*loan)->greeting();
+}
+
+Status check_usable(const Introduction& introduction, const std::string& address) {
+  const std::string& mode = introduction.mode;
+  if (!mode.empty() && mode != "standalone") {
+    return fail(ErrorCode::unsupported, address + ": the server runs as a " + mode +
+                                            ", which is not supported; name a single server");
+  }
+  if (!introduction.version.empty() && std::atoi(introduction.version.c_str()) < kOldestMajor) {
+    return fail(ErrorCode::unsupported, address + ": the server is Redis " + introduction.version +
+                                            "; at least 5.0 is needed");
+  }
+  return {};
+}
+
+Result<Introduction> examine(Server& server, const CallContext& context) {
+  const auto greeting = greeting_of(server, context);
+  if (!greeting) return fail(greeting.error());
+  const auto info = read_info(server, context);
+  if (!info) return fail(info.error());
+  Introduction introduction = introduction_of(*greeting, *info);
+  if (auto ok = check_usable(introduction, server.address()); !ok) return fail(ok.error());
   return introduction;
 }
 

@@ -7,11 +7,25 @@
 
 namespace leasehold::redis {
 
+// The value of a line "name:value" of INFO; empty if there is none.
+std::string info_field(const std::string& info, const std::string& name);
+
 struct Introduction {
-  std::string version;
+  std::string version;   // empty: it did not say
+  std::string mode;      // "standalone", "cluster", "sentinel"; empty: it did not say
   std::string eviction;  // a sentence's part if the server may throw locks away, else empty
   bool evicts_lasting_keys = false;  // also keys that never expire
 };
+
+// What the server says when it is greeted, and by INFO.
+Introduction introduction_of(const resp::Greeting& greeting, const std::string& info);
+
+// The reply of INFO; empty if this user may not ask. `unavailable` if there is no answer.
+[[nodiscard]] Result<std::string> read_info(Server& server, const CallContext& context);
+[[nodiscard]] Result<resp::Greeting> greeting_of(Server& server, const CallContext& context);
+
+// Whether the server can be used at all: `unsupported` if it is too old or none of its own.
+[[nodiscard]] Status check_usable(const Introduction& introduction, const std::string& address);
 
 // Connects, and checks that the server is one that can be used (`unsupported` if not).
 [[nodiscard]] Result<Introduction> examine(Server& server, const CallContext& context);

@@ -11,7 +11,17 @@ namespace {
 
 constexpr auto kOpenWithin = std::chrono::seconds(5);
 
-StoreTraits traits_of(const Options& options, const Introduction& introduction) {
+// The URL stands for the address in it.
+Error with_url(const Options& options, const Server& server, Error error) {
+  const std::string address = server.address() + ": ";
+  if (error.message.starts_with(address)) error.message.erase(0, address.size());
+  error.message = options.address + ": " + error.message;
+  return error;
+}
+
+}  // namespace
+
+StoreTraits redis_traits(const Options& options, const Introduction& introduction) {
   return {.address = options.address,
           .guarantee = Guarantee::efficiency,
           .why =
@@ -25,16 +35,6 @@ StoreTraits traits_of(const Options& options, const Introduction& introduction) 
           .keeps_after_release = true};
 }
 
-// The URL stands for the address in it.
-Error with_url(const Options& options, const Server& server, Error error) {
-  const std::string address = server.address() + ": ";
-  if (error.message.starts_with(address)) error.message.erase(0, address.size());
-  error.message = options.address + ": " + error.message;
-  return error;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Store>> RedisStore::open(Options options) {
   auto server = Server::make(options.servers.front(), options.connections);
   if (!server) return fail(std::move(server.error()));
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Store>> RedisStore::open(Options options) {
     (*server)->close();
     return fail(with_url(options, **server, std::move(introduction.error())));
   }
-  StoreTraits traits = traits_of(options, *introduction);
+  StoreTraits traits = redis_traits(options, *introduction);
   return std::unique_ptr<Store>(
       new RedisStore(std::move(options), std::move(*server), std::move(traits)));
 }

@@ -6,6 +6,7 @@
 
 #include "call_log.h"
 #include "calls.h"
+#include "introduction.h"
 #include "leasehold/registry.h"
 #include "leasehold/store.h"
 #include "options.h"
@@ -58,6 +59,9 @@ class RedisStore final : public Store {
   CallLog log_;
   Subscriber subscriber_;
 };
+
+// What such a store is worth.
+StoreTraits redis_traits(const Options& options, const Introduction& introduction);
 
 // For Adapter::open_store.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_redis(const Url& url, IfMissing);

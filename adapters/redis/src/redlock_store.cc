@@ -1,6 +1,8 @@
 #include "redlock_store.h"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "introduction.h"
 #include "leasehold/random.h"
@@ -14,19 +16,6 @@ using resp::Value;
 namespace {
 
 constexpr auto kNodeMayOpen = std::chrono::milliseconds(900);
-
-StoreTraits traits_of(const Options& options) {
-  return {.address = options.address,
-          .guarantee = Guarantee::efficiency,
-          .why =
-              "Redlock has no numbers that grow with every grant, and depends on clocks that "
-              "run alike and on nodes that do not forget",
-          .instead =
-              "Protect the resource by a claim (write your request id into it, commit only if it "
-              "is still there), or use a store with tokens (etcd, ZooKeeper, PostgreSQL).",
-          .queues = false,
-          .keeps_after_release = true};
-}
 
 // As the documented algorithm has it: clocks may differ by one percent, expiry by two milliseconds.
 Millis drift(Millis ttl) {
@@ -64,6 +53,19 @@ void finish(const StoreTraits& traits, const CallContext& context, const Complet
 
 }  // namespace
 
+StoreTraits redlock_traits(const Options& options) {
+  return {.address = options.address,
+          .guarantee = Guarantee::efficiency,
+          .why =
+              "Redlock has no numbers that grow with every grant, and depends on clocks that "
+              "run alike and on nodes that do not forget",
+          .instead =
+              "Protect the resource by a claim (write your request id into it, commit only if it "
+              "is still there), or use a store with tokens (etcd, ZooKeeper, PostgreSQL).",
+          .queues = false,
+          .keeps_after_release = true};
+}
+
 Result<std::unique_ptr<Store>> RedlockStore::open(Options options) {
   auto quorum = Quorum::make(options);
   if (!quorum) return fail(std::move(quorum.error()));
@@ -80,7 +82,7 @@ Result<std::unique_ptr<Store>> RedlockStore::open(Options options) {
       answers[node].error = std::move(introduction.error());
     }
   }
-  StoreTraits traits = traits_of(options);
+  StoreTraits traits = redlock_traits(options);
   for (const Answer& it : answers) {
     if (it.kind == Answer::Kind::given || it.error.code != ErrorCode::unsupported) continue;
     (*quorum)->close();
@@ -199,13 +201,21 @@ void RedlockStore::renew(std::vector<RenewCall> calls, CallContext context,
     const Answers answers = quorum_->ask(Question::of(renew_call(options_.prefix, calls)), context,
                                          node_time(options_.node_timeout, shortest));
     Replies replies;
+    std::optional<Error> doubt;
+    bool all_in_doubt = true;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const Tally tally = count(answers, [&](const Value& it) { return is_one(it.at(i)); });
       const bool renewed = tally.yes >= quorum_->majority();
       const bool may_live = tally.yes + tally.unanswered() >= quorum_->majority();
-      if (!renewed && may_live) return fail(too_few(answers, tally.answered(), true));
+      if (!renewed && may_live) {
+        doubt = too_few(answers, tally.answered(), true);
+        replies.push_back(RenewReply::unknown);
+        continue;
+      }
+      all_in_doubt = false;
       replies.push_back(renewed ? RenewReply::renewed : RenewReply::gone);
     }
+    if (all_in_doubt) return fail(std::move(*doubt));
     return replies;
   }());
 }

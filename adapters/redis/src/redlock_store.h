@@ -60,6 +60,9 @@ class RedlockStore final : public Store {
   Leftovers leftovers_;
 };
 
+// What such a store is worth.
+StoreTraits redlock_traits(const Options& options);
+
 // For Adapter::open_store.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_redlock(const Url& url, IfMissing);
 

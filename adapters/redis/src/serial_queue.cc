@@ -194,15 +194,9 @@ Result<Handled> SerialQueue::handle_one(const Work& work, const HandleOptions& o
 }
 
 Result<std::int64_t> SerialQueue::entities() {
-  std::int64_t count = 0;
-  for (const auto& [command, key] : {std::pair("ZCARD", state_->key("ready")),
-                                     {"ZCARD", state_->key("busy")},
-                                     {"HLEN", state_->key("aside")}}) {
-    auto reply = state_->run({command, key});
-    if (!reply) return fail(std::move(reply.error()));
-    count += reply->integer;
-  }
-  return count;
+  auto reply = state_->run(SerialScripts::all().count, {});
+  if (!reply) return fail(std::move(reply.error()));
+  return reply->integer;
 }
 
 Result<std::vector<SerialProblem>> SerialQueue::set_aside() {

@@ -84,6 +84,11 @@ let_go(ARGV[2], now())
 return 1
 )lua";
 
+// At one moment: an entity moves between the three.
+constexpr const char* kCount = R"lua(
+return redis.call('ZCARD', ready) + redis.call('ZCARD', busy) + redis.call('HLEN', aside)
+)lua";
+
 Script with_functions(const char* body) {
   return Script(std::string(kFunctions) + body);
 }
@@ -96,7 +101,8 @@ const SerialScripts& SerialScripts::all() {
                                      .renew = with_functions(kRenew),
                                      .done = with_functions(kDone),
                                      .failed = with_functions(kFailed),
-                                     .resolve = with_functions(kResolve)};
+                                     .resolve = with_functions(kResolve),
+                                     .count = with_functions(kCount)};
   return scripts;
 }
 

@@ -16,7 +16,7 @@ namespace leasehold::redis {
 // Every entity with an operation is in exactly one of ready, busy and aside. An operation is
 // "<id> <payload>" in the entity's list.
 struct SerialScripts {
-  Script push, take, renew, done, failed, resolve;
+  Script push, take, renew, done, failed, resolve, count;
   static const SerialScripts& all();
 };
 

@@ -183,6 +183,25 @@ TEST_F(RedlockLive, RenewalNeedsAMajorityAndGrantsNothing) {
   EXPECT_EQ(votes("lock:job"), 2u);
 }
 
+TEST_F(RedlockLive, OneLeaseInDoubtLeavesTheOthersOfItsBatchAlone) {
+  RawStore store(under.open());
+  RawStore beside(under.open(), "doubtful");
+  const RequestId sure = new_request();
+  const RequestId doubtful = new_request();
+  ASSERT_TRUE(store.acquire(sure));
+  ASSERT_TRUE(beside.acquire(doubtful));
+  node(0).cli({"DEL", "lock:doubtful"});
+  node(3).process().kill();
+  node(4).process().kill();
+  const Ttl ttl = Ttl::of(30s).value();
+  const auto replies =
+      store.renew_together({{lock_name("job"), sure, ttl}, {lock_name("doubtful"), doubtful, ttl}});
+  ASSERT_TRUE(replies) << to_string(replies.error());
+  EXPECT_EQ(replies->at(0), RenewReply::renewed) << "three of three";
+  EXPECT_EQ(replies->at(1), RenewReply::unknown) << "two of three, and two that say nothing";
+  EXPECT_FALSE(beside.try_renew(doubtful)) << "nothing is known of any";
+}
+
 // Why a node that lost its data must stay away for the longest TTL before it votes again.
 TEST_F(RedlockLive, NodesThatForgetGrantTheLockTwice) {
   Client first(under.open());

@@ -1,5 +1,6 @@
 #include "leasehold/sqlite/adapter.h"
 
+#include "examination.h"
 #include "fence_admin.h"
 #include "outbox.h"
 #include "store.h"
@@ -10,7 +11,8 @@ std::vector<Adapter> adapters() {
   return {{.scheme = "sqlite",
            .open_store = open_store,
            .open_fence = open_fence_admin,
-           .open_outbox = open_outbox}};
+           .open_outbox = open_outbox,
+           .examine = examine}};
 }
 
 }  // namespace leasehold::sqlite

@@ -7,9 +7,6 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
-constexpr int kFormat = 1;
-
 // A waiter that does not ask again for so long is passed over.
 constexpr Millis kWaiterLife = std::chrono::seconds(6);
 constexpr Millis kWaiterRefresh = std::chrono::seconds(2);

@@ -17,6 +17,10 @@
 
 namespace leasehold::sqlite {
 
+// What a lock store's file says of itself: application_id and user_version.
+inline constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
+inline constexpr int kFormat = 1;
+
 // Not thread safe; blocking. Many processes may have the same file open.
 //
 // Why a token never repeats: a number is granted only up to store.ceiling, and the ceiling is

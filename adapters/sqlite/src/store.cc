@@ -10,6 +10,15 @@ namespace {
 
 constexpr auto kOpenWithin = std::chrono::seconds(5);
 
+// SQLite keeps what it knows of a file's locks per process, and a forked child inherits it without
+// the locks: it would be killed or hang.
+bool forked_after_first_use() {
+  static const pid_t first = getpid();
+  return getpid() != first;
+}
+
+}  // namespace
+
 StoreTraits traits_of(const std::string& path) {
   Url url;
   url.scheme = "sqlite";
@@ -23,15 +32,6 @@ StoreTraits traits_of(const std::string& path) {
           .queues = true,
           .keeps_after_release = true};
 }
-
-// SQLite keeps what it knows of a file's locks per process, and a forked child inherits it without
-// the locks: it would be killed or hang.
-bool forked_after_first_use() {
-  static const pid_t first = getpid();
-  return getpid() != first;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Store>> SqliteStore::open(LockTable::Options options) {
   Random& random = *options.random;

@@ -53,6 +53,9 @@ class SqliteStore final : public Store {
   std::unique_ptr<WakeSocket> wake_socket_;  // inside the turnstile
 };
 
+// Of every SQLite store.
+StoreTraits traits_of(const std::string& path);
+
 // The default for the program: "sqlite:PATH", no options.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing);
 

@@ -7,18 +7,6 @@ namespace {
 
 constexpr int kBusyMillis = 5000;
 
-Status check_url(const Url& url) {
-  if (auto ok = url.only_options({}); !ok) return ok;
-  if (!url.hosts.empty()) {
-    return fail(ErrorCode::invalid,
-                "a sqlite URL has no host; write sqlite:/path/to/the.db, with one slash");
-  }
-  if (url.path.empty()) {
-    return fail(ErrorCode::invalid, "a sqlite URL needs the path of the database file");
-  }
-  return {};
-}
-
 Status check_file(const std::string& path, const std::string& what) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -34,6 +22,18 @@ Status check_file(const std::string& path, const std::string& what) {
 }
 
 }  // namespace
+
+Status check_url(const Url& url) {
+  if (auto ok = url.only_options({}); !ok) return ok;
+  if (!url.hosts.empty()) {
+    return fail(ErrorCode::invalid,
+                "a sqlite URL has no host; write sqlite:/path/to/the.db, with one slash");
+  }
+  if (url.path.empty()) {
+    return fail(ErrorCode::invalid, "a sqlite URL needs the path of the database file");
+  }
+  return {};
+}
 
 Result<UserFile> UserFile::open(const Url& url, const std::string& what) {
   if (auto ok = check_url(url); !ok) return fail(std::move(ok.error()));

@@ -9,6 +9,9 @@
 
 namespace leasehold::sqlite {
 
+// `invalid` unless the URL names a file and nothing else.
+[[nodiscard]] Status check_url(const Url& url);
+
 class UserFile {
  public:
   // The file must be there. `what` goes into it, as the complaint about a missing one says: "the

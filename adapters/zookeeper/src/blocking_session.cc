@@ -2,40 +2,12 @@
 
 #include <utility>
 
+#include "slot.h"
+
 namespace leasehold::zookeeper {
 namespace {
 
 constexpr Millis kSessionTimeout{6000};
-
-// Where an answer comes to, also when nobody waits any more.
-template <class Answer>
-class Slot {
- public:
-  void fill(Answer answer) LEASEHOLD_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    if (answer_) return;
-    answer_ = std::move(answer);
-    came_.notify_all();
-  }
-  std::optional<Answer> wait(const CallContext& context) LEASEHOLD_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    came_.wait_for(mutex_, context.stop, context.deadline - BootClock::now(),
-                   [this]() LEASEHOLD_REQUIRES(mutex_) { return answer_.has_value(); });
-    return std::exchange(answer_, std::nullopt);
-  }
-
- private:
-  Mutex mutex_;
-  ConditionVariable came_;
-  std::optional<Answer> answer_ LEASEHOLD_GUARDED_BY(mutex_);
-};
-
-template <class Answer, class Ask>
-std::optional<Answer> answer_to(const CallContext& context, Ask ask) {
-  const auto slot = std::make_shared<Slot<Answer>>();
-  ask([slot](Answer answer) { slot->fill(std::move(answer)); });
-  return slot->wait(context);
-}
 
 bool time_is_left(const CallContext& context) {
   return !context.stop.stop_requested() && BootClock::now() < context.deadline;

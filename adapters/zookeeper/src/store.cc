@@ -20,7 +20,9 @@ Millis usual_session() {
   return session_for(Ttl::of(std::chrono::seconds(30)).value());
 }
 
-StoreTraits traits_of(const Options& options) {
+}  // namespace
+
+StoreTraits zookeeper_traits(const Options& options) {
   return {.address = options.address,
           .guarantee = Guarantee::correctness,
           .why =
@@ -31,10 +33,8 @@ StoreTraits traits_of(const Options& options) {
           .keeps_after_release = false};
 }
 
-}  // namespace
-
 ZookeeperStore::ZookeeperStore(Options options)
-    : options_(std::move(options)), traits_(traits_of(options_)) {
+    : options_(std::move(options)), traits_(zookeeper_traits(options_)) {
   agenda_.add(BootClock::now() + kKeepUnused,
               [this](Agenda::Reason reason) { retire_unused(reason); });
 }

@@ -177,6 +177,9 @@ class ZookeeperStore::Turn {
   PlacePtr place_;  // none: it has ended
 };
 
+// Of every ZooKeeper store.
+StoreTraits zookeeper_traits(const Options& options);
+
 // "zookeeper://user:password@host:port,host:port/folder"
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing);
 

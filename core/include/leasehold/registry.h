@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "leasehold/diagnosis.h"
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/outbox.h"
@@ -24,6 +25,8 @@ struct Adapter {
   std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;
   std::function<Result<std::unique_ptr<Outbox>>(const Url&)> open_outbox = {};
   std::function<Result<std::unique_ptr<OutboxTarget>>(const Url&)> open_target = {};
+  // What is wrong with the live server or file. `unavailable` if it cannot be reached at all.
+  std::function<Result<Diagnosis>(const Url&, const ExamineOptions&)> examine = {};
 };
 
 // Thread safe.
@@ -47,6 +50,8 @@ class Registry {
   [[nodiscard]] Result<std::unique_ptr<FenceAdmin>> open_fence(std::string_view url) const;
   [[nodiscard]] Result<std::unique_ptr<Outbox>> open_outbox(std::string_view url) const;
   [[nodiscard]] Result<std::unique_ptr<OutboxTarget>> open_target(std::string_view url) const;
+  [[nodiscard]] Result<Diagnosis> examine(std::string_view url,
+                                          const ExamineOptions& options) const;
 
  private:
   struct Found;

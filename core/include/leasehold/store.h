@@ -61,7 +61,11 @@ struct RenewCall {
   RequestId request;
   Ttl ttl;
 };
-enum class RenewReply { renewed, gone };
+enum class RenewReply {
+  renewed,
+  gone,
+  unknown,  // of this one nothing is known: it will be asked again
+};
 
 struct ReleaseCall {
   LockName lock;
@@ -150,6 +154,7 @@ class Store {
   virtual void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) = 0;
 
   // Moves the expiry of grants that are still alive; one reply per call, in order. Never grants.
+  // Fails if nothing is known of any.
   virtual void renew(std::vector<RenewCall> calls, CallContext context,
                      Completion<std::vector<RenewReply>> done) = 0;
 

@@ -287,7 +287,7 @@ void Engine::renew_replied(BootTime now, std::span<const RequestId> requests,
     Acquisition* it = find(requests[i]);
     if (it == nullptr || !it->renew_in_flight) continue;
     it->renew_in_flight = false;
-    const bool answered = replies && i < replies->size();
+    const bool answered = replies && i < replies->size() && (*replies)[i] != RenewReply::unknown;
     if (it->phase == Phase::leaving) continue;
     if (!answered) {
       renewal_failed(now, *it);

@@ -37,6 +37,12 @@ class CallWait {
   bool until_readable(int fd) { return until(fd, /*to_write=*/false); }
   bool until_writable(int fd) { return until(fd, /*to_write=*/true); }
 
+  // True if the call may go on for so long, as far as its deadline is concerned, and nothing has
+  // asked it to stop.
+  bool lasts(BootClock::duration time) const {
+    return !stopped() && context_.deadline - BootClock::now() >= time;
+  }
+
   bool stopped() const { return context_.stop.stop_requested(); }
   BootTime deadline() const { return context_.deadline; }
   std::stop_token stop() const { return context_.stop; }

@@ -1,0 +1,19 @@
+// How a pooler in front of the server gives its sessions out.
+#pragma once
+
+#include "connection.h"
+#include "leasehold/detail/call_wait.h"
+#include "options.h"
+
+namespace leasehold::postgres {
+
+enum class Pooling {
+  per_transaction,  // proved: two connections that were open at once had one session in turn
+  not_proved,
+};
+
+// Makes two connections for it. The server's own process number tells the sessions apart.
+Pooling find_pooling(const Host& host, const CallContext& context,
+                     const leasehold::detail::Alarm& closing);
+
+}  // namespace leasehold::postgres

@@ -1,0 +1,246 @@
+// Each fault is seen at a server that has it, and not at one that has not.
+#include <gmock/gmock.h>
+
+#include "leasehold/client.h"
+#include "leasehold/diagnosis.h"
+#include "leasehold/redis/adapter.h"
+#include "testing/findings.h"
+#include "testing/servers/redis.h"
+#include "testing/tcp_proxy.h"
+
+namespace leasehold::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using leasehold::testing::findings_of;
+using leasehold::testing::Finds;
+using leasehold::testing::is_ok;
+using leasehold::testing::RedisServer;
+using leasehold::testing::told;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+struct ExaminationTest : ::testing::Test {
+  ExaminationTest() { registry.add(adapters()); }
+
+  Result<Diagnosis> look(const std::string& url, ExaminedAs as = ExaminedAs::store,
+                         Millis ttl = 30s, Millis within = 10s) const {
+    return registry.examine(url, {as, ttl, {BootClock::now() + within, {}}});
+  }
+  std::vector<Finding> found(const std::string& url, ExaminedAs as = ExaminedAs::store,
+                             Millis ttl = 30s) const {
+    const auto diagnosis = look(url, as, ttl);
+    EXPECT_TRUE(diagnosis) << to_string(diagnosis.error());
+    return diagnosis ? diagnosis->findings : std::vector<Finding>{};
+  }
+  static std::string redlock(const std::vector<const RedisServer*>& servers) {
+    std::string url = "redlock://";
+    for (const RedisServer* it : servers) url += (url.back() == '/' ? "" : ",") + it->address();
+    return url;
+  }
+
+  Registry registry;
+};
+
+TEST_F(ExaminationTest, ADurableServerAloneIsOk) {
+  const RedisServer server;
+  const auto diagnosis = look(server.url());
+  ASSERT_TRUE(diagnosis);
+  EXPECT_THAT(diagnosis->findings,
+              AllOf(is_ok("redis.version"), is_ok("redis.role"), is_ok("redis.replicas"),
+                    is_ok("redis.eviction"), is_ok("redis.persistence"), is_ok("redis.uptime"),
+                    is_ok("redis.round_trip"), is_ok("redis.clock")));
+  EXPECT_EQ(diagnosis->traits->guarantee, Guarantee::efficiency);
+  EXPECT_FALSE(diagnosis->lineage);
+  EXPECT_THAT(findings_of(diagnosis->findings, "redis.memory"), IsEmpty()) << "no limit is set";
+  EXPECT_EQ(server.cli({"DBSIZE"}), "0") << "looking leaves nothing behind";
+}
+
+TEST_F(ExaminationTest, TheLineageIsRead) {
+  const RedisServer server;
+  auto client = connect(server.url(), {}, registry);
+  ASSERT_TRUE(client);
+  ASSERT_TRUE(client->acquire("job"));
+  EXPECT_EQ(look(server.url())->lineage, client->inspect(LockName::parse("job").value())->store);
+}
+
+TEST_F(ExaminationTest, EvictionIsADangerWhereItHits) {
+  const RedisServer server;
+  server.cli({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  EXPECT_THAT(found(server.url()), is_ok("redis.eviction")) << "without a limit nothing is evicted";
+  server.cli({"CONFIG", "SET", "maxmemory", "1gb"});
+  EXPECT_THAT(found(server.url()), AllOf(Finds("redis.eviction", Severity::danger, "allkeys-lru"),
+                                         is_ok("redis.memory")));
+  EXPECT_THAT(found(server.url(), ExaminedAs::fence),
+              Finds("redis.eviction", Severity::danger, "mark"));
+  server.cli({"CONFIG", "SET", "maxmemory-policy", "volatile-ttl"});
+  EXPECT_THAT(found(server.url()), Finds("redis.eviction", Severity::danger, "volatile-ttl"));
+  EXPECT_THAT(found(server.url(), ExaminedAs::fence), is_ok("redis.eviction"))
+      << "a mark never expires";
+  server.cli({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  EXPECT_THAT(found(server.url()), is_ok("redis.eviction"));
+}
+
+TEST_F(ExaminationTest, AFullMemoryIsAWarningAndARefusedWriteADanger) {
+  const RedisServer server;
+  server.cli({"CONFIG", "SET", "maxmemory", "100kb"});
+  EXPECT_THAT(found(server.url()), AllOf(Finds("redis.memory", Severity::warning, "maxmemory"),
+                                         Finds("redis.writes", Severity::danger, "OOM")));
+}
+
+TEST_F(ExaminationTest, PersistenceIsJudgedByWhatARestartForgets) {
+  const RedisServer forgetful({.durable = false});
+  EXPECT_THAT(found(forgetful.url()),
+              Finds("redis.persistence", Severity::warning, "there are no snapshots"));
+  EXPECT_THAT(found(forgetful.url(), ExaminedAs::fence),
+              Finds("redis.persistence", Severity::danger, "overtaken"));
+  forgetful.cli({"CONFIG", "SET", "save", "3600 1"});
+  EXPECT_THAT(found(forgetful.url()), Finds("redis.persistence", Severity::warning, "save 3600 1"));
+  const RedisServer server;
+  server.cli({"CONFIG", "SET", "appendfsync", "everysec"});
+  EXPECT_THAT(found(server.url()), Finds("redis.persistence", Severity::note, "everysec"));
+  EXPECT_THAT(found(server.url(), ExaminedAs::fence),
+              Finds("redis.persistence", Severity::warning, "everysec"));
+  server.cli({"CONFIG", "SET", "appendfsync", "no"});
+  EXPECT_THAT(found(server.url()), Finds("redis.persistence", Severity::warning, "fsync no"));
+}
+
+TEST_F(ExaminationTest, AFreshStartWithoutDataIsAWarningWithinTheTtl) {
+  const RedisServer forgetful({.durable = false});
+  EXPECT_THAT(found(forgetful.url(), ExaminedAs::store, 24h),
+              Finds("redis.uptime", Severity::warning, "without its data"));
+  EXPECT_THAT(found(RedisServer().url(), ExaminedAs::store, 24h), is_ok("redis.uptime"));
+}
+
+TEST_F(ExaminationTest, ReplicasAreSeenFromBothSides) {
+  const RedisServer primary({.durable = true, .more = {"--repl-diskless-sync-delay", "0"}});
+  const RedisServer replica(
+      {.durable = true, .more = {"--replicaof", "127.0.0.1 " + std::to_string(primary.port())}});
+  while (replica.cli({"INFO", "replication"}).find("master_link_status:up") == std::string::npos) {
+  }
+  EXPECT_THAT(found(primary.url()),
+              AllOf(is_ok("redis.role"), Finds("redis.replicas", Severity::warning, "failover")));
+  EXPECT_THAT(found(primary.url(), ExaminedAs::fence),
+              Finds("redis.replicas", Severity::danger, "overtaken"));
+  EXPECT_THAT(found(replica.url()),
+              AllOf(Finds("redis.role", Severity::danger, std::to_string(primary.port())),
+                    Finds("redis.writes", Severity::danger, "READONLY")));
+}
+
+TEST_F(ExaminationTest, AClusterIsRefusedAndSaidSo) {
+  const RedisServer node({.durable = true, .more = {"--cluster-enabled", "yes"}});
+  const auto diagnosis = look(node.url());
+  ASSERT_TRUE(diagnosis);
+  EXPECT_THAT(diagnosis->findings, Finds("redis.version", Severity::danger, "cluster"));
+  EXPECT_FALSE(diagnosis->traits);
+}
+
+TEST_F(ExaminationTest, WhatAUserMayNotSeeIsUnseen) {
+  const RedisServer server;
+  server.cli({"ACL", "SETUSER", "blind", "on", ">hush", "~*", "+@all", "-info"});
+  server.cli({"ACL", "SETUSER", "unknowing", "on", ">hush", "~*", "+@all", "-config"});
+  const auto blind = found("redis://blind:hush@" + server.address());
+  for (const char* check :
+       {"redis.role", "redis.replicas", "redis.eviction", "redis.persistence"}) {
+    EXPECT_THAT(blind, Finds(check, Severity::unseen, "+info"));
+  }
+  EXPECT_THAT(
+      found("redis://unknowing:hush@" + server.address()),
+      AllOf(Finds("redis.persistence", Severity::unseen, "+config|get"), is_ok("redis.eviction")));
+  EXPECT_THAT(told(blind), Not(HasSubstr("hush")));
+}
+
+TEST_F(ExaminationTest, ASlowServerIsJudgedAgainstTheTtl) {
+  const RedisServer server;
+  EXPECT_THAT(found(server.url()), Finds("redis.round_trip", Severity::ok, "TTL is 30 s"));
+  leasehold::testing::TcpProxy slow(server.port(), [](std::string_view) { return true; });
+  slow.delay(40ms);
+  const std::string url = "redis://" + slow.address();
+  EXPECT_THAT(found(url, ExaminedAs::store, 24h), is_ok("redis.round_trip"));
+  EXPECT_THAT(found(url, ExaminedAs::store, 200ms),
+              Finds("redis.round_trip", Severity::danger, "Use a TTL of at least"));
+}
+
+TEST_F(ExaminationTest, AClockThatDiffersIsSeen) {
+  const auto shifted = [](const char* seconds) {
+    return RedisServer::Options{
+        .environment = {{"LD_PRELOAD", LEASEHOLD_WALL_CLOCK_SHIM}, {"WALL_CLOCK_OFFSET", seconds}}};
+  };
+  const RedisServer ahead(shifted("5401"));
+  EXPECT_THAT(found(ahead.url()), Finds("redis.clock", Severity::warning, "1.5 h ahead"));
+  const RedisServer behind(shifted("-5"));
+  EXPECT_THAT(found(behind.url()), Finds("redis.clock", Severity::note, "5 s behind"));
+}
+
+TEST_F(ExaminationTest, ADeadServerIsUnavailableAndAFrozenOneInTime) {
+  RedisServer server;
+  server.process().freeze();
+  const BootTime before = BootClock::now();
+  const auto frozen = look(server.url(), ExaminedAs::store, 30s, 300ms);
+  EXPECT_LT(BootClock::now() - before, 20s);
+  server.process().thaw();
+  ASSERT_FALSE(frozen);
+  EXPECT_EQ(frozen.error().code, ErrorCode::unavailable);
+  const std::string url = server.url();
+  server.process().kill();
+  EXPECT_EQ(look(url).error().code, ErrorCode::unavailable);
+}
+
+// ---- redlock -------------------------------------------------------------------------------
+
+struct RedlockExaminationTest : ExaminationTest {
+  RedisServer a, b, c;
+  const std::string url = redlock({&a, &b, &c});
+};
+
+TEST_F(RedlockExaminationTest, NodesOfOneHostAreAWarning) {
+  const auto all = found(url);
+  EXPECT_THAT(all, AllOf(is_ok("redlock.nodes"),
+                         Finds("redlock.independence", Severity::warning, "one host")));
+  EXPECT_THAT(findings_of(all, "redis.persistence"), SizeIs(3)) << "each node is looked at";
+  const std::string two_names = "redlock://127.0.0.1:" + std::to_string(a.port()) +
+                                ",localhost:" + std::to_string(b.port()) +
+                                ",127.0.0.2:" + std::to_string(c.port());
+  // 127.0.0.2 is not listened at: that node is a lost vote.
+  EXPECT_THAT(found(two_names), AllOf(Finds("redlock.nodes", Severity::warning, "127.0.0.2"),
+                                      is_ok("redlock.independence")));
+}
+
+TEST_F(RedlockExaminationTest, TheSameServerTwiceIsADanger) {
+  const std::string twice = "redlock://127.0.0.1:" + std::to_string(a.port()) +
+                            ",localhost:" + std::to_string(a.port()) +
+                            ",127.0.0.1:" + std::to_string(b.port());
+  EXPECT_THAT(found(twice),
+              Finds("redlock.independence", Severity::danger, "one and the same server"));
+}
+
+TEST_F(RedlockExaminationTest, LostVotesAreCounted) {
+  c.process().kill();
+  EXPECT_THAT(found(url), Finds("redlock.nodes", Severity::warning, "2 of 3"));
+  b.process().kill();
+  EXPECT_THAT(found(url), Finds("redlock.nodes", Severity::danger, "no majority"));
+  a.process().kill();
+  EXPECT_EQ(look(url).error().code, ErrorCode::unavailable);
+}
+
+TEST_F(RedlockExaminationTest, ANodeThatRestartedWithoutItsDataIsAWarning) {
+  const RedisServer forgetful({.durable = false});
+  const auto all = found(redlock({&a, &b, &forgetful}), ExaminedAs::store, 24h);
+  const auto uptime = findings_of(all, "redis.uptime");
+  ASSERT_THAT(uptime, SizeIs(3));
+  EXPECT_EQ(uptime[0].severity, Severity::warning);
+  EXPECT_EQ(uptime[0].where, forgetful.address());
+  EXPECT_THAT(uptime[0].consequence, HasSubstr("second holder can get a majority"));
+  EXPECT_EQ(uptime[1].severity, Severity::ok);
+}
+
+TEST_F(RedlockExaminationTest, AnEvenNumberIsRefused) {
+  EXPECT_EQ(look("redlock://h1,h2,h3,h4").error().code, ErrorCode::invalid);
+  EXPECT_EQ(look(url, ExaminedAs::fence).error().code, ErrorCode::unsupported);
+}
+
+}  // namespace
+}  // namespace leasehold::redis

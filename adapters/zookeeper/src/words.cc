@@ -1,0 +1,60 @@
+#include "words.h"
+
+#include <charconv>
+
+#include "leasehold/detail/conversation.h"
+
+namespace leasehold::zookeeper {
+namespace {
+
+std::string_view take_line(std::string_view& text) {
+  const auto end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+}  // namespace
+
+Result<std::string> ask_word(const HostPort& host, const std::string& word,
+                             const CallContext& context) {
+  auto answer = leasehold::detail::converse(host, word, context);
+  if (!answer) return answer;
+  if (answer->find("not in the whitelist") != std::string::npos) {
+    return fail(ErrorCode::unsupported, "the server does not answer '" + word + "'", *answer);
+  }
+  return answer;
+}
+
+std::map<std::string, std::string> fields_in(std::string_view text, std::string_view separator) {
+  std::map<std::string, std::string> fields;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    const auto at = line.find(separator);
+    if (at == std::string_view::npos) continue;
+    fields.emplace(line.substr(0, at), line.substr(at + separator.size()));
+  }
+  return fields;
+}
+
+std::optional<ServerVersion> version_in(std::string_view text) {
+  ServerVersion version;
+  const char* const end = text.data() + text.size();
+  const auto major = std::from_chars(text.data(), end, version.major);
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return std::nullopt;
+  const auto minor = std::from_chars(major.ptr + 1, end, version.minor);
+  if (minor.ec != std::errc()) return std::nullopt;
+  return version;
+}
+
+std::size_t voters_in(std::string_view config) {
+  std::size_t voters = 0;
+  while (!config.empty()) {
+    const std::string_view line = take_line(config);
+    if (!line.starts_with("server.")) continue;
+    if (line.find(":observer") == std::string_view::npos) ++voters;
+  }
+  return voters;
+}
+
+}  // namespace leasehold::zookeeper

@@ -1,0 +1,143 @@
+// Each fault is seen at a server that has it, and not at one that has not.
+#include <gmock/gmock.h>
+
+#include "leasehold/client.h"
+#include "leasehold/diagnosis.h"
+#include "leasehold/zookeeper/adapter.h"
+#include "testing/findings.h"
+#include "testing/servers/zookeeper.h"
+#include "words.h"
+
+namespace leasehold::zookeeper {
+namespace {
+
+using namespace std::chrono_literals;
+using leasehold::testing::findings_of;
+using leasehold::testing::Finds;
+using leasehold::testing::is_ok;
+using leasehold::testing::told;
+using leasehold::testing::ZookeeperEnsemble;
+using leasehold::testing::ZookeeperServer;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+struct ExaminationTest : ::testing::Test {
+  ExaminationTest() { registry.add(adapters()); }
+
+  Result<Diagnosis> look(const std::string& hosts, Millis ttl = 1s, Millis within = 10s,
+                         ExaminedAs as = ExaminedAs::store) const {
+    return registry.examine("zookeeper://" + hosts, {as, ttl, {BootClock::now() + within, {}}});
+  }
+  std::vector<Finding> found(const std::string& hosts, Millis ttl = 1s) const {
+    const auto diagnosis = look(hosts, ttl);
+    EXPECT_TRUE(diagnosis) << to_string(diagnosis.error());
+    return diagnosis ? diagnosis->findings : std::vector<Finding>{};
+  }
+
+  Registry registry;
+};
+
+TEST_F(ExaminationTest, AnEnsembleOfThreeIsOkUntilServersAreGone) {
+  ZookeeperEnsemble ensemble({.read_only_without_majority = true});
+  const auto diagnosis = look(ensemble.addresses());
+  ASSERT_TRUE(diagnosis);
+  const auto& all = diagnosis->findings;
+  EXPECT_THAT(all, AllOf(is_ok("zookeeper.ensemble"), is_ok("zookeeper.session"),
+                         is_ok("zookeeper.round_trip"), is_ok("zookeeper.clock"),
+                         is_ok("zookeeper.version"), is_ok("zookeeper.mode"),
+                         is_ok("zookeeper.tick"), is_ok("zookeeper.force_sync")));
+  EXPECT_THAT(findings_of(all, "zookeeper.mode"), SizeIs(3));
+  EXPECT_EQ(diagnosis->traits->guarantee, Guarantee::correctness);
+  EXPECT_FALSE(diagnosis->lineage);
+  EXPECT_FALSE(look(ensemble.addresses())->lineage) << "looking makes nothing";
+
+  ensemble[0].kill();
+  ensemble.leader();
+  EXPECT_THAT(found(ensemble.addresses()),
+              AllOf(Finds("zookeeper.hosts", Severity::warning, "does not answer"),
+                    is_ok("zookeeper.round_trip")));
+  ensemble[1].kill();
+  const auto alone = look(ensemble.addresses(), 1s, 4s);
+  ASSERT_FALSE(alone) << told(alone->findings);
+  EXPECT_EQ(alone.error().code, ErrorCode::unavailable);
+}
+
+TEST_F(ExaminationTest, AnEvenNumberIsNotedAndASingleServerAWarning) {
+  ZookeeperEnsemble four({.members = 4});
+  EXPECT_THAT(found(four.addresses()), Finds("zookeeper.ensemble", Severity::note, "4 voting"));
+  const ZookeeperServer one;
+  EXPECT_THAT(found(one.address()),
+              AllOf(Finds("zookeeper.ensemble", Severity::warning, "1 voting"),
+                    is_ok("zookeeper.force_sync")));
+}
+
+TEST_F(ExaminationTest, TheLineageIsRead) {
+  const ZookeeperServer server;
+  auto client = connect("zookeeper://" + server.address(), {}, registry);
+  ASSERT_TRUE(client);
+  const auto lease = client->acquire_fenced("job", {.ttl = 1s, .stop = {}});
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  EXPECT_EQ(look(server.address())->lineage, lease->token().lineage.store);
+}
+
+TEST_F(ExaminationTest, ALogThatIsNotSyncedIsADanger) {
+  const ZookeeperServer server({.more = {"forceSync=no"}});
+  EXPECT_THAT(found(server.address()),
+              Finds("zookeeper.force_sync", Severity::danger, "forceSync=no"));
+}
+
+TEST_F(ExaminationTest, SessionsAreComparedWithTheTtl) {
+  const ZookeeperServer server;  // 0.4 to 4 s
+  EXPECT_THAT(found(server.address(), 30s),
+              Finds("zookeeper.session", Severity::warning, "maxSessionTimeout="));
+  EXPECT_THAT(found(server.address(), 1s), is_ok("zookeeper.session"));
+  EXPECT_THAT(found(server.address(), 100ms),
+              Finds("zookeeper.session", Severity::note, "400 ms given"));
+}
+
+TEST_F(ExaminationTest, ALongTickIsAWarning) {
+  const ZookeeperServer server({.tick_ms = 3000});
+  EXPECT_THAT(found(server.address()), Finds("zookeeper.tick", Severity::warning, "is 3 s"));
+}
+
+TEST_F(ExaminationTest, WordsThatAreNotAllowedAreUnseen) {
+  const ZookeeperServer some({.more = {"4lw.commands.whitelist=srvr"}});
+  EXPECT_THAT(found(some.address()),
+              AllOf(is_ok("zookeeper.version"), is_ok("zookeeper.round_trip"),
+                    Finds("zookeeper.tick", Severity::unseen, "4lw.commands.whitelist"),
+                    Finds("zookeeper.force_sync", Severity::unseen, "4lw.commands.whitelist")));
+}
+
+TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
+  ZookeeperServer server;
+  server.freeze();
+  const BootTime before = BootClock::now();
+  const auto frozen = look(server.address(), 1s, 1s);
+  EXPECT_LT(BootClock::now() - before, 30s);
+  server.thaw();
+  EXPECT_EQ(frozen.error().code, ErrorCode::unavailable);
+}
+
+TEST_F(ExaminationTest, AUserIsUsedAndItsPasswordNotTold) {
+  const ZookeeperServer server;
+  const auto all = found("app:hush@" + server.address());
+  EXPECT_THAT(all, is_ok("zookeeper.round_trip"));
+  EXPECT_THAT(told(all), Not(HasSubstr("hush")));
+}
+
+TEST(WordsTest, AnswersAreRead) {
+  const auto fields = fields_in("a: 1\nnothing\nb c: 2: 3\n", ": ");
+  EXPECT_EQ(fields.at("a"), "1");
+  EXPECT_EQ(fields.at("b c"), "2: 3");
+  EXPECT_EQ(fields.size(), 2u);
+  EXPECT_EQ(version_in("3.8.0-5a02, built on")->minor, 8);
+  EXPECT_FALSE(version_in("new"));
+  EXPECT_EQ(voters_in("server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:observer\n"
+                      "server.3=c:1:2\nversion=100000000\n"),
+            2u);
+}
+
+}  // namespace
+}  // namespace leasehold::zookeeper

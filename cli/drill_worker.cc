@@ -1,0 +1,52 @@
+// One worker process of 'leasehold drill', which starts it.
+#include "arguments.h"
+#include "drill/runner/worker.h"
+#include "leasehold/stores.h"
+#include "output.h"
+#include "subcommand.h"
+#include "subcommands.h"
+
+namespace leasehold::cli {
+namespace {
+
+// Values of different workers never meet: the upper half names the worker.
+constexpr int kValueBits = 32;
+
+class DrillWorker final : public Subcommand {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.description("One worker of 'leasehold drill', which starts it.");
+    arguments.required_option("--store", "URL", plan_.store, "Where the lock lives");
+    arguments.required_option("--resource", "URL", plan_.resource.url, "What it guards");
+    arguments.choice("--fencing", {"token", "claim", "none"}, fencing_, "How it is guarded");
+    arguments.required_option("--lock", "NAME", plan_.resource.name, "The lock");
+    arguments.required_option("--name", "NAME", plan_.name, "The worker");
+    arguments.required_option("--history", "FILE", plan_.history, "Where to write what it does");
+    arguments.duration("--ttl", plan_.ttl, "Of its leases");
+    arguments.number("--number", 1, 1'000'000'000, number_, "Which worker it is");
+    arguments.example("leasehold drill", "starts many of them");
+  }
+
+  int execute() override {
+    plan_.resource.fencing = fencing_ == "token"   ? drill::Fencing::token
+                             : fencing_ == "claim" ? drill::Fencing::claim
+                                                   : drill::Fencing::none;
+    plan_.first_value = static_cast<std::uint64_t>(number_) << kValueBits;
+    register_stores();
+    if (auto done = drill::run_worker(plan_); !done) return report(done.error());
+    return 0;
+  }
+
+ private:
+  drill::WorkerPlan plan_;
+  std::string fencing_ = "token";
+  int number_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Subcommand> make_drill_worker() {
+  return std::make_unique<DrillWorker>();
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,14 @@
+// Text from outside, made fit to be shown.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace leasehold::detail {
+
+// The text without control characters, which could make a terminal do or hide something: what
+// comes from a store may have been written by anybody. In their place, and in that of bytes that
+// are not UTF-8, stands U+FFFD.
+std::string visible(std::string_view text);
+
+}  // namespace leasehold::detail

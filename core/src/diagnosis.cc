@@ -1,0 +1,218 @@
+#include "leasehold/diagnosis.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "leasehold/detail/findings.h"
+#include "leasehold/registry.h"
+
+namespace leasehold {
+
+using detail::Findings;
+
+namespace {
+
+// As many marks as a person reads one by one.
+constexpr std::size_t kListed = 10;
+
+void append(std::vector<Finding>& all, std::vector<Finding> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+void judge_guarantee(Findings& findings, const std::optional<StoreTraits>& traits, bool fenced) {
+  constexpr const char* check = "store.guarantee";
+  if (!traits) {
+    findings.unseen(check, "what its tokens are worth",
+                    "it cannot be used as a lock store as it is", "Mend what is said of it above");
+    return;
+  }
+  if (traits->guarantee == Guarantee::correctness) {
+    findings.ok(check, "Its tokens are good for correctness: " + traits->why + ".");
+    return;
+  }
+  const std::string seen = "Its locks are good for efficiency only: " + traits->why + ".";
+  if (fenced) {
+    findings.add(Severity::warning, check,
+                 {seen,
+                  "It gives no tokens ('run --fenced' and acquire_fenced() are refused), so nobody "
+                  "can pass the fence.",
+                  traits->instead});
+    return;
+  }
+  findings.add(Severity::note, check,
+               {seen, "A double run must only waste work; if it does damage, this is not enough.",
+                traits->instead});
+}
+
+// ---- the fence -----------------------------------------------------------------------------
+
+std::string adopt_command(const std::string& fence, const FenceMark& mark, const StoreId& store) {
+  const Lineage wanted{store, mark.lineage->lock};
+  return "If that store is no more, and all its holders have ended: leasehold fence adopt '" +
+         fence + "' '" + mark.resource.str() + "' --lineage '" + wanted.str() + "' --at-least 1";
+}
+
+void judge_lineages(Findings& findings, const std::string& fence,
+                    const std::vector<FenceMark>& marks, const std::optional<StoreId>& store) {
+  constexpr const char* check = "fence.lineage";
+  if (!store) {
+    findings.add(Severity::note, check,
+                 {"The store has given no token yet, so nothing can be compared.",
+                  "The first holder decides the lineage of a resource that has none.", ""});
+    return;
+  }
+  std::size_t ours = 0;
+  std::size_t open = 0;
+  std::vector<const FenceMark*> foreign;
+  for (const FenceMark& mark : marks) {
+    if (!mark.lineage) {
+      ++open;
+    } else if (mark.lineage->store == *store) {
+      ++ours;
+    } else {
+      foreign.push_back(&mark);
+    }
+  }
+  if (foreign.empty()) {
+    findings.ok(check, std::to_string(ours) + " resources let in this store's lineage alone, " +
+                           std::to_string(open) + " the first to come.");
+    return;
+  }
+  for (std::size_t i = 0; i < std::min(foreign.size(), kListed); ++i) {
+    const FenceMark& mark = *foreign[i];
+    findings.add(
+        Severity::warning, check,
+        {"Resource '" + mark.resource.str() + "' lets in the lineage " + mark.lineage->str() +
+             ", and this store's is " + store->hex() + ".",
+         "Every holder of this store is refused there.", adopt_command(fence, mark, *store)});
+  }
+  if (foreign.size() > kListed) {
+    findings.add(
+        Severity::warning, check,
+        {std::to_string(foreign.size() - kListed) + " more resources let in other stores.",
+         "Every holder of this store is refused there.", "leasehold fence show '" + fence + "'"});
+  }
+}
+
+void judge_marks(Findings& findings, const std::string& fence,
+                 const std::vector<FenceMark>& marks) {
+  std::int64_t refused = 0;
+  std::size_t entered = 0;
+  for (const FenceMark& mark : marks) {
+    refused += mark.refused;
+    if (mark.mark) ++entered;
+  }
+  findings.ok("fence.installed", "The fence answers; it knows " + std::to_string(marks.size()) +
+                                     " resources, and " + std::to_string(entered) +
+                                     " have been entered.");
+  if (refused == 0) return;
+  findings.add(Severity::note, "fence.refused",
+               {"It has refused " + std::to_string(refused) + " times.",
+                "Holders that were overtaken came late, and were stopped: without the fence each "
+                "would have done damage.",
+                "leasehold fence show '" + fence +
+                    "'; if it grows, leasehold probe says whether "
+                    "the TTL is too short"});
+}
+
+void judge_guards(Findings& findings, const std::string& fence, FenceAdmin& admin) {
+  constexpr const char* check = "fence.guards";
+  const auto guards = admin.guards();
+  if (!guards) {
+    findings.unseen(check, "which tables are guarded", guards.error(), "");
+    return;
+  }
+  std::size_t armed = 0;
+  for (const GuardedTable& table : *guards) {
+    if (table.armed) {
+      ++armed;
+      continue;
+    }
+    findings.add(Severity::danger, check,
+                 {"The guard of table '" + table.table + "' has lost its trigger.",
+                  "Whoever writes to it without entering is not refused.",
+                  "leasehold fence install '" + fence + "' --table '" + table.table +
+                      "' --resource '" + table.resource.str() + "'"});
+  }
+  if (armed > 0) findings.ok(check, std::to_string(armed) + " guarded tables have their trigger.");
+}
+
+void judge_fence(Findings& findings, const Registry& registry, const std::string& url,
+                 const std::optional<StoreId>& store, const CallContext& context) {
+  const std::string& shown = findings.where();
+  if (BootClock::now() >= context.deadline || context.stop.stop_requested()) {
+    findings.unseen("fence.installed", "what the fence knows", "the time was over",
+                    "Give it more time with --within");
+    return;
+  }
+  auto admin = registry.open_fence(url);
+  auto marks = admin ? (*admin)->marks() : fail(admin.error());
+  if (!marks) {
+    const std::string& words = marks.error().store_words;
+    findings.add(Severity::danger, "fence.installed",
+                 {"The fence does not answer: " + marks.error().message +
+                      (words.empty() ? "" : " (" + words + ")") + ".",
+                  "There is nothing that refuses a holder that was overtaken.",
+                  "leasehold fence install '" + shown + "'"});
+    return;
+  }
+  judge_marks(findings, shown, *marks);
+  judge_lineages(findings, shown, *marks, store);
+  judge_guards(findings, shown, **admin);
+}
+
+std::string redacted(std::string_view url) {
+  const auto parsed = Url::parse(url);
+  return parsed ? parsed->redacted() : "";
+}
+
+}  // namespace
+
+std::string_view to_string(Severity severity) {
+  switch (severity) {
+    case Severity::ok:
+      return "ok";
+    case Severity::note:
+      return "note";
+    case Severity::unseen:
+      return "unseen";
+    case Severity::warning:
+      return "warning";
+    case Severity::danger:
+      return "danger";
+  }
+  return "danger";
+}
+
+Severity DiagnosisReport::worst() const {
+  Severity worst = Severity::ok;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.severity);
+  return worst;
+}
+
+Result<DiagnosisReport> diagnose(const Registry& registry, std::string_view store,
+                                 const std::optional<std::string>& fence,
+                                 const DiagnoseOptions& options) {
+  const CallContext context{BootClock::now() + options.within, options.stop};
+  auto examined = registry.examine(store, {ExaminedAs::store, options.ttl, context});
+  if (!examined) return fail(std::move(examined.error()));
+  DiagnosisReport report;
+  report.store = redacted(store);
+  report.traits = examined->traits;
+  report.findings = std::move(examined->findings);
+  Findings of_store(report.store);
+  judge_guarantee(of_store, examined->traits, fence.has_value());
+  append(report.findings, of_store.take());
+  if (!fence) return report;
+
+  report.fence = redacted(*fence);
+  auto at_fence = registry.examine(*fence, {ExaminedAs::fence, options.ttl, context});
+  if (!at_fence) return fail(std::move(at_fence.error()));
+  append(report.findings, std::move(at_fence->findings));
+  Findings of_fence(*report.fence);
+  judge_fence(of_fence, registry, *fence, examined->lineage, context);
+  append(report.findings, of_fence.take());
+  return report;
+}
+
+}  // namespace leasehold

@@ -1,0 +1,72 @@
+#include <nlohmann/json.hpp>
+
+#include "leasehold/detail/visible_text.h"
+#include "leasehold/drill/report.h"
+
+namespace leasehold::drill {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json faults_of(const Outcome& outcome) {
+  Json faults = Json::object();
+  for (const Injected& fault : outcome.faults) faults[fault.fault] = fault.times;
+  return faults;
+}
+
+Json broken_of(const Report& report) {
+  Json broken = Json::object();
+  for (const CheckDoc& each : check_docs()) {
+    broken[std::string(to_string(each.check))] = report.count(each.check);
+  }
+  return broken;
+}
+
+Json violations_of(const Report& report) {
+  Json list = Json::array();
+  for (const Violation& each : report.violations) {
+    list.push_back({{"check", std::string(to_string(each.check))},
+                    {"sentence", detail::visible(each.sentence)},
+                    {"records", each.records}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string to_json(const Outcome& outcome) {
+  const Report& report = outcome.report;
+  const Json json = {{"verdict", std::string(to_string(judge(outcome)))},
+                     {"sentence", sentence(outcome)},
+                     {"store", outcome.store},
+                     {"fence", outcome.fence},
+                     {"fence_by_claim", outcome.fence_by_claim},
+                     {"faults", faults_of(outcome)},
+                     {"seed", outcome.seed},
+                     {"duration_ns", outcome.duration.count()},
+                     {"workers", outcome.workers},
+                     {"locks", outcome.locks},
+                     {"ttl_ms", outcome.ttl.count()},
+                     {"cycles", outcome.cycles},
+                     {"unfinished_cycles", outcome.unfinished},
+                     {"overlaps", report.overlaps.count},
+                     {"overlaps_before_deadline", report.overlaps.before_deadline},
+                     {"stale_refused", outcome.stale_refused},
+                     {"stale_accepted", outcome.stale_accepted},
+                     {"stale_unknown", outcome.stale_unknown},
+                     {"writes", outcome.writes},
+                     {"updates_lost", outcome.updates_lost},
+                     {"foreign_values", outcome.foreign_values},
+                     {"grants", report.grants},
+                     {"accepted", report.accepted},
+                     {"refused", report.refused},
+                     {"broken", broken_of(report)},
+                     {"violations", violations_of(report)},
+                     {"longest_idle_ns", report.liveness.longest_idle},
+                     {"longest_after_fault_ns", report.liveness.longest_after_fault},
+                     {"notes", outcome.notes}};
+  // What another program wrote may not be UTF-8: replaced, never an exception.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace leasehold::drill

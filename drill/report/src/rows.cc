@@ -1,0 +1,96 @@
+#include <cstdio>
+#include <iterator>
+
+#include "leasehold/drill/report.h"
+
+namespace leasehold::drill {
+namespace {
+
+constexpr CheckDoc kChecksInWords[] = {
+    {Check::I1, "tokens strictly increase per lock"},
+    {Check::I2, "the resource accepts no token below its mark"},
+    {Check::I3, "every accepted token was granted once, to this request"},
+    {Check::I4, "no accepted update is lost"},
+    {Check::I5, "release and renew touch only their own grant"},
+    {Check::I6, "the store never has two unexpired grants of a lock"},
+    {Check::H1, "a holder's deadline is not later than the store's"},
+    {Check::F1, "the resource refuses only what is stale, foreign or out of order"},
+    {Check::R1, "what a client was told of its release is true"},
+};
+static_assert(std::size(kChecksInWords) == kChecks);
+
+Row number(std::string name, std::uint64_t value, std::string meaning, Mood mood = Mood::plain) {
+  return {std::move(name), std::to_string(value), std::move(meaning), mood};
+}
+
+// Good at zero, bad beyond.
+Row damage(std::string name, std::uint64_t value, std::string meaning) {
+  return number(std::move(name), value, std::move(meaning), value == 0 ? Mood::good : Mood::bad);
+}
+
+std::string a_second(std::uint64_t count, std::chrono::nanoseconds span) {
+  const double seconds = std::chrono::duration<double>(span).count();
+  char text[48];
+  std::snprintf(text, sizeof text, "%.3g a second",
+                seconds > 0 ? static_cast<double>(count) / seconds : 0);
+  return text;
+}
+
+std::uint64_t broken(const Report& report) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : report.counts) sum += count;
+  return sum;
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::held:
+      return "held";
+    case Verdict::damage:
+      return "damage";
+    case Verdict::too_little:
+      return "too_little";
+  }
+  return "too_little";
+}
+
+std::span<const CheckDoc> check_docs() {
+  return kChecksInWords;
+}
+
+std::vector<Row> rows(const Outcome& outcome) {
+  const Report& report = outcome.report;
+  std::vector<Row> all;
+  for (const Injected& fault : outcome.faults) {
+    all.push_back(number("fault: " + fault.fault, fault.times, "injected"));
+  }
+  all.push_back(number("full cycles", outcome.cycles,
+                       "frozen past the lease, a successor entered, thawed, late write answered; " +
+                           a_second(outcome.cycles, outcome.duration)));
+  if (outcome.unfinished > 0) {
+    all.push_back(number("unfinished cycles", outcome.unfinished, "not counted above"));
+  }
+  all.push_back(number("overlaps at the lock", report.overlaps.count,
+                       "two believed to hold it at the same time"));
+  all.push_back(number("stale writes refused", outcome.stale_refused, "the fence at work",
+                       outcome.stale_refused > 0 ? Mood::good : Mood::plain));
+  all.push_back(
+      damage("stale writes accepted", outcome.stale_accepted, "written by a holder that was late"));
+  all.push_back(damage("updates lost", outcome.updates_lost,
+                       "acknowledged, and no trace of them in the end"));
+  all.push_back(damage("invariants broken", broken(report), "I1 to I6, H1, F1 and R1"));
+  if (outcome.stale_unknown > 0) {
+    all.push_back(number("late writes unanswered", outcome.stale_unknown, "no answer came"));
+  }
+  if (outcome.foreign_values > 0) {
+    all.push_back(
+        damage("foreign values", outcome.foreign_values, "a resource holds what nobody wrote"));
+  }
+  all.push_back(number("grants", report.grants, "of all locks"));
+  all.push_back(number("writes", outcome.writes, "acknowledged by the resource"));
+  return all;
+}
+
+}  // namespace leasehold::drill

@@ -1,0 +1,172 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "leasehold/drill/report.h"
+#include "leasehold/process/child.h"
+#include "made_up.h"
+
+namespace leasehold::drill {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+constexpr const char* kEvil = "</script><script>alert('\"&\")</script>\x1b[31m\xff";
+
+std::string value_of(const std::vector<Row>& rows, const std::string& name) {
+  for (const Row& row : rows) {
+    if (row.name == name) return row.value;
+  }
+  return "no such row";
+}
+
+Mood mood_of(const std::vector<Row>& rows, const std::string& name) {
+  for (const Row& row : rows) {
+    if (row.name == name) return row.mood;
+  }
+  return Mood::plain;
+}
+
+TEST(Rows, SayWhatHeld) {
+  const auto all = rows(made_up({}).outcome);
+  EXPECT_EQ(value_of(all, "full cycles"), "100");
+  EXPECT_EQ(value_of(all, "fault: pause"), "100");
+  EXPECT_EQ(value_of(all, "stale writes refused"), "100");
+  EXPECT_EQ(value_of(all, "overlaps at the lock"), "100");
+  EXPECT_EQ(mood_of(all, "stale writes accepted"), Mood::good);
+  EXPECT_EQ(mood_of(all, "invariants broken"), Mood::good);
+}
+
+TEST(Rows, SayWhatWasDamaged) {
+  const auto all = rows(made_up({.fenced = false}).outcome);
+  EXPECT_EQ(value_of(all, "stale writes accepted"), "100");
+  EXPECT_EQ(mood_of(all, "stale writes accepted"), Mood::bad);
+  EXPECT_EQ(mood_of(all, "updates lost"), Mood::bad);
+  EXPECT_EQ(value_of(all, "invariants broken"), "200");
+}
+
+TEST(JsonReport, HasVerdictNumbersAndViolations) {
+  const Json safe = Json::parse(to_json(made_up({}).outcome));
+  EXPECT_EQ(safe["verdict"], "held");
+  EXPECT_EQ(safe["cycles"], 100);
+  EXPECT_EQ(safe["faults"]["pause"], 100);
+  EXPECT_EQ(safe["stale_refused"], 100);
+  EXPECT_EQ(safe["overlaps"], 100);
+  EXPECT_EQ(safe["duration_ns"], 5'000'000'000);
+  EXPECT_EQ(safe["broken"].size(), kChecks);
+  EXPECT_TRUE(safe["violations"].empty());
+
+  const Json unsafe = Json::parse(to_json(made_up({.fenced = false}).outcome));
+  EXPECT_EQ(unsafe["verdict"], "damage");
+  EXPECT_EQ(unsafe["stale_accepted"], 100);
+  EXPECT_EQ(unsafe["broken"]["I2"], 100);
+  EXPECT_EQ(unsafe["violations"][0]["check"], "I2");
+}
+
+TEST(JsonReport, TooLittleIsAVerdictOfItsOwn) {
+  EXPECT_EQ(Json::parse(to_json(Outcome{}))["verdict"], "too_little");
+}
+
+TEST(JsonReport, TakesBytesThatAreNoText) {
+  Outcome outcome = made_up({}).outcome;
+  outcome.store = kEvil;
+  outcome.notes = {kEvil};
+  EXPECT_THAT(Json::parse(to_json(outcome))["store"].get<std::string>(), HasSubstr("\uFFFD"));
+}
+
+// What an XML parser makes of it: the attributes, then each case with the message of its failure.
+std::string parsed(const std::string& xml) {
+  auto child = process::Child::start({.argv = {"python3", "-c", R"(
+import sys, xml.etree.ElementTree as tree
+suite = tree.fromstring(sys.stdin.buffer.read())
+print(suite.get('tests'), suite.get('failures'), suite.get('name'))
+for case in suite.iter('testcase'):
+    failure = case.find('failure')
+    if failure is not None: print('FAILED', case.get('name'), '|', failure.get('message'), '|', failure.text)
+)"},
+                                      .in = process::Piped{},
+                                      .out = process::Piped{}});
+  EXPECT_TRUE(child);
+  EXPECT_TRUE(process::write_all(child->in().get(), xml));
+  child->in().reset();
+  std::string said = process::read_all(child->out().get());
+  EXPECT_TRUE(child->wait().success()) << xml;
+  return said;
+}
+
+TEST(JunitReport, PassesWhenAllHeld) {
+  const MadeUp made = made_up({});
+  EXPECT_THAT(
+      parsed(to_junit(made.outcome, made.history)),
+      AllOf(testing::StartsWith("13 0 leasehold drill: sqlite:"), Not(HasSubstr("FAILED"))));
+}
+
+TEST(JunitReport, FailsTheCaseThatWasBrokenWithItsRecords) {
+  const MadeUp made = made_up({.fenced = false});
+  const std::string said = parsed(to_junit(made.outcome, made.history));
+  EXPECT_THAT(said, testing::StartsWith("13 4 "));
+  EXPECT_THAT(said, HasSubstr("FAILED no stale write was accepted | 100 stale writes"));
+  EXPECT_THAT(said, HasSubstr("FAILED no update was lost | 100 updates"));
+  EXPECT_THAT(said, HasSubstr("I2 was broken 100 times | a token below the mark was accepted"));
+  EXPECT_THAT(said, HasSubstr("accept write"));
+}
+
+TEST(JunitReport, FailsWhenTooLittleHappened) {
+  const std::string said = parsed(to_junit(Outcome{}, History{}));
+  EXPECT_THAT(said, testing::StartsWith("13 1 "));
+  EXPECT_THAT(said, HasSubstr("FAILED enough happened to say anything | Too little happened"));
+}
+
+TEST(JunitReport, EscapesWhatComesFromOutside) {
+  Outcome outcome;
+  outcome.store = kEvil;
+  EXPECT_THAT(parsed(to_junit(outcome, History{})),
+              HasSubstr("</script><script>alert('\"&\")</script>\uFFFD[31m\uFFFD"));
+}
+
+TEST(HtmlReport, EscapesWhatComesFromOutside) {
+  MadeUp made = made_up({.seconds = 1, .lock_prefix = "</script><script>alert(1)//"});
+  made.outcome.store = kEvil;
+  made.outcome.fence = kEvil;
+  made.outcome.notes = {kEvil};
+  const std::string page = to_html(made.outcome, made.history);
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(&#39;&quot;&amp;&quot;)"));
+  EXPECT_THAT(page, HasSubstr(R"("\u003c/script>\u003cscript>alert(1)//0")"));
+  EXPECT_THAT(page, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(page, Not(HasSubstr("\xff")));
+}
+
+TEST(HtmlReport, NeedsNothingFromElsewhere) {
+  const MadeUp made = made_up({});
+  const std::string page = to_html(made.outcome, made.history);
+  EXPECT_THAT(page, Not(HasSubstr("://")));
+  EXPECT_THAT(page, Not(HasSubstr("{{")));
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+}
+
+TEST(HtmlReport, OfNothingIsStillAPage) {
+  const std::string page = to_html(Outcome{}, History{});
+  EXPECT_THAT(page, HasSubstr("Too little happened"));
+  EXPECT_THAT(page, HasSubstr("\"lanes\":[]"));
+}
+
+TEST(HtmlReport, OfFiveMinutesIsSmall) {
+  const MadeUp made = made_up({.seconds = 300, .cycles_per_second = 25, .locks = 6});
+  ASSERT_EQ(made.outcome.cycles, 7500);
+  EXPECT_LE(to_html(made.outcome, made.history).size(), 2'000'000);
+}
+
+TEST(HtmlReport, StaysSmallHoweverMuchHappens) {
+  const MadeUp busy =
+      made_up({.seconds = 300, .cycles_per_second = 40, .quiet_per_cycle = 12, .locks = 6});
+  EXPECT_LE(to_html(busy.outcome, busy.history).size(), 2'000'000);
+  const MadeUp faulty = made_up({.seconds = 300, .cycles_per_second = 200, .quiet_per_cycle = 0});
+  EXPECT_LE(to_html(faulty.outcome, faulty.history).size(), 2'000'000);
+}
+
+}  // namespace
+}  // namespace leasehold::drill

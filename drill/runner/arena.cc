@@ -1,0 +1,178 @@
+#include "arena.h"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+namespace leasehold::drill {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t kCalmTurns = 5;  // one in so many turns is left alone
+
+}  // namespace
+
+Arena::Arena(std::string lock, const Plan& plan, Chance& chance, Ledger& ledger, StartWorker start)
+    : lock_(std::move(lock)),
+      plan_(plan),
+      chance_(chance),
+      ledger_(ledger),
+      start_(std::move(start)) {}
+
+Status Arena::open() {
+  for (unsigned i = 0; i < plan_.workers; ++i) {
+    auto worker = start_(lock_);
+    if (!worker) return fail(worker.error());
+    workers_.push_back(std::move(*worker));
+  }
+  return {};
+}
+
+// Long enough for a store that counts leases in whole seconds, on a busy machine.
+Arena::Clock::duration Arena::patience() const {
+  return 8 * std::max(ttl_, Millis(100)) + 5s;
+}
+
+Status Arena::hear(std::size_t worker) {
+  for (const std::string& line : workers_[worker].lines()) {
+    Status done;
+    std::istringstream words(line);
+    std::string verb;
+    std::int64_t granted_at = 0;
+    std::int64_t millis = 0;
+    words >> verb >> granted_at >> millis;
+    if (verb == "entered") {
+      ttl_ = Millis(millis);
+      done = entered(worker, granted_at);
+    } else if (line == "wrote" || line == "refused" || line == "unknown") {
+      done = answered(worker, line);
+    }
+    if (!done) return done;
+  }
+  if (!workers_[worker].has_ended()) return {};
+  return fail(ErrorCode::internal, "worker " + workers_[worker].name() + " has ended by itself");
+}
+
+std::optional<Fault> Arena::next_fault() {
+  std::vector<Fault> mine;
+  for (const Fault fault : plan_.faults) {
+    if (fault == Fault::pause || fault == Fault::kill_holder) mine.push_back(fault);
+  }
+  if (calm_ || mine.empty() || chance_.one_in(kCalmTurns)) return std::nullopt;
+  return mine[chance_.below(mine.size())];
+}
+
+Status Arena::strike_or_go(std::size_t worker) {
+  const auto fault = next_fault();
+  if (fault == Fault::kill_holder) return kill(worker);
+  if (fault == Fault::pause) {
+    freeze(worker);
+  } else {
+    go(worker);
+  }
+  return {};
+}
+
+Status Arena::entered(std::size_t worker, std::int64_t granted_at) {
+  if (!victim_) return strike_or_go(worker);
+  if (granted_at < frozen_at_) {  // no successor: it was there before
+    go(worker);
+    return {};
+  }
+  if (step_ != Step::waiting_for_successor) {
+    at_the_door_.push_back(worker);
+    return {};
+  }
+  full_ = true;
+  successor_ = worker;
+  if (write_first_) {
+    step_ = Step::successor_writes;
+    go(worker);
+  } else {
+    at_the_door_.push_back(worker);
+    thaw();
+  }
+  return {};
+}
+
+void Arena::freeze(std::size_t worker) {
+  workers_[worker].freeze();
+  ledger_.strike(Fault::pause, workers_[worker].name(), lock_);
+  victim_ = worker;
+  step_ = Step::waiting_for_successor;
+  write_first_ = chance_.one_in(2);
+  full_ = false;
+  since_ = Clock::now();
+  frozen_at_ = BootClock::now().time_since_epoch().count();
+}
+
+// It is told to write while it is still stopped: that is the first thing it does when it goes on.
+void Arena::thaw() {
+  WorkerProcess& victim = workers_[*victim_];
+  full_ = victim.was_frozen() && full_;
+  victim.go();
+  ledger_.heal(Fault::pause, victim.name(), lock_);
+  victim.thaw();
+  step_ = Step::late_write;
+  since_ = Clock::now();
+}
+
+Status Arena::answered(std::size_t worker, const std::string& how) {
+  if (how == "wrote") ++ledger_.written;
+  if (victim_ && step_ == Step::successor_writes && worker == successor_) {
+    thaw();
+    return {};
+  }
+  if (!victim_ || worker != *victim_ || step_ != Step::late_write) return {};
+  Cycles& cycles = ledger_.cycles;
+  if (!full_) {
+    ++cycles.unfinished;
+  } else {
+    ++cycles.full;
+    ++(how == "refused" ? cycles.refused : how == "wrote" ? cycles.accepted : cycles.unknown);
+  }
+  return end_cycle();
+}
+
+Status Arena::end_cycle() {
+  victim_.reset();
+  // Those at the door go on, and one of them may be the next to be struck.
+  while (!at_the_door_.empty() && !victim_) {
+    const std::size_t next = at_the_door_.front();
+    at_the_door_.pop_front();
+    if (auto done = strike_or_go(next); !done) return done;
+  }
+  return {};
+}
+
+Status Arena::kill(std::size_t worker) {
+  // Sometimes just before its write, sometimes in the middle of it.
+  if (chance_.one_in(2)) go(worker);
+  workers_[worker].kill();
+  ledger_.strike(Fault::kill_holder, workers_[worker].name(), lock_);
+  ledger_.heal(Fault::kill_holder, workers_[worker].name(), lock_);
+  auto next = start_(lock_);
+  if (!next) return fail(next.error());
+  workers_[worker] = std::move(*next);
+  return {};
+}
+
+Status Arena::look_at_clock() {
+  if (!victim_ || Clock::now() - since_ < patience()) return {};
+  if (step_ != Step::late_write) {
+    full_ = false;
+    thaw();
+    return {};
+  }
+  // It does not answer: somebody else takes its place.
+  ++ledger_.cycles.unfinished;
+  workers_[*victim_].kill();
+  auto next = start_(lock_);
+  if (!next) return fail(next.error());
+  workers_[*victim_] = std::move(*next);
+  return end_cycle();
+}
+
+}  // namespace leasehold::drill

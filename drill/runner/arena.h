@@ -1,0 +1,79 @@
+// One lock, its workers, and what the nemesis does to whoever holds it.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chance.h"
+#include "ledger.h"
+#include "plan.h"
+#include "worker_process.h"
+
+namespace leasehold::drill {
+
+// A pause is a cycle of steps, each begun by what a worker says:
+//   a holder has entered and read       it is frozen
+//   its lease ends, a successor enters  the holder is thawed, and told to write; either at once,
+//                                       before the successor has written, or after that
+//   the late write is answered          counted
+// Whoever enters meanwhile waits before its write.
+class Arena {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using StartWorker = std::function<Result<WorkerProcess>(const std::string& lock)>;
+
+  Arena(std::string lock, const Plan& plan, Chance& chance, Ledger& ledger, StartWorker start);
+
+  // Fails with `unavailable` if a worker cannot be started.
+  [[nodiscard]] Status open();
+
+  std::vector<WorkerProcess>& workers() { return workers_; }
+
+  // Hears what a worker has said. Fails if one has ended by itself.
+  [[nodiscard]] Status hear(std::size_t worker);
+  // Gives up on what takes too long.
+  [[nodiscard]] Status look_at_clock();
+
+  // No more faults from now on.
+  void calm_down() { calm_ = true; }
+  bool in_cycle() const { return victim_.has_value(); }
+  Millis ttl() const { return ttl_; }
+
+ private:
+  enum class Step { waiting_for_successor, successor_writes, late_write };
+
+  [[nodiscard]] Status entered(std::size_t worker, std::int64_t granted_at);
+  [[nodiscard]] Status strike_or_go(std::size_t worker);
+  [[nodiscard]] Status answered(std::size_t worker, const std::string& how);
+  [[nodiscard]] Status kill(std::size_t worker);
+  [[nodiscard]] Status end_cycle();
+  void freeze(std::size_t worker);
+  void thaw();
+  void go(std::size_t worker) { workers_[worker].go(); }
+  std::optional<Fault> next_fault();
+  Clock::duration patience() const;
+
+  const std::string lock_;
+  const Plan& plan_;
+  Chance& chance_;
+  Ledger& ledger_;
+  const StartWorker start_;
+  std::vector<WorkerProcess> workers_;
+  Millis ttl_{0};
+  bool calm_ = false;
+
+  std::optional<std::size_t> victim_;
+  Step step_ = Step::waiting_for_successor;
+  bool write_first_ = false;  // the successor writes before the holder is thawed
+  bool full_ = false;         // a successor has entered while the holder was frozen
+  std::size_t successor_ = 0;
+  Clock::time_point since_{};
+  std::int64_t frozen_at_ = 0;           // on the boot clock
+  std::deque<std::size_t> at_the_door_;  // have entered, and wait to be let on
+};
+
+}  // namespace leasehold::drill

@@ -1,0 +1,93 @@
+#include "http_resource.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "leasehold/url.h"
+#include "testing/servers/port.h"
+
+namespace leasehold::drill {
+namespace {
+
+class HttpResource final : public Resource {
+ public:
+  HttpResource(std::uint16_t gate, std::uint16_t service, std::string name)
+      : gate_(gate), service_(service), name_(std::move(name)) {
+    std::replace(name_.begin(), name_.end(), '/', '-');
+  }
+
+  // The gate lets others in while a GET is under way. Who can still enter after it has read alone.
+  Result<std::uint64_t> enter(const Pass& pass) override {
+    const auto read = ask("GET", pass, "");
+    if (!read) return fail(read.error());
+    if (auto still = ask("GET", pass, ""); !still) return fail(still.error());
+    return number_in(*read);
+  }
+
+  Status write(const Pass& pass, std::uint64_t value) override {
+    const auto done = ask("PUT", pass, std::to_string(value));
+    if (!done) return fail(done.error());
+    return {};
+  }
+
+  // Past the gate.
+  Result<std::uint64_t> peek() override {
+    const auto text = converse(service_, "GET", "", "");
+    if (!text) return fail(text.error());
+    return number_in(*text);
+  }
+
+ private:
+  static std::uint64_t number_in(const std::string& text) {
+    std::uint64_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  }
+
+  Result<std::string> ask(const std::string& method, const Pass& pass, const std::string& body) {
+    const std::string fields = "Leasehold-Token: " + std::to_string(pass.token->number.value()) +
+                               "\r\nLeasehold-Lineage: " + pass.token->lineage.str() +
+                               "\r\nLeasehold-Request: " + pass.request.hex() + "\r\n";
+    return converse(gate_, method, fields, body);
+  }
+
+  Result<std::string> converse(std::uint16_t port, const std::string& method,
+                               const std::string& fields, const std::string& body) const {
+    const std::string answer = testing::converse(
+        port, method + " /" + name_ + " HTTP/1.1\r\nHost: drill\r\nConnection: close\r\n" + fields +
+                  "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    const std::size_t head = answer.find("\r\n\r\n");
+    if (head == std::string::npos) {
+      return fail(ErrorCode::outcome_unknown, "the gate did not answer");
+    }
+    const std::string status = answer.substr(answer.find(' ') + 1, 3);
+    if (status == "200") return answer.substr(head + 4);
+    if (status == "409") return fail(ErrorCode::fenced_out, "the gate refused");
+    return fail(ErrorCode::outcome_unknown, "the gate answered " + status);
+  }
+
+  const std::uint16_t gate_;
+  const std::uint16_t service_;
+  std::string name_;
+};
+
+std::uint16_t port_in(const std::string& digits) {
+  std::uint16_t port = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  return port;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Resource>> open_http_resource(const ResourceChoice& choice) {
+  const auto url = Url::parse(choice.url);
+  if (!url) return fail(url.error());
+  const std::uint16_t gate = port_in(url->hosts.empty() ? "" : url->hosts.front().port);
+  const std::uint16_t service = port_in(url->option("service"));
+  if (gate == 0 || service == 0) {
+    return fail(ErrorCode::unsupported, "the drill takes no gate but its own: --fence http");
+  }
+  return std::make_unique<HttpResource>(gate, service, choice.name);
+}
+
+}  // namespace leasehold::drill

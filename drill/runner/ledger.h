@@ -1,0 +1,46 @@
+// What the nemesis did, and what came of it: for the history and for the outcome.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "leasehold/drill/record.h"
+#include "plan.h"
+
+namespace leasehold::drill {
+
+// One record of the nemesis: something begins to be broken, or works again.
+struct Blow {
+  std::int64_t time = 0;
+  Kind kind = Kind::fault;
+  Operation operation = Operation::none;
+  std::string victim;
+  std::string lock = {};
+};
+
+struct Cycles {
+  std::uint64_t full = 0;
+  std::uint64_t unfinished = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t unknown = 0;
+};
+
+class Ledger {
+ public:
+  void strike(Fault fault, const std::string& victim, const std::string& lock = {});
+  void heal(Fault fault, const std::string& victim, const std::string& lock = {});
+
+  std::uint64_t times(Fault fault) const { return times_[static_cast<std::size_t>(fault)]; }
+  const std::vector<Blow>& blows() const { return blows_; }
+  Cycles cycles;
+  std::uint64_t written = 0;  // writes that workers told of
+
+ private:
+  std::array<std::uint64_t, 9> times_{};
+  std::vector<Blow> blows_;
+};
+
+}  // namespace leasehold::drill

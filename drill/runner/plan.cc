@@ -1,0 +1,34 @@
+#include "plan.h"
+
+#include <algorithm>
+#include <array>
+
+namespace leasehold::drill {
+namespace {
+
+constexpr std::array<std::string_view, 9> kNames = {"pause",          "kill-holder", "kill-server",
+                                                    "restart-server", "cut",         "delay",
+                                                    "lose-reply",     "clock",       "failover"};
+
+}  // namespace
+
+std::string_view to_string(Fault fault) {
+  return kNames[static_cast<std::size_t>(fault)];
+}
+
+std::optional<Fault> parse_fault(std::string_view name) {
+  const auto* found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Fault>(found - kNames.begin());
+}
+
+const std::vector<Fault>& all_faults() {
+  static const std::vector<Fault> all = [] {
+    std::vector<Fault> faults;
+    for (std::size_t i = 0; i < kNames.size(); ++i) faults.push_back(static_cast<Fault>(i));
+    return faults;
+  }();
+  return all;
+}
+
+}  // namespace leasehold::drill

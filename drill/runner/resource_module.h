@@ -1,0 +1,22 @@
+// Resources with a heavy client library are modules, as the adapters of their stores are.
+#pragma once
+
+#include "resource.h"
+
+namespace leasehold::drill {
+
+// What the entry of module "drill_<scheme>" tells.
+struct ResourceModuleV1 {
+  const char* version;
+  Result<std::unique_ptr<Resource>> (*open)(const ResourceChoice& choice);
+};
+inline constexpr const char* kResourceModuleEntry = "leasehold_drill_resource_v1";
+
+}  // namespace leasehold::drill
+
+// Defines the entry of a module, once, outside of any namespace.
+#define LEASEHOLD_DRILL_RESOURCE_MODULE(open)                                                   \
+  extern "C" __attribute__((visibility("default"))) const void* leasehold_drill_resource_v1() { \
+    static const leasehold::drill::ResourceModuleV1 module{LEASEHOLD_VERSION, open};            \
+    return &module;                                                                             \
+  }

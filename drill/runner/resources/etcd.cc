@@ -1,0 +1,63 @@
+// The number as a key of etcd.
+#include <charconv>
+
+#include "../resource_module.h"
+#include "leasehold/etcd/fence.h"
+
+namespace leasehold::drill {
+namespace {
+
+using namespace std::chrono_literals;
+
+EnterOptions soon() {
+  return {.within = 2s};
+}
+
+class EtcdResource final : public Resource {
+ public:
+  explicit EtcdResource(etcd::Fence fence) : fence_(std::move(fence)) {}
+
+  Result<std::uint64_t> enter(const Pass& pass) override {
+    const auto got = fence_.transaction(*pass.token, {etcd::Get{key()}}, soon());
+    if (!got) return fail(got.error());
+    if (got->repeated || got->values.empty()) {
+      return fail(ErrorCode::outcome_unknown, "it entered, but what it read was lost");
+    }
+    std::uint64_t value = 0;
+    const std::string text = got->values.front().value_or("0");
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  }
+
+  Status write(const Pass& pass, std::uint64_t value) override {
+    const auto done =
+        fence_.transaction(*pass.token, {etcd::Put{key(), std::to_string(value)}}, soon());
+    if (!done) return fail(done.error());
+    return {};
+  }
+
+  // Nobody reads without the fence here; whoever entered last may do so again.
+  Result<std::uint64_t> peek() override {
+    const auto mark = fence_.mark();
+    if (!mark) return fail(mark.error());
+    if (!*mark || !(*mark)->mark) return 0;
+    return enter({(*mark)->mark, (*mark)->mark->request});
+  }
+
+ private:
+  std::string key() const { return "drill-cell/" + fence_.resource().str(); }
+  etcd::Fence fence_;
+};
+
+Result<std::unique_ptr<Resource>> open_it(const ResourceChoice& choice) {
+  auto resources = etcd::Resources::open(choice.url);
+  if (!resources) return fail(resources.error());
+  auto fence = resources->fence(choice.name);
+  if (!fence) return fail(fence.error());
+  return std::make_unique<EtcdResource>(std::move(*fence));
+}
+
+}  // namespace
+}  // namespace leasehold::drill
+
+LEASEHOLD_DRILL_RESOURCE_MODULE(leasehold::drill::open_it)

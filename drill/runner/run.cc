@@ -1,0 +1,266 @@
+#include "run.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <deque>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+#include "arena.h"
+#include "assemble.h"
+#include "chance.h"
+#include "leasehold/drill/history_file.h"
+#include "ledger.h"
+#include "order.h"
+#include "server_nemesis.h"
+#include "site.h"
+#include "testing/temp_folder.h"
+#include "worker_process.h"
+
+namespace leasehold::drill {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kLookAround = 50ms;
+constexpr auto kTellProgress = 250ms;
+constexpr auto kDrain = 20s;
+
+class Run {
+ public:
+  Run(const Plan& plan, const Hooks& hooks) : plan_(plan), hooks_(hooks), chance_(plan.seed) {}
+
+  Result<Drilled> run();
+
+ private:
+  Status open();
+  Result<WorkerProcess> start_worker(const std::string& lock);
+  Status play();
+  Status listen_until(Clock::time_point end);
+  bool is_over(Clock::time_point end);
+  void tell_progress();
+  Result<std::uint64_t> last_value(const std::string& lock);
+  Result<std::unordered_map<std::string, std::uint64_t>> last_values();
+  Result<Drilled> judge_it();
+  Outcome describe() const;
+  std::string errors() const;
+  std::string lock_name(unsigned number) const {
+    return site_->lock_prefix + std::to_string(number + 1);
+  }
+
+  const Plan& plan_;
+  const Hooks& hooks_;
+  Chance chance_;
+  Ledger ledger_;
+  testing::TempFolder folder_;
+  std::optional<Site> site_;
+  std::optional<ServerNemesis> nemesis_;
+  std::vector<std::string> histories_;
+  std::deque<Arena> arenas_;
+  Clock::time_point began_{};
+  Clock::time_point told_{};
+  std::chrono::nanoseconds took_{};
+  bool interrupted_ = false;
+};
+
+Status Run::open() {
+  auto site = open_site(plan_, folder_.path().string());
+  if (!site) return fail(site.error());
+  site_.emplace(std::move(*site));
+  for (unsigned i = 0; i < plan_.locks; ++i) {
+    auto made = open_resource({site_->fence_url, lock_name(i), site_->fencing, true});
+    if (!made) return fail(made.error());
+  }
+  for (unsigned i = 0; i < plan_.locks; ++i) {
+    arenas_.emplace_back(lock_name(i), plan_, chance_, ledger_,
+                         [this](const std::string& lock) { return start_worker(lock); });
+    if (auto done = arenas_.back().open(); !done) return done;
+  }
+  return {};
+}
+
+Result<WorkerProcess> Run::start_worker(const std::string& lock) {
+  const std::string number = std::to_string(histories_.size() + 1);
+  const std::string name = "worker-" + number;
+  histories_.push_back(folder_.file(name + ".history"));
+  constexpr const char* kFencings[] = {"token", "claim", "none"};
+  return WorkerProcess::start(
+      name,
+      {plan_.program, "drill-worker", "--store", site_->store_url, "--resource", site_->fence_url,
+       "--fencing", kFencings[static_cast<int>(site_->fencing)], "--lock", lock, "--name", name,
+       "--history", histories_.back(), "--ttl", std::to_string(site_->ttl.count()) + "ms",
+       "--number", number},
+      folder_.file("errors"));
+}
+
+bool Run::is_over(Clock::time_point end) {
+  if (hooks_.interrupted && hooks_.interrupted()) interrupted_ = true;
+  if (interrupted_ || Clock::now() >= end) return true;
+  return plan_.cycles > 0 && ledger_.cycles.full >= plan_.cycles;
+}
+
+void Run::tell_progress() {
+  const auto now = Clock::now();
+  if (!hooks_.progress || now - told_ < kTellProgress) return;
+  told_ = now;
+  Progress progress;
+  progress.elapsed = now - began_;
+  progress.cycles = ledger_.cycles.full;
+  progress.refused = ledger_.cycles.refused;
+  progress.accepted = ledger_.cycles.accepted;
+  for (const Fault fault : plan_.faults) progress.faults += ledger_.times(fault);
+  hooks_.progress(progress);
+}
+
+// One round: waits for what a worker says, at most until `end`.
+Status Run::listen_until(Clock::time_point end) {
+  std::vector<pollfd> events{{hooks_.wake, POLLIN, 0}};
+  std::vector<std::pair<Arena*, std::size_t>> whose;
+  for (Arena& arena : arenas_) {
+    for (std::size_t i = 0; i < arena.workers().size(); ++i) {
+      events.push_back({arena.workers()[i].fd(), POLLIN, 0});
+      whose.emplace_back(&arena, i);
+    }
+  }
+  const auto left = std::min<Clock::duration>(end - Clock::now(), kLookAround);
+  const auto millis = std::chrono::ceil<Millis>(std::max<Clock::duration>(left, 0ms));
+  poll(events.data(), events.size(), static_cast<int>(millis.count()));
+  for (std::size_t i = 0; i < whose.size(); ++i) {
+    if (events[i + 1].revents == 0) continue;
+    if (auto done = whose[i].first->hear(whose[i].second); !done) return done;
+  }
+  for (Arena& arena : arenas_) {
+    if (auto done = arena.look_at_clock(); !done) return done;
+  }
+  nemesis_->look_at_clock();
+  tell_progress();
+  return {};
+}
+
+Status Run::play() {
+  began_ = Clock::now();
+  nemesis_.emplace(plan_, *site_, site_->ttl, chance_, ledger_);
+  const auto end = began_ + plan_.duration;
+  while (!is_over(end)) {
+    if (auto done = listen_until(end); !done) return done;
+  }
+  took_ = Clock::now() - began_;
+  // Cycles that have begun are brought to their end.
+  for (Arena& arena : arenas_) arena.calm_down();
+  nemesis_->calm_down();
+  const auto drained = Clock::now() + kDrain;
+  const auto busy = [](const Arena& arena) { return arena.in_cycle(); };
+  while (Clock::now() < drained && std::any_of(arenas_.begin(), arenas_.end(), busy)) {
+    if (auto done = listen_until(drained); !done) return done;
+  }
+  for (Arena& arena : arenas_) {
+    for (WorkerProcess& worker : arena.workers()) worker.kill();
+  }
+  return {};
+}
+
+// A server that was hit may need a while until it answers again.
+Result<std::uint64_t> Run::last_value(const std::string& lock) {
+  const auto give_up = Clock::now() + kDrain;
+  for (;;) {
+    auto resource = open_resource({site_->fence_url, lock, site_->fencing});
+    auto value = resource ? (*resource)->peek() : fail(resource.error());
+    if (value || Clock::now() > give_up) return value;
+    std::this_thread::sleep_for(kLookAround);
+  }
+}
+
+Result<std::unordered_map<std::string, std::uint64_t>> Run::last_values() {
+  std::unordered_map<std::string, std::uint64_t> values;
+  for (unsigned i = 0; i < plan_.locks; ++i) {
+    auto value = last_value(lock_name(i));
+    if (!value) return fail(value.error());
+    values[lock_name(i)] = *value;
+  }
+  return values;
+}
+
+Outcome Run::describe() const {
+  Outcome outcome;
+  outcome.store = site_->store_name;
+  outcome.fence = site_->fence_name;
+  outcome.fence_by_claim = site_->fencing == Fencing::claim;
+  for (const Fault fault : plan_.faults) {
+    outcome.faults.push_back({std::string(to_string(fault)), ledger_.times(fault)});
+  }
+  outcome.seed = plan_.seed;
+  outcome.duration = took_;
+  outcome.workers = plan_.workers;
+  outcome.locks = plan_.locks;
+  for (const Arena& arena : arenas_) outcome.ttl = std::max(outcome.ttl, arena.ttl());
+  outcome.cycles = ledger_.cycles.full;
+  outcome.unfinished = ledger_.cycles.unfinished;
+  outcome.stale_refused = ledger_.cycles.refused;
+  outcome.stale_accepted = ledger_.cycles.accepted;
+  outcome.stale_unknown = ledger_.cycles.unknown;
+  const bool on_redis = outcome.store == "redis" && outcome.fence == "redis";
+  if (on_redis && ledger_.times(Fault::failover) > 0) {
+    outcome.notes.emplace_back(
+        "Redis answers before its replica has a write, so a failover loses some: locks, claims and "
+        "the data alike; a fence in another place (--fence sqlite) keeps its own");
+  }
+  outcome.interrupted = interrupted_;
+  if (interrupted_) outcome.notes.emplace_back("interrupted: judged by what had happened");
+  return outcome;
+}
+
+Result<Drilled> Run::judge_it() {
+  auto last = last_values();
+  if (!last) return fail(last.error());
+  HistoryReader reader;
+  for (const std::string& file : histories_) {
+    std::error_code missing;
+    const auto size = std::filesystem::file_size(file, missing);
+    if (missing || size == 0) continue;  // killed before it wrote anything
+    if (auto done = reader.read(file); !done) return fail(done.error());
+  }
+  History clients = reader.take();
+  const ResourceLog log = order_accesses(clients, *last);
+  auto history = assemble(clients, log, ledger_.blows());
+  if (!history) return fail(history.error());
+  Drilled drilled{describe(), std::move(*history)};
+  drilled.outcome.writes = log.writes;
+  drilled.outcome.updates_lost = log.lost;
+  drilled.outcome.foreign_values = log.foreign_values;
+  drilled.outcome.report = check(drilled.history);
+  return drilled;
+}
+
+std::string Run::errors() const {
+  std::ifstream file(folder_.file("errors"));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  while (text.ends_with('\n')) text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+Result<Drilled> Run::run() {
+  if (auto done = open(); !done) return fail(done.error());
+  if (auto done = play(); !done) {
+    Error error = done.error();
+    if (error.store_words.empty()) error.store_words = errors();
+    return fail(std::move(error));
+  }
+  return judge_it();
+}
+
+}  // namespace
+
+Result<Drilled> run_drill(const Plan& plan, const Hooks& hooks) {
+  try {
+    return Run(plan, hooks).run();
+  } catch (const std::runtime_error& broken) {  // a server that does not start, or no folder
+    return fail(ErrorCode::unavailable, "a server of the drill is not as it should be",
+                broken.what());
+  }
+}
+
+}  // namespace leasehold::drill

@@ -1,0 +1,46 @@
+// Where a drill takes place: the store, the resource, and what can be done to their servers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chance.h"
+#include "http_service.h"
+#include "leasehold/error.h"
+#include "leasehold/time.h"
+#include "plan.h"
+#include "resource.h"
+#include "store_servers.h"
+
+namespace leasehold::drill {
+
+// Lives as long as the drill; servers that it has started go with it. Not thread safe.
+struct Site {
+  std::string store_url;
+  std::string fence_url;
+  Fencing fencing = Fencing::token;
+  std::string store_name;  // for people, without secrets
+  std::string fence_name;
+  Millis ttl{};  // of the plan, or the shortest that makes sense here
+  std::string lock_prefix;
+
+  std::unique_ptr<StoreServers> servers;        // of the store; none if it was there before
+  std::unique_ptr<StoreServers> fence_servers;  // if the resource has its own
+
+  std::unique_ptr<HttpService> http;  // if the resource is behind a gate
+
+  void begin(Fault fault, Chance& chance) { servers->begin(fault, ttl, chance); }
+  bool end(Fault fault) { return servers->end(fault); }
+};
+
+// Starts what the plan needs; `folder` is for files. Fails with `invalid` or `unsupported` for what
+// the plan must not ask, and says why; `unavailable` if a store does not answer. Throws
+// std::runtime_error if a server does not start.
+[[nodiscard]] Result<Site> open_site(const Plan& plan, const std::string& folder);
+
+// Names for --store and --fence, besides URLs.
+std::vector<std::string> known_stores();
+std::vector<std::string> known_fences();
+
+}  // namespace leasehold::drill

@@ -1,0 +1,122 @@
+#include "sqlite_resource.h"
+
+#include <sqlite3.h>
+
+#include "leasehold/sqlite/claim.h"
+#include "leasehold/sqlite/fence.h"
+#include "leasehold/url.h"
+
+namespace leasehold::drill {
+namespace {
+
+constexpr int kBusyMillis = 5000;
+
+struct Close {
+  void operator()(sqlite3* db) const { sqlite3_close(db); }
+};
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Database = std::unique_ptr<sqlite3, Close>;
+using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+class SqliteResource final : public Resource {
+ public:
+  SqliteResource(Database db, std::string name, Fencing fencing)
+      : db_(std::move(db)), name_(std::move(name)), fencing_(fencing) {}
+
+  Status prepare(bool create) {
+    if (create) {
+      constexpr const char* kTable =
+          "PRAGMA journal_mode = WAL;"
+          "CREATE TABLE IF NOT EXISTS cell(name TEXT PRIMARY KEY, value INTEGER NOT NULL)";
+      if (sqlite3_exec(db_.get(), kTable, nullptr, nullptr, nullptr) != SQLITE_OK) {
+        return fail(broken("create"));
+      }
+      if (auto done = sqlite::install_fence(db_.get()); !done) return done;
+      if (auto done = run("INSERT OR IGNORE INTO cell VALUES(?2, ?1)", 0); !done) return done;
+    }
+    if (fencing_ != Fencing::token) return {};
+    auto fence = sqlite::Fence::open(db_.get(), name_);
+    if (!fence) return fail(fence.error());
+    fence_ = std::move(*fence);
+    return {};
+  }
+
+  Result<std::uint64_t> enter(const Pass& pass) override {
+    if (fencing_ == Fencing::none) return peek();
+    if (fencing_ == Fencing::token) {
+      return fence_->transaction(*pass.token, [&](sqlite::OpenTransaction&) { return peek(); });
+    }
+    auto claim = sqlite::Claim::take(db_.get(), name_, pass.request);
+    if (!claim) return fail(claim.error());
+    claim_ = std::move(*claim);
+    // Read where the claim is still there.
+    return claim_->transaction([&](sqlite::OpenTransaction&) { return peek(); });
+  }
+
+  Status write(const Pass& pass, std::uint64_t value) override {
+    if (fencing_ == Fencing::none) return put(value);
+    if (fencing_ == Fencing::token) {
+      return fence_->transaction(*pass.token, [&](sqlite::OpenTransaction&) { return put(value); });
+    }
+    return claim_->transaction([&](sqlite::OpenTransaction&) { return put(value); });
+  }
+
+  Result<std::uint64_t> peek() override {
+    const Statement query = prepared("SELECT value FROM cell WHERE name = ?2");
+    if (!query || sqlite3_step(query.get()) != SQLITE_ROW) return fail(broken("read"));
+    return static_cast<std::uint64_t>(sqlite3_column_int64(query.get(), 0));
+  }
+
+ private:
+  Status put(std::uint64_t value) {
+    return run("UPDATE cell SET value = ?1 WHERE name = ?2", static_cast<sqlite3_int64>(value));
+  }
+
+  Statement prepared(const char* sql) {
+    sqlite3_stmt* raw = nullptr;
+    sqlite3_prepare_v2(db_.get(), sql, -1, &raw, nullptr);
+    Statement statement(raw);
+    if (statement) sqlite3_bind_text(raw, 2, name_.c_str(), -1, SQLITE_STATIC);
+    return statement;
+  }
+
+  Status run(const char* sql, sqlite3_int64 value) {
+    const Statement statement = prepared(sql);
+    if (!statement) return fail(broken("write to"));
+    sqlite3_bind_int64(statement.get(), 1, value);
+    if (sqlite3_step(statement.get()) != SQLITE_DONE) return fail(broken("write to"));
+    return {};
+  }
+
+  Error broken(const std::string& what) const {
+    return Error(ErrorCode::unavailable, "cannot " + what + " the resource of the drill",
+                 sqlite3_errmsg(db_.get()));
+  }
+
+  Database db_;
+  const std::string name_;
+  const Fencing fencing_;
+  std::optional<sqlite::Fence> fence_;
+  std::optional<sqlite::Claim> claim_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Resource>> open_sqlite_resource(const ResourceChoice& choice) {
+  const auto url = Url::parse(choice.url);
+  if (!url) return fail(url.error());
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open(url->path.c_str(), &raw);
+  Database db(raw);
+  if (code != SQLITE_OK) {
+    return fail(ErrorCode::unavailable, "cannot open " + url->path, sqlite3_errstr(code));
+  }
+  sqlite3_busy_timeout(raw, kBusyMillis);
+  auto resource = std::make_unique<SqliteResource>(std::move(db), choice.name, choice.fencing);
+  if (auto done = resource->prepare(choice.create); !done) return fail(done.error());
+  return resource;
+}
+
+}  // namespace leasehold::drill

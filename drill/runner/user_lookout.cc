@@ -1,0 +1,79 @@
+#include "user_lookout.h"
+
+#include <thread>
+
+#include "leasehold/process/child.h"
+#include "leasehold/registry.h"
+#include "leasehold/url.h"
+
+namespace leasehold::drill {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLongestWatch = 20s;
+constexpr int kWatchTries = 10;
+constexpr auto kBetweenTries = 100ms;
+
+}  // namespace
+
+Result<Lookout> Lookout::open(const UserPlan& plan, const std::string& store) {
+  auto lock = LockName::parse(plan.lock);
+  if (!lock) return fail(lock.error());
+  auto client = connect(store);
+  if (!client) return fail(client.error());
+  Lookout it(std::move(*client), std::move(*lock));
+  it.watch_ = plan.watch;
+  it.environment_ = {{"LEASEHOLD_STORE", it.client_.store().address},
+                     {"LEASEHOLD_LOCK", it.lock_.str()},
+                     {"LEASEHOLD_TTL", std::to_string(plan.ttl.count()) + "ms"},
+                     {"LEASEHOLD_FENCE", std::nullopt},
+                     // Of a `leasehold run` around the drill: they belong to another lock.
+                     {"LEASEHOLD_REQUEST", std::nullopt},
+                     {"LEASEHOLD_TOKEN", std::nullopt},
+                     {"LEASEHOLD_LINEAGE", std::nullopt}};
+  if (!plan.fence) return it;
+  auto fence = Registry::standard().open_fence(*plan.fence);
+  if (!fence) return fail(fence.error());
+  it.fence_ = std::move(*fence);
+  const auto url = Url::parse(*plan.fence);
+  if (!url) return fail(url.error());
+  it.environment_.emplace_back("LEASEHOLD_FENCE", url->redacted());
+  if (auto marks = it.fence_->marks(); !marks) return fail(marks.error());
+  return it;
+}
+
+Result<LockStatus> Lookout::look_at_lock() {
+  auto status = client_.inspect(lock_);
+  if (status && status->holder && status->holder->kept) status->holder.reset();
+  return status;
+}
+
+Result<std::string> Lookout::look_at_resource() const {
+  std::string how;
+  for (int tries = 0; tries < kWatchTries; ++tries) {
+    auto child = process::Child::start({.argv = {"sh", "-c", watch_},
+                                        .environment = environment_,
+                                        .in = process::Null{},
+                                        .out = process::Piped{},
+                                        .placement = process::Placement::own_group});
+    if (!child) return fail(ErrorCode::invalid, child.error().message);
+    std::string out = process::read_all(child->out().get(), process::within(kLongestWatch));
+    const auto status = child->wait_for(kLongestWatch);
+    if (status && status->success()) return out;
+    how = status ? status->describe() : "does not end";
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+  return fail(ErrorCode::invalid, "the command of --watch " + how + ": " + watch_);
+}
+
+Result<std::optional<std::int64_t>> Lookout::look_at_fence() {
+  if (!fence_) return std::nullopt;
+  const auto marks = fence_->marks();
+  if (!marks) return fail(marks.error());
+  std::int64_t refused = 0;
+  for (const FenceMark& mark : *marks) refused += mark.refused;
+  return refused;
+}
+
+}  // namespace leasehold::drill

@@ -1,0 +1,230 @@
+#include "worker.h"
+
+#include <unistd.h>
+
+#include <iostream>
+#include <thread>
+#include <variant>
+
+#include "leasehold/process/io.h"
+
+namespace leasehold::drill {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Millis kLongestWait = 5s;
+constexpr Millis kStoreTimeout = 2s;
+constexpr auto kLongestWrite = 5s;
+constexpr auto kPauseAfterFailure = 20ms;
+
+std::int64_t now() {
+  return BootClock::now().time_since_epoch().count();
+}
+
+void say(const std::string& what) {
+  process::write_all(STDOUT_FILENO, what + "\n");
+}
+
+// A lease with a token where the store has them.
+class Holding {
+ public:
+  explicit Holding(FencedLease lease) : lease_(std::move(lease)) {}
+  explicit Holding(Lease lease) : lease_(std::move(lease)) {}
+
+  Lease& lease() {
+    return std::visit([](auto& it) -> Lease& { return it; }, lease_);
+  }
+  Pass pass() {
+    const auto* fenced = std::get_if<FencedLease>(&lease_);
+    return {fenced ? std::optional(fenced->token()) : std::nullopt, lease().request()};
+  }
+
+ private:
+  std::variant<FencedLease, Lease> lease_;
+};
+
+class Worker {
+ public:
+  Worker(const WorkerPlan& plan, HistoryWriter history)
+      : plan_(plan), history_(std::move(history)), value_(plan.first_value) {}
+
+  Status run();
+
+ private:
+  Status connect_both();
+  Status turn();
+  Status work(Holding& holding, std::int64_t granted_at);
+  Result<Kind> write(const Pass& pass, Record writing);
+  Status give_back(Holding& holding);
+  Result<Holding> take();
+
+  Record record(Kind kind, Operation operation, const std::optional<Pass>& pass) const {
+    Record it;
+    it.time = now();
+    it.kind = kind;
+    it.operation = operation;
+    if (pass && pass->token) it.token = pass->token->number.value();
+    return it;
+  }
+  Status put(const Record& it, const std::optional<Pass>& pass) {
+    HistoryWriter::Names names{.lock = plan_.resource.name};
+    if (pass) names.request = pass->request;
+    if (pass && pass->token) names.store = pass->token->lineage.store;
+    return history_.write(it, names);
+  }
+  Status put(Kind kind, Operation operation, const Pass& pass) {
+    return put(record(kind, operation, pass), pass);
+  }
+
+  // How an access ended, for the history. Only a refusal is known not to have been done.
+  template <class T>
+  static Kind kind_of(const Result<T>& result) {
+    if (result) return Kind::ok;
+    return result.error().code == ErrorCode::fenced_out ? Kind::fail : Kind::unknown;
+  }
+  // A connection to the resource that failed once is not used again.
+  template <class T>
+  void reopen_after(const Result<T>& result) {
+    if (!result && result.error().code != ErrorCode::fenced_out) resource_.reset();
+  }
+
+  const WorkerPlan& plan_;
+  HistoryWriter history_;
+  std::uint64_t value_;
+  std::optional<Client> client_;
+  std::unique_ptr<Resource> resource_;
+};
+
+Status Worker::connect_both() {
+  if (!client_) {
+    auto owner = OwnerLabel::parse(plan_.name);
+    if (!owner) return fail(owner.error());
+    auto client = connect(plan_.store, {.owner = std::move(*owner)});
+    if (!client) return fail(client.error());
+    client_.emplace(std::move(*client));
+  }
+  if (!resource_) {
+    auto resource = open_resource(plan_.resource);
+    if (!resource) return fail(resource.error());
+    resource_ = std::move(*resource);
+  }
+  return {};
+}
+
+Result<Holding> Worker::take() {
+  const AcquireOptions options{
+      .ttl = plan_.ttl, .wait = kLongestWait, .store_timeout = kStoreTimeout};
+  if (client_->store().guarantee == Guarantee::correctness) {
+    auto lease = client_->acquire_fenced(plan_.resource.name, options);
+    if (!lease) return fail(lease.error());
+    return Holding(std::move(*lease));
+  }
+  auto lease = client_->acquire(plan_.resource.name, options);
+  if (!lease) return fail(lease.error());
+  return Holding(std::move(*lease));
+}
+
+Status Worker::turn() {
+  // The request id is known with the answer only, so the beginning is written down then.
+  Record asked = record(Kind::invoke, Operation::acquire, std::nullopt);
+  auto holding = take();
+  if (!holding) {
+    const bool waited = holding.error().code == ErrorCode::timeout;
+    if (!waited) std::this_thread::sleep_for(kPauseAfterFailure);
+    return {};
+  }
+  const Pass pass = holding->pass();
+  if (auto ok = put(asked, pass); !ok) return ok;
+  Record granted = record(Kind::ok, Operation::acquire, pass);
+  granted.deadline = holding->lease().deadline().time_since_epoch().count();
+  if (auto ok = put(granted, pass); !ok) return ok;
+  if (auto ok = work(*holding, granted.time); !ok) return ok;
+  return give_back(*holding);
+}
+
+Status Worker::work(Holding& holding, std::int64_t granted_at) {
+  const Pass pass = holding.pass();
+  if (auto ok = put(Kind::invoke, Operation::read, pass); !ok) return ok;
+  const auto read = resource_->enter(pass);
+  Record entered = record(kind_of(read), Operation::read, pass);
+  entered.value = read.value_or(0);
+  if (auto ok = put(entered, pass); !ok) return ok;
+  reopen_after(read);
+  if (!read) {
+    say("late");
+    return {};
+  }
+  say("entered " + std::to_string(granted_at) + " " +
+      std::to_string(holding.lease().ttl().count()));
+
+  // The nemesis strikes here, if it does.
+  std::string go;
+  if (!std::getline(std::cin, go)) return {};
+
+  // Deliberately does not look at its lease: whoever is paused after the last look cannot.
+  Record writing = record(Kind::invoke, Operation::write, pass);
+  writing.value = ++value_;
+  writing.base = *read;
+  writing.sequence = 1;
+  const auto how = write(pass, writing);
+  if (!how) return fail(how.error());
+  say(*how == Kind::ok ? "wrote" : *how == Kind::fail ? "refused" : "unknown");
+  return {};
+}
+
+// Again, with the same token and the same value, as long as there is no answer: a stale holder does
+// not stop because its connection broke. A claim does not outlive its connection.
+Result<Kind> Worker::write(const Pass& pass, Record writing) {
+  const BootTime give_up = BootClock::now() + kLongestWrite;
+  for (;;) {
+    writing.kind = Kind::invoke;
+    writing.time = now();
+    if (auto ok = put(writing, pass); !ok) return fail(ok.error());
+    const auto written = resource_->write(pass, writing.value);
+    writing.kind = kind_of(written);
+    writing.time = now();
+    if (auto ok = put(writing, pass); !ok) return fail(ok.error());
+    reopen_after(written);
+    if (writing.kind != Kind::unknown) return writing.kind;
+    if (plan_.resource.fencing == Fencing::claim) return writing.kind;
+    while (!connect_both()) {
+      if (BootClock::now() > give_up) return writing.kind;
+      std::this_thread::sleep_for(kPauseAfterFailure);
+    }
+    if (BootClock::now() > give_up) return writing.kind;
+  }
+}
+
+Status Worker::give_back(Holding& holding) {
+  const Pass pass = holding.pass();
+  if (auto ok = put(Kind::invoke, Operation::release, pass); !ok) return ok;
+  const auto released = holding.lease().release(kStoreTimeout);
+  const Kind kind = !released                               ? Kind::unknown
+                    : *released == ReleaseOutcome::released ? Kind::ok
+                                                            : Kind::fail;
+  return put(kind, Operation::release, pass);
+}
+
+Status Worker::run() {
+  while (std::cin) {
+    if (const auto ready = connect_both(); !ready) {
+      const ErrorCode code = ready.error().code;
+      if (code == ErrorCode::invalid || code == ErrorCode::unsupported) return ready;
+      std::this_thread::sleep_for(kPauseAfterFailure);
+      continue;
+    }
+    if (auto ok = turn(); !ok) return ok;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status run_worker(const WorkerPlan& plan) {
+  auto history = HistoryWriter::open(plan.history, plan.name, current_boot());
+  if (!history) return fail(history.error());
+  return Worker(plan, std::move(*history)).run();
+}
+
+}  // namespace leasehold::drill

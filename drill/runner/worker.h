@@ -1,0 +1,33 @@
+// One worker of a drill: a process that takes a lock again and again, and reads and replaces the
+// number that it guards.
+//
+// It writes down what it does (history_file.h). On stdout it says "entered GRANTED TTL"
+// (nanoseconds on the boot clock, milliseconds) when it has entered the fence and read, and waits
+// for a line on stdin before it writes; then it says "wrote", "refused" or "unknown". It says
+// "late" if it was refused when it wanted to enter. A worker that is frozen where it waits is
+// frozen between its read and its write.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "leasehold/client.h"
+#include "leasehold/drill/history_file.h"
+#include "resource.h"
+
+namespace leasehold::drill {
+
+struct WorkerPlan {
+  std::string store;  // URL, as all below
+  ResourceChoice resource;
+  std::string name;     // in the history
+  std::string history;  // file
+  Millis ttl{};
+  std::uint64_t first_value = 0;  // its values are this + 1, + 2, ...
+};
+
+// Until stdin ends. Fails as the history does; a store or resource that does not answer is tried
+// again.
+[[nodiscard]] Status run_worker(const WorkerPlan& plan);
+
+}  // namespace leasehold::drill
