@@ -25,6 +25,10 @@ Status judged(const std::string& code) {
               "the receiver answered with status " + code);
 }
 
+bool survives_a_header(std::string_view text) {
+  return !text.empty() && text.front() != ' ' && text.back() != ' ';
+}
+
 }  // namespace
 
 bool is_http_url(const std::string& url) {
@@ -48,10 +52,17 @@ Result<std::unique_ptr<OutboxTarget>> HttpTarget::open(const std::string& url,
 }
 
 Status HttpTarget::deliver(const OutboxMessage& message, const Delivery& delivery) {
+  for (const std::string* text : {&message.idempotency_key, &message.key, &message.topic}) {
+    if (!survives_a_header(*text)) {
+      return fail(ErrorCode::invalid, "'" + *text +
+                                          "' begins or ends with a blank, which a header of HTTP "
+                                          "does not keep");
+    }
+  }
   const Token& token = delivery.token;
-  process::Command command{.argv = {"curl", "--silent", "--show-error", "--globoff", "--request",
-                                    "POST", "--data-binary", "@-", "--output", "/dev/null",
-                                    "--write-out", "%{http_code}"}};
+  process::Command command{.argv = {"curl", "--disable", "--silent", "--show-error", "--globoff",
+                                    "--request", "POST", "--data-binary", "@-", "--output",
+                                    "/dev/null", "--write-out", "%{http_code}"}};
   for (const std::string& header :
        {"Content-Type: " + content_type_, "Idempotency-Key: " + message.idempotency_key,
         "Leasehold-Outbox-Id: " + std::to_string(message.id),

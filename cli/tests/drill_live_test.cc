@@ -64,7 +64,7 @@ TEST_F(DrillLiveTest, WithoutTheFenceUpdatesAreLost) {
 
 TEST_F(DrillLiveTest, NetworkAndServerFaults) {
   expect_held({"--store", "redis", "--fault", "pause,cut,delay,lose-reply,kill-server,clock",
-               "--duration", "8s"},
+               "--duration", "16s"},
               1);
   const drill::History what = history();
   std::size_t on_the_server = 0;

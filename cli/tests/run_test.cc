@@ -104,8 +104,8 @@ TEST_F(RunTest, WaitsAsLongAsAsked) {
 
 TEST_F(RunTest, RenewsWhileTheCommandRuns) {
   Child holder =
-      start_ready(run_shell({"x", "--ttl", "300ms"}, "echo ready; sleep 1.2; echo done"));
-  EXPECT_EQ(leasehold({"run", "x", "--wait", "1s", "--", "true"}).status, 75)
+      start_ready(run_shell({"x", "--ttl", "700ms"}, "echo ready; sleep 2.6; echo done"));
+  EXPECT_EQ(leasehold({"run", "x", "--wait", "2200ms", "--", "true"}).status, 75)
       << "more than three times the ttl, and still held";
   EXPECT_EQ(holder.wait_for(kPatience), ExitStatus::exited(0)) << errors();
 }

@@ -12,6 +12,7 @@ namespace {
 constexpr int kBatch = 100;
 constexpr std::size_t kMostPaused = 1000;
 constexpr int kMostDoublings = 16;
+constexpr std::int64_t kMany = 1000;  // forgotten at once: there may be more
 constexpr Millis kForgetEvery = std::chrono::minutes(1);
 
 class Relay {
@@ -80,6 +81,10 @@ Status Relay::round() {
   auto batch = outbox_.next(kBatch, paused);
   if (!batch) return fail(std::move(batch.error()));
   idle_ = batch->empty();
+  if (idle_) return {};
+  // A commit of this relay's own: what it has read is on the disk then, also if those who put it
+  // there did not wait for that.
+  if (auto ok = outbox_.enter(lease_.token()); !ok) return ok;
   std::set<std::string> stopped;
   for (const OutboxMessage& message : *batch) {
     if (options_.stop.stop_requested()) return {};
@@ -97,6 +102,7 @@ Status Relay::handle(const OutboxMessage& message) {
   const auto done = target_.deliver(message, delivery);
   if (done) return delivered(message);
   // Whatever the target says, it may be because it was told to stop.
+  if (options_.stop.stop_requested()) return {};
   if (auto ok = lease_.require(); !ok) return ok;
   return failed(message, done.error());
 }
@@ -138,9 +144,9 @@ void Relay::pause(const std::string& key) {
 Status Relay::forget() {
   const BootTime now = BootClock::now();
   if (forget_at_ && now < *forget_at_) return {};
-  forget_at_ = now + kForgetEvery;
   auto gone = outbox_.forget(lease_.token(), options_.keep);
   if (!gone) return fail(std::move(gone.error()));
+  if (*gone < kMany) forget_at_ = now + kForgetEvery;
   return {};
 }
 

@@ -144,8 +144,10 @@ Result<std::int64_t> PostgresOutbox::forget(const Token& token, Millis age) {
   return fenced(token, [&](Session session) -> Result<std::int64_t> {
     const std::string millis = std::to_string(age.count());
     const auto rows = session.run(
-        "WITH gone AS (DELETE FROM leasehold_outbox.message"
-        "  WHERE done_at < clock_timestamp() - $1 * interval '1 millisecond' RETURNING 1)"
+        "WITH gone AS (DELETE FROM leasehold_outbox.message WHERE id IN"
+        "  (SELECT id FROM leasehold_outbox.message"
+        "   WHERE done_at < clock_timestamp() - $1 * interval '1 millisecond' LIMIT 2000)"
+        "  RETURNING 1)"
         " SELECT count(*) FROM gone",
         {millis.c_str()});
     if (!rows) return fail(rows.error());

@@ -55,7 +55,7 @@ BEGIN
   IF a_payload IS NULL OR octet_length(a_payload) > 1048576 THEN
     PERFORM leasehold_fence.wrong('outbox payload must be text of at most 1048576 bytes');
   END IF;
-  PERFORM pg_advisory_xact_lock(hashtextextended(a_key, 7810758531586156406));
+  PERFORM pg_advisory_xact_lock(1279611220, (hashtextextended(a_key, 0) & 1023)::integer);
   INSERT INTO leasehold_outbox.message(key, topic, payload, idempotency_key)
     VALUES (a_key, a_topic, a_payload, coalesce(a_idempotency_key, gen_random_uuid()::text))
     ON CONFLICT (idempotency_key) DO NOTHING

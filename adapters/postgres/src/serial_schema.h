@@ -34,8 +34,8 @@ RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   new_id bigint;
 BEGIN
-  PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
-    a_entity, pg_catalog.hashtextextended(a_queue, 7810758531586156408)));
+  PERFORM pg_catalog.pg_advisory_xact_lock(1279611221, (pg_catalog.hashtextextended(
+    a_entity, pg_catalog.hashtextextended(a_queue, 0)) & 1023)::integer);
   INSERT INTO leasehold_serial.operation(queue, entity, payload) VALUES (a_queue, a_entity, a_payload)
     RETURNING id INTO new_id;
   RETURN new_id;

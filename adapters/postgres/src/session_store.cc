@@ -287,13 +287,15 @@ void SessionStore::renew(std::vector<RenewCall> calls, CallContext context,
   answer(done, renew(calls, context));
 }
 
-// All are sent before the first answer is waited for.
+// All are sent before the first answer is waited for. A session that still owes the answer of a
+// renewal whose time ran out comes last: it may cost the rest of the time.
 Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>& calls,
                                                     const CallContext& context) {
   detail::CallWait wait(context, closing_);
   std::vector<RenewReply> replies(calls.size(), RenewReply::gone);
   std::list<Use> uses;
   std::vector<SessionPointer> asked(calls.size());
+  std::vector<std::pair<std::size_t, SessionPointer>> held;
   std::optional<Error> failure;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     auto session = take_session(calls[i].request, context);
@@ -304,9 +306,13 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
     }
     if (!*session) continue;
     uses.emplace_back(*this, *session);
-    if ((*session)->phase != Phase::held) continue;
-    Connection& connection = *(*session)->connection;
-    if (connection.owes_answer()) {  // of a renewal whose time ran out
+    if ((*session)->phase == Phase::held) held.emplace_back(i, *session);
+  }
+  std::stable_partition(held.begin(), held.end(),
+                        [](const auto& it) { return !it.second->connection->owes_answer(); });
+  for (const auto& [i, session] : held) {
+    Connection& connection = *session->connection;
+    if (connection.owes_answer()) {
       auto late = connection.receive(wait);
       if (connection.owes_answer()) {
         replies[i] = RenewReply::unknown;
@@ -323,7 +329,7 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
     const auto sent =
         connection.send(renew_, {calls[i].lock.str().c_str(), request.c_str(), ttl.c_str()}, wait);
     if (sent) {
-      asked[i] = *session;
+      asked[i] = session;
     } else if (connection.owes_answer()) {
       replies[i] = RenewReply::unknown;
       failure = sent.error();

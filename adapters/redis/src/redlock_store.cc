@@ -215,7 +215,7 @@ void RedlockStore::renew(std::vector<RenewCall> calls, CallContext context,
       all_in_doubt = false;
       replies.push_back(renewed ? RenewReply::renewed : RenewReply::gone);
     }
-    if (all_in_doubt) return fail(std::move(*doubt));
+    if (all_in_doubt && doubt) return fail(std::move(*doubt));
     return replies;
   }());
 }

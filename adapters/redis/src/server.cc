@@ -41,6 +41,10 @@ bool speaks_for_this_connection(std::string_view word) {
   return word == "READONLY" || word == "LOADING" || word == "MASTERDOWN" || word == "NOAUTH";
 }
 
+bool is_over(const Result<Value>& reply) {
+  return !reply || (reply->is_error() && speaks_for_this_connection(first_word(reply->text)));
+}
+
 }  // namespace
 
 Error error_of(const std::string& words) {
@@ -102,9 +106,7 @@ Result<Value> Server::answer(const ScriptCall& call, const CallContext& context)
   CallWait wait(context, closing_);
   auto reply = (*loan)->call(wait, call.command());
   if (reply && is_unknown_script(*reply)) reply = (*loan)->call(wait, call.command(true));
-  if (!reply || (reply->is_error() && speaks_for_this_connection(first_word(reply->text)))) {
-    drop(*loan);
-  }
+  if (is_over(reply)) drop(*loan);
   return reply ? reply : checked(std::move(reply));
 }
 
@@ -113,7 +115,7 @@ Result<Value> Server::run(const std::string& command, const CallContext& context
   if (!loan) return fail(std::move(loan.error()));
   CallWait wait(context, closing_);
   auto reply = (*loan)->call(wait, command);
-  if (!reply) drop(*loan);
+  if (is_over(reply)) drop(*loan);
   return checked(std::move(reply));
 }
 

@@ -135,8 +135,10 @@ class SqliteOutbox final : public Outbox {
 
   Result<std::int64_t> forget(const Token& token, Millis age) override {
     return fenced(token, [&](Connection inside) -> Result<std::int64_t> {
-      auto erase = inside.prepare(
-          std::string("DELETE FROM main.leasehold_outbox WHERE done_at < ") + kNow + " - ?1");
+      auto erase =
+          inside.prepare(std::string("DELETE FROM main.leasehold_outbox WHERE id IN (SELECT id FROM"
+                                     " main.leasehold_outbox WHERE done_at < ") +
+                         kNow + " - ?1 LIMIT 2000)");
       if (!erase) return fail(std::move(erase.error()));
       if (auto ok = erase->bind(1, age.count()).run(); !ok) return fail(std::move(ok.error()));
       return inside.changes();
