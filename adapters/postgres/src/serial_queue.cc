@@ -13,11 +13,31 @@ constexpr Part kSerial = {"leasehold_serial", kSerialVersion, kSerialSchema, "th
 // An entity's first operation, unless a worker has it, it pauses, or it is set aside. One that
 // another worker has just finished is gone when its lock is had; then this one finds nothing, and
 // looks again.
-constexpr const char* kTake = R"sql(
+//
+// Among the oldest operations first: as a rule it is there, however many entities there are.
+constexpr const char* kTakeNear = R"sql(
 SELECT o.id, o.entity, o.payload, o.attempts FROM leasehold_serial.operation o
 WHERE o.queue = $1 AND NOT o.set_aside AND o.due <= clock_timestamp()
+  AND o.id <= (SELECT max(id) FROM (SELECT id FROM leasehold_serial.operation
+                                    WHERE queue = $1 ORDER BY id LIMIT 100) oldest)
   AND NOT EXISTS (SELECT 1 FROM leasehold_serial.operation b
                   WHERE b.queue = o.queue AND b.entity = o.entity AND b.id < o.id)
+ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
+)sql";
+
+// Else from entity to entity in their index, so that an entity that has to wait costs one step,
+// however many operations it has.
+constexpr const char* kTakeAny = R"sql(
+SELECT o.id, o.entity, o.payload, o.attempts FROM leasehold_serial.operation o
+WHERE NOT o.set_aside AND o.due <= clock_timestamp() AND o.id = ANY (ARRAY(
+  WITH RECURSIVE head(entity, id) AS (
+    (SELECT entity, id FROM leasehold_serial.operation WHERE queue = $1
+     ORDER BY entity, id LIMIT 1)
+    UNION ALL
+    SELECT n.entity, n.id FROM head h CROSS JOIN LATERAL (
+      SELECT entity, id FROM leasehold_serial.operation WHERE queue = $1 AND entity > h.entity
+      ORDER BY entity, id LIMIT 1) n)
+  SELECT id FROM head))
 ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
 )sql";
 
@@ -81,7 +101,8 @@ Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
                            {limit.c_str()});
     if (!set) return fail(std::move(set.error()));
   }
-  const auto rows = session.run(kTake, {queue_.str().c_str()});
+  auto rows = session.run(kTakeNear, {queue_.str().c_str()});
+  if (rows && rows->count() == 0) rows = session.run(kTakeAny, {queue_.str().c_str()});
   if (!rows) return fail(rows.error());
   if (rows->count() == 0) return std::nullopt;
   auto operation = operation_of(*rows, 0);

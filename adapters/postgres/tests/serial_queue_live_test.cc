@@ -88,6 +88,38 @@ TEST_F(SerialQueueTest, EntityAtWorkIsPassedOver) {
   EXPECT_EQ(handle(queue_of(other)), "a:2");
 }
 
+TEST_F(SerialQueueTest, EntityWithManyOperationsIsPassedOver) {
+  ASSERT_EQ(user_.exec("SELECT leasehold_serial.push('orders', entity, 'x') FROM unnest(ARRAY["
+                       "'m', 'p']) entity, generate_series(1, 200);"
+                       "SELECT leasehold_serial.push('others', 'a', 'not of this queue')"),
+            "");
+  push("z", "1");
+  push("a", "2");
+  push("n", "3");
+  push("a", "4");
+  const UserConnection other(url());
+  const UserConnection third(url());
+  const auto fails = [](OpenTransaction&, const Operation&) -> Status {
+    return fail(ErrorCode::internal, "no");
+  };
+  EXPECT_EQ(queue().handle_one(fails).value().operation->entity.str(), "m") << "which pauses";
+  const auto handled = queue().handle_one([&](OpenTransaction&, const Operation& operation) {
+    EXPECT_EQ(operation.entity.str(), "p");
+    EXPECT_EQ(handle(queue_of(other)), "z:1") << "the oldest of those that can be taken";
+    const auto inner = queue_of(other).handle_one([&](OpenTransaction&, const Operation& second) {
+      EXPECT_EQ(second.payload, "2");
+      EXPECT_EQ(handle(queue_of(third)), "n:3");
+      EXPECT_EQ(handle(queue_of(third)), "nothing") << "a:4 must wait for a:2";
+      return Status();
+    });
+    EXPECT_TRUE(good(inner));
+    EXPECT_EQ(handle(queue_of(other)), "a:4");
+    EXPECT_EQ(handle(queue_of(other)), "nothing");
+    return Status();
+  });
+  ASSERT_TRUE(good(handled));
+}
+
 TEST_F(SerialQueueTest, PushDoesNotWaitForTheWorker) {
   push("a", "1");
   const UserConnection other(url());
