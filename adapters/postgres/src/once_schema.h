@@ -68,6 +68,15 @@ BEGIN
   RETURN seen.result;
 END $$;
 
+-- A result that a crash could take back would let its work run twice.
+CREATE FUNCTION leasehold_once.commit_durably() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+END $$;
+
 CREATE FUNCTION leasehold_once.store(a_key text, a_result bytea)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -77,6 +86,7 @@ BEGIN
     RAISE EXCEPTION 'leasehold: invalid: this transaction is not at work under key ''%'', or gave no result', a_key
       USING ERRCODE = 'LH003';
   END IF;
+  PERFORM leasehold_once.commit_durably();
 END $$;
 
 -- For the operator: runs with the caller's own rights.

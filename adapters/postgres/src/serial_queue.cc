@@ -13,13 +13,41 @@ constexpr Part kSerial = {"leasehold_serial", kSerialVersion, kSerialSchema, "th
 // An entity's first operation, unless a worker has it, it pauses, or it is set aside. One that
 // another worker has just finished is gone when its lock is had; then this one finds nothing, and
 // looks again.
-constexpr const char* kTake = R"sql(
+//
+// Among the oldest operations first: as a rule it is there, however many entities there are.
+constexpr const char* kTakeNear = R"sql(
 SELECT o.id, o.entity, o.payload, o.attempts FROM leasehold_serial.operation o
 WHERE o.queue = $1 AND NOT o.set_aside AND o.due <= clock_timestamp()
+  AND o.id <= (SELECT max(id) FROM (SELECT id FROM leasehold_serial.operation
+                                    WHERE queue = $1 ORDER BY id LIMIT 100) oldest)
   AND NOT EXISTS (SELECT 1 FROM leasehold_serial.operation b
                   WHERE b.queue = o.queue AND b.entity = o.entity AND b.id < o.id)
 ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
 )sql";
+
+// Else from entity to entity in their index, so that an entity that has to wait costs one step,
+// however many operations it has.
+constexpr const char* kTakeAny = R"sql(
+SELECT o.id, o.entity, o.payload, o.attempts FROM leasehold_serial.operation o
+WHERE NOT o.set_aside AND o.due <= clock_timestamp() AND o.id = ANY (ARRAY(
+  WITH RECURSIVE head(entity, id) AS (
+    (SELECT entity, id FROM leasehold_serial.operation WHERE queue = $1
+     ORDER BY entity, id LIMIT 1)
+    UNION ALL
+    SELECT n.entity, n.id FROM head h CROSS JOIN LATERAL (
+      SELECT entity, id FROM leasehold_serial.operation WHERE queue = $1 AND entity > h.entity
+      ORDER BY entity, id LIMIT 1) n)
+  SELECT id FROM head))
+ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
+)sql";
+
+bool is_alive(const PGconn* connection) {
+  return PQstatus(connection) == CONNECTION_OK;
+}
+
+bool is_over(const PGconn* connection) {
+  return PQtransactionStatus(connection) == PQTRANS_IDLE;
+}
 
 Result<Operation> operation_of(const Rows& rows, int row) {
   auto entity = EntityName::parse(rows.text(1, row));
@@ -73,18 +101,44 @@ Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
                            {limit.c_str()});
     if (!set) return fail(std::move(set.error()));
   }
-  const auto rows = session.run(kTake, {queue_.str().c_str()});
+  auto rows = session.run(kTakeNear, {queue_.str().c_str()});
+  if (rows && rows->count() == 0) rows = session.run(kTakeAny, {queue_.str().c_str()});
   if (!rows) return fail(rows.error());
   if (rows->count() == 0) return std::nullopt;
   auto operation = operation_of(*rows, 0);
   if (!operation) return fail(std::move(operation.error()));
+  if (auto set = session.run("SAVEPOINT leasehold_serial_work", {}); !set) {
+    return fail(std::move(set.error()));
+  }
   return Taken{std::move(transaction), std::move(*operation)};
+}
+
+Result<Handled> SerialQueue::finish(Taken taken, Status done, const HandleOptions& options) const {
+  const bool worked = done.has_value();
+  if (worked) done = remove(taken.operation);
+  if (done) done = taken.transaction.commit();
+  if (done) return Handled{Handled::What::done, std::move(taken.operation), std::nullopt};
+
+  Error error = std::move(done.error());
+  if (worked && (!is_alive(connection_) || error.code == ErrorCode::outcome_unknown)) {
+    return fail(std::move(error));
+  }
+  auto set_aside = count_and_commit(taken, error, options);
+  if (!set_aside) return fail(std::move(set_aside.error()));
+  return Handled{*set_aside ? Handled::What::set_aside : Handled::What::failed,
+                 std::move(taken.operation), std::move(error)};
 }
 
 Status SerialQueue::remove(const Operation& operation) const {
   const Session session(connection_);
+  if (auto ok = session.check(); !ok) return ok;
   // A work that ended the transaction has let go of the entity.
-  if (auto ok = session.check_inside(); !ok) return ok;
+  if (is_over(connection_)) {
+    return fail(ErrorCode::invalid, "the transaction was over before its work returned");
+  }
+  if (PQtransactionStatus(connection_) == PQTRANS_INERROR) {
+    return fail(ErrorCode::invalid, "a statement of the work had failed");
+  }
   const std::string id = std::to_string(operation.id);
   const auto rows = session.run("DELETE FROM leasehold_serial.operation WHERE id = $1 RETURNING id",
                                 {id.c_str()});
@@ -93,8 +147,29 @@ Status SerialQueue::remove(const Operation& operation) const {
   return fail(ErrorCode::invalid, "operation " + id + " was removed while it was done");
 }
 
-Result<Handled> SerialQueue::count_failure(Operation operation, Error error,
+// In the transaction that has the operation, so that no other worker takes it before its pause. If
+// that transaction is gone (a failed commit ends it, as may the work), in one of its own.
+Result<bool> SerialQueue::count_and_commit(Taken& taken, const Error& error,
                                            const HandleOptions& options) const {
+  const Session session(connection_);
+  if (!is_over(connection_)) {
+    const auto undone = session.run("ROLLBACK TO SAVEPOINT leasehold_serial_work", {});
+    Result<bool> set_aside =
+        undone ? count_failure(taken.operation, error, options) : fail(undone.error());
+    if (set_aside) {
+      if (auto ok = taken.transaction.commit(); !ok) set_aside = fail(std::move(ok.error()));
+    }
+    if (set_aside || !is_alive(connection_) ||
+        set_aside.error().code == ErrorCode::outcome_unknown) {
+      return set_aside;
+    }
+    session.roll_back();
+  }
+  return count_failure(taken.operation, error, options);
+}
+
+Result<bool> SerialQueue::count_failure(const Operation& operation, const Error& error,
+                                        const HandleOptions& options) const {
   const std::string id = std::to_string(operation.id);
   const std::string most = std::to_string(options.attempts);
   const std::string pause = std::to_string(pause_after(operation.attempts, options).count());
@@ -108,9 +183,7 @@ Result<Handled> SerialQueue::count_failure(Operation operation, Error error,
               " WHERE id = $1 RETURNING set_aside",
               {id.c_str(), why.c_str(), most.c_str(), pause.c_str()});
   if (!rows) return fail(rows.error());
-  const bool set_aside = rows->count() == 1 && rows->flag(0);
-  return Handled{set_aside ? Handled::What::set_aside : Handled::What::failed, std::move(operation),
-                 std::move(error)};
+  return rows->count() == 1 && rows->flag(0);
 }
 
 Result<std::int64_t> SerialQueue::waiting() const {

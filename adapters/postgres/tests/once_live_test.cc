@@ -295,6 +295,21 @@ TEST_F(OnceTest, PlainSqlDoesTheSame) {
   EXPECT_EQ(rows(), "1");
 }
 
+TEST_F(OnceTest, ResultIsCommittedDurably) {
+  const auto during = [&](const std::string& usual) {
+    EXPECT_EQ(user_.exec("SET synchronous_commit = " + usual), "");
+    EXPECT_EQ(user_.exec("BEGIN; SELECT leasehold_once.claim('" + usual +
+                         "', ''); SELECT leasehold_once.store('" + usual + "', '')"),
+              "");
+    const std::string seen = user_.ask("SHOW synchronous_commit");
+    EXPECT_EQ(user_.exec("COMMIT"), "");
+    EXPECT_EQ(user_.ask("SHOW synchronous_commit"), usual) << "the session's own stays";
+    return seen;
+  };
+  for (const char* weak : {"off", "local", "remote_write"}) EXPECT_EQ(during(weak), "on");
+  for (const char* strong : {"on", "remote_apply"}) EXPECT_EQ(during(strong), strong);
+}
+
 TEST_F(OnceTest, RoleNeedsNoRightToTheTable) {
   ASSERT_EQ(
       user_.exec("DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN;"

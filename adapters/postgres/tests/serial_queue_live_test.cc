@@ -30,6 +30,13 @@ class SerialQueueTest : public FenceDatabase {
     ASSERT_TRUE(good(queue().push(entity, payload)));
   }
 
+  void end_pauses() const {
+    ASSERT_EQ(user_.exec("UPDATE leasehold_serial.operation SET due = '-infinity'"), "");
+  }
+  static bool is_in_transaction(const OpenTransaction& open) {
+    return PQtransactionStatus(open.handle()) == PQTRANS_INTRANS;
+  }
+
   // Handles one and tells "entity:payload", or what else has happened.
   static std::string handle(const SerialQueue& queue, const Status& answer = {},
                             const SerialHandleOptions& options = {}) {
@@ -79,6 +86,38 @@ TEST_F(SerialQueueTest, EntityAtWorkIsPassedOver) {
   });
   ASSERT_TRUE(good(handled));
   EXPECT_EQ(handle(queue_of(other)), "a:2");
+}
+
+TEST_F(SerialQueueTest, EntityWithManyOperationsIsPassedOver) {
+  ASSERT_EQ(user_.exec("SELECT leasehold_serial.push('orders', entity, 'x') FROM unnest(ARRAY["
+                       "'m', 'p']) entity, generate_series(1, 200);"
+                       "SELECT leasehold_serial.push('others', 'a', 'not of this queue')"),
+            "");
+  push("z", "1");
+  push("a", "2");
+  push("n", "3");
+  push("a", "4");
+  const UserConnection other(url());
+  const UserConnection third(url());
+  const auto fails = [](OpenTransaction&, const Operation&) -> Status {
+    return fail(ErrorCode::internal, "no");
+  };
+  EXPECT_EQ(queue().handle_one(fails).value().operation->entity.str(), "m") << "which pauses";
+  const auto handled = queue().handle_one([&](OpenTransaction&, const Operation& operation) {
+    EXPECT_EQ(operation.entity.str(), "p");
+    EXPECT_EQ(handle(queue_of(other)), "z:1") << "the oldest of those that can be taken";
+    const auto inner = queue_of(other).handle_one([&](OpenTransaction&, const Operation& second) {
+      EXPECT_EQ(second.payload, "2");
+      EXPECT_EQ(handle(queue_of(third)), "n:3");
+      EXPECT_EQ(handle(queue_of(third)), "nothing") << "a:4 must wait for a:2";
+      return Status();
+    });
+    EXPECT_TRUE(good(inner));
+    EXPECT_EQ(handle(queue_of(other)), "a:4");
+    EXPECT_EQ(handle(queue_of(other)), "nothing");
+    return Status();
+  });
+  ASSERT_TRUE(good(handled));
 }
 
 TEST_F(SerialQueueTest, PushDoesNotWaitForTheWorker) {
@@ -172,14 +211,76 @@ TEST_F(SerialQueueTest, WrongInputIsRefused) {
   ASSERT_EQ(user_.exec("ROLLBACK"), "");
 }
 
-TEST_F(SerialQueueTest, WorkThatEndsTheTransactionIsTold) {
+TEST_F(SerialQueueTest, WorkThatEndsTheTransactionIsCountedAsFailed) {
   push("a", "1");
-  const auto handled = queue().handle_one([](OpenTransaction& open, const Operation&) {
-    PQclear(PQexec(open.handle(), "ROLLBACK"));
-    return Status();
-  });
-  EXPECT_TRUE(bad(handled, ErrorCode::invalid));
+  for (const char* end : {"ROLLBACK", "ROLLBACK; BEGIN"}) {
+    const auto handled = queue().handle_one([&](OpenTransaction& open, const Operation&) -> Status {
+      PQclear(PQexec(open.handle(), end));
+      if (is_in_transaction(open)) return fail(ErrorCode::lost, "its own error");
+      return {};
+    });
+    ASSERT_TRUE(good(handled));
+    EXPECT_EQ(handled->what, Handled::What::failed) << end;
+    EXPECT_EQ(PQtransactionStatus(user_.get()), PQTRANS_IDLE);
+    EXPECT_EQ(handle(queue()), "nothing") << "it pauses";
+    end_pauses();
+  }
+  EXPECT_EQ(user_.ask("SELECT attempts FROM leasehold_serial.operation"), "2");
   EXPECT_EQ(handle(queue()), "a:1");
+}
+
+TEST_F(SerialQueueTest, SuccessThatCannotBeCommittedIsCountedAsFailed) {
+  ASSERT_EQ(user_.exec("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+                       " $$BEGIN RAISE EXCEPTION 'not at this price'; END$$;"
+                       "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON data"
+                       " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()"),
+            "");
+  push("bad", "1");
+  push("fine", "2");
+  SerialHandleOptions options;
+  options.attempts = 2;
+  const auto insert = [](OpenTransaction& open, const Operation&) { return insert_row(open); };
+  const auto first = queue().handle_one(insert, options);
+  ASSERT_TRUE(good(first));
+  EXPECT_EQ(first->what, Handled::What::failed);
+  EXPECT_EQ(handle(queue()), "fine:2") << "the other pauses";
+  EXPECT_EQ(handle(queue()), "nothing");
+  end_pauses();
+  const auto second = queue().handle_one(insert, options);
+  ASSERT_TRUE(good(second));
+  EXPECT_EQ(second->what, Handled::What::set_aside);
+  EXPECT_THAT(queue().set_aside().value().at(0).last_error, HasSubstr("not at this price"));
+  EXPECT_EQ(rows(), "0");
+}
+
+// Else another worker could take it before its pause is written.
+TEST_F(SerialQueueTest, FailureIsCountedInTheTransactionThatHasTheOperation) {
+  ASSERT_EQ(user_.exec("CREATE TABLE counted(xact text);"
+                       "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS"
+                       " $$BEGIN INSERT INTO counted VALUES (pg_current_xact_id()); RETURN NULL;"
+                       " END$$;"
+                       "CREATE TRIGGER note AFTER UPDATE OF attempts ON leasehold_serial.operation"
+                       " FOR EACH ROW EXECUTE FUNCTION note()"),
+            "");
+  push("a", "1");
+  push("b", "2");
+  std::string xact;
+  const auto fails = [&](OpenTransaction& open, const Operation& operation) -> Status {
+    xact = user_.ask("SELECT pg_current_xact_id()");
+    EXPECT_TRUE(good(insert_row(open)));
+    if (operation.payload == "1") return fail(ErrorCode::internal, "no");
+    EXPECT_THAT(user_.exec("SELECT 1/0"), StartsWith("22012"));
+    return {};
+  };
+  for (const char* entity : {"a", "b"}) {
+    const auto handled = queue().handle_one(fails);
+    ASSERT_TRUE(good(handled));
+    EXPECT_EQ(handled->what, Handled::What::failed);
+    EXPECT_EQ(handled->operation->entity.str(), entity);
+    EXPECT_EQ(user_.ask("SELECT string_agg(xact, ' ') FROM counted"), xact);
+    ASSERT_EQ(user_.exec("TRUNCATE counted"), "");
+  }
+  EXPECT_EQ(rows(), "0");
 }
 
 TEST_F(SerialQueueTest, FrozenWorkerLosesItsEntity) {

@@ -57,6 +57,13 @@ std::string number(Millis time) {
   return std::to_string(time.count());
 }
 
+// A time that the server cannot add to its clock would leave a key that never ends.
+constexpr Millis kLongest = std::chrono::hours(24 * 3650);
+
+bool is_lifetime(Millis time) {
+  return time >= Millis(1) && time <= kLongest;
+}
+
 // Every script may be sent again under the same request.
 Result<resp::Value> run_twice(Server& server, const ScriptCall& call) {
   auto reply = server.run(call, one_call());
@@ -102,10 +109,11 @@ Result<OnceResult> KeyAtWork::finish(Result<std::string> result) {
 }
 
 Result<Once> Once::open(std::string_view url, const OnceLifetimes& lifetimes) {
-  if (lifetimes.working_for < Millis(1) || lifetimes.keep_for < Millis(1)) {
-    return fail(ErrorCode::invalid, "working_for and keep_for must be at least 1 ms, not " +
-                                        number(lifetimes.working_for) + " and " +
-                                        number(lifetimes.keep_for));
+  if (!is_lifetime(lifetimes.working_for) || !is_lifetime(lifetimes.keep_for)) {
+    return fail(ErrorCode::invalid,
+                "working_for and keep_for must be at least 1 ms and at most 3650 days, not " +
+                    number(lifetimes.working_for) + " ms and " + number(lifetimes.keep_for) +
+                    " ms");
   }
   const auto parsed = server_url(url, "keys in Redis are");
   if (!parsed) return fail(parsed.error());
@@ -126,6 +134,8 @@ Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameter
   for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
     auto reply = run_twice(*server_, call);
     if (!reply) {
+      // The key may have been had, with only the replies lost: the destructor gives it back.
+      (void)KeyAtWork(server_, *name, std::string(parameters), request, lifetimes_.keep_for);
       reply.error().code = ErrorCode::unavailable;  // the work was not run
       return fail(std::move(reply.error()));
     }

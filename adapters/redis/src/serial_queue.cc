@@ -1,5 +1,6 @@
 #include "leasehold/redis/serial_queue.h"
 
+#include <algorithm>
 #include <charconv>
 #include <condition_variable>
 #include <mutex>
@@ -48,9 +49,10 @@ struct SerialQueue::State {
            ":" + queue.str();
   }
 
-  Result<Value> run(const Script& script, std::vector<std::string> arguments) const {
+  Result<Value> run(const Script& script, std::vector<std::string> arguments,
+                    BootTime latest = BootTime::max()) const {
     arguments.insert(arguments.begin(), key("ops") + ":");
-    const CallContext context{BootClock::now() + options.timeout, {}};
+    const CallContext context{std::min(BootClock::now() + options.timeout, latest), {}};
     return server->run(ScriptCall{script,
                                   {key("ready"), key("busy"), key("owners"), key("attempts"),
                                    key("aside"), key("ids")},
@@ -63,9 +65,9 @@ struct SerialQueue::State {
     return server->run(command, {BootClock::now() + options.timeout, {}});
   }
 
-  Result<bool> renew(const Claim& claim) const {
+  Result<bool> renew(const Claim& claim, BootTime latest) const {
     auto reply = run(SerialScripts::all().renew,
-                     {claim.entity, claim.owner, std::to_string(options.ttl.count())});
+                     {claim.entity, claim.owner, std::to_string(options.ttl.count())}, latest);
     if (!reply) return fail(std::move(reply.error()));
     return reply->integer == 1;
   }
@@ -78,7 +80,8 @@ namespace {
 // Renews while it lives; `lost` is requested as soon as the entity may be another worker's.
 class Renewing {
  public:
-  using Renew = std::function<Result<bool>()>;
+  // Returns at the given time at the latest.
+  using Renew = std::function<Result<bool>(BootTime)>;
 
   Renewing(Renew renew, Millis ttl, BootTime taken)
       : renew_(std::move(renew)), ttl_(ttl), until_(taken + ttl) {
@@ -91,18 +94,24 @@ class Renewing {
   void go(const std::stop_token& over) {
     std::mutex mutex;
     std::condition_variable_any never;
-    for (;;) {
-      std::unique_lock lock(mutex);
-      never.wait_for(lock, over, ttl_ / 3, [] { return false; });
+    std::unique_lock lock(mutex);
+    do {
+      const BootTime next = std::min(BootClock::now() + ttl_ / 3, until_);
+      never.wait_until(lock, over, next, [] { return false; });
       if (over.stop_requested()) return;
-      const BootTime before = BootClock::now();
-      const auto kept = renew_();
-      if (kept && *kept) until_ = before + ttl_;
-      const bool is_over = (kept && !*kept) || BootClock::now() >= until_;
-      if (!is_over) continue;
-      lost_.request_stop();
-      return;
-    }
+    } while (renewed());
+    lost_.request_stop();
+  }
+
+  // Whether the entity is still this worker's, for sure. Known by the end of its time at the
+  // latest.
+  bool renewed() {
+    const BootTime before = BootClock::now();
+    if (before >= until_) return false;
+    const auto kept = renew_(until_);
+    if (kept && !*kept) return false;
+    if (kept) until_ = before + ttl_;
+    return BootClock::now() < until_;
   }
 
   const Renew renew_;
@@ -173,7 +182,8 @@ Result<Handled> SerialQueue::handle_one(const Work& work, const HandleOptions& o
   const Claim claim{operation->entity.str(), owner};
 
   const Status done = [&] {
-    const Renewing renewing([&] { return state_->renew(claim); }, state_->options.ttl, before);
+    const Renewing renewing([&](BootTime latest) { return state_->renew(claim, latest); },
+                            state_->options.ttl, before);
     return work(*operation, renewing.lost());
   }();
 

@@ -18,7 +18,7 @@ elseif now then
 end
 local left = redis.call('PTTL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[3])
-if left > 0 then redis.call('PEXPIRE', KEYS[1], left) end
+if left >= 0 then redis.call('PEXPIRE', KEYS[1], math.max(left, 1)) end
 return 1
 )lua");
   return script;

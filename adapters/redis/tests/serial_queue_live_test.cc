@@ -123,6 +123,23 @@ TEST_F(RedisSerialQueue, LossIsTold) {
   EXPECT_EQ(told(late), "lost");
 }
 
+TEST_F(RedisSerialQueue, LossIsToldWhileTheServerDoesNotAnswer) {
+  push("a", "1");
+  SerialQueue mine = open({.ttl = 300ms, .timeout = 60s});
+  bool told_while_frozen = false;
+  (void)mine.handle_one([&](const Operation&, std::stop_token lost) {
+    server().process().freeze();
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, lost, 30s, [] { return false; });
+    told_while_frozen = lost.stop_requested();
+    server().process().thaw();
+    return Status();
+  });
+  EXPECT_TRUE(told_while_frozen) << "the renewal waited for longer than the entity was its own";
+}
+
 TEST_F(RedisSerialQueue, LongWorkIsRenewed) {
   push("a", "1");
   SerialQueue mine = open({.ttl = 2s});

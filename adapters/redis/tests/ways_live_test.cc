@@ -11,6 +11,7 @@
 #include "leasehold/redis/once.h"
 #include "leasehold/redis/values.h"
 #include "testing/servers/redis.h"
+#include "testing/tcp_proxy.h"
 
 namespace leasehold::redis {
 namespace {
@@ -168,6 +169,34 @@ TEST_F(RedisOnce, WrongInputIsInvalid) {
   EXPECT_TRUE(bad(Once::open("postgres://localhost/x"), ErrorCode::invalid));
   EXPECT_TRUE(bad(Once::open(server().url(), {.keep_for = 0ms}), ErrorCode::invalid));
   EXPECT_TRUE(bad(Once::open("redis://127.0.0.1:1"), ErrorCode::unavailable));
+}
+
+TEST_F(RedisOnce, LifetimesHaveAnEnd) {
+  const Millis longest = 24h * 3650;
+  for (const Millis much : {longest + 1ms, Millis::max()}) {
+    EXPECT_TRUE(bad(Once::open(server().url(), {.working_for = much}), ErrorCode::invalid));
+    EXPECT_TRUE(bad(Once::open(server().url(), {.keep_for = much}), ErrorCode::invalid));
+  }
+  const auto patient = Once::open(server().url(), {.working_for = longest, .keep_for = longest});
+  ASSERT_TRUE(patient);
+  EXPECT_TRUE(patient->run("k", "", work("r")));
+}
+
+TEST_F(RedisOnce, KeyWhoseRepliesWereLostIsGivenBack) {
+  ASSERT_TRUE(once.run("other", "", work("r"))) << "so that the server knows the script";
+  leasehold::testing::TcpProxy proxy(server().port());
+  const Once far = Once::open("redis://" + proxy.address()).value();
+  const auto of_the_key = [](std::string_view request) {
+    return request.find("leasehold:result:k") != std::string_view::npos;
+  };
+  proxy.arm(leasehold::testing::WireFault::lose_reply, of_the_key);
+  auto unlucky = std::async(std::launch::async, [&] { return far.run("k", "", work("r")); });
+  ASSERT_TRUE(proxy.wait_for_fault(60s));
+  proxy.arm(leasehold::testing::WireFault::cut_after, of_the_key);
+  proxy.cut();
+  EXPECT_TRUE(bad(unlucky.get(), ErrorCode::unavailable));
+  EXPECT_EQ(ran, 1) << "only the other";
+  EXPECT_EQ(cli({"EXISTS", "leasehold:result:k"}), "0");
 }
 
 // ---- compare and set -----------------------------------------------------------------------

@@ -55,12 +55,17 @@ class SerialQueue {
 
   // Takes the oldest operation whose entity nobody is at work on, and runs
   // work(OpenTransaction&, const Operation&), which returns Status. Success: its writes are
-  // committed and the operation is gone, together. An error rolls back and is counted; an exception
-  // rolls back and is passed on. In READ COMMITTED, whatever the session's default.
+  // committed and the operation is gone, together. An error rolls back and is counted, before
+  // another worker can take the operation; an exception rolls back and is passed on. In READ
+  // COMMITTED, whatever the session's default.
   //
-  // Fails, with nothing done, with `invalid` (a transaction is open already, or the work ended it)
-  // or `unavailable`; `outcome_unknown` if the connection was lost during the commit: then it was
-  // done, or will be again.
+  // A success that cannot be committed is counted as a failure, with the reason in `error`: a
+  // deferred constraint is broken, or a statement of the work had failed. So is a work that ended
+  // the transaction, but what it committed itself stays.
+  //
+  // Fails, with nothing done, with `invalid` (a transaction is open already) or `unavailable`;
+  // `outcome_unknown` if the connection was lost during the commit: then it was done, or will be
+  // again.
   template <class Work>
   requires std::is_invocable_r_v<Status, Work&, OpenTransaction&, const Operation&>
   [[nodiscard]] Result<Handled> handle_one(Work&& work,
@@ -68,20 +73,9 @@ class SerialQueue {
     auto taken = take(options);
     if (!taken) return fail(std::move(taken.error()));
     if (!*taken) return Handled{};
-    Taken& now = **taken;
-    std::optional<Error> said;
-    auto work_and_remove = [&](OpenTransaction& open) -> Status {
-      Status done = std::invoke(work, open, std::as_const(now.operation));
-      if (!done) {
-        said = done.error();
-        return done;
-      }
-      return remove(now.operation);
-    };
-    auto answer = run_and_commit(std::move(now.transaction), work_and_remove);
-    if (answer) return Handled{Handled::What::done, std::move(now.operation), std::nullopt};
-    if (!said) return fail(std::move(answer.error()));
-    return count_failure(std::move(now.operation), std::move(*said), options);
+    OpenTransaction open((*taken)->transaction.handle());
+    Status done = std::invoke(work, open, std::as_const((*taken)->operation));
+    return finish(std::move(**taken), std::move(done), options);
   }
 
   // Operations that are not done yet, of all entities.
@@ -101,8 +95,12 @@ class SerialQueue {
   SerialQueue(pg_conn* connection, QueueName queue)
       : connection_(connection), queue_(std::move(queue)) {}
   Result<std::optional<Taken>> take(const SerialHandleOptions& options) const;
+  Result<Handled> finish(Taken taken, Status done, const HandleOptions& options) const;
   Status remove(const Operation& operation) const;
-  Result<Handled> count_failure(Operation operation, Error error,
+  // Whether the operation is set aside now.
+  Result<bool> count_failure(const Operation& operation, const Error& error,
+                             const HandleOptions& options) const;
+  Result<bool> count_and_commit(Taken& taken, const Error& error,
                                 const HandleOptions& options) const;
   Status resolve(std::int64_t id, const char* sql) const;
 
