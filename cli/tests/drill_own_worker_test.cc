@@ -96,6 +96,16 @@ TEST_F(DrillOwnWorkerTest, AWorkerThatNeverEndsIsDrilledToo) {
   EXPECT_GE(Json::parse(done.out)["stale_accepted"], 1);
 }
 
+// A run must not count as two changes: after one the late write would leave what is there.
+TEST_F(DrillOwnWorkerTest, AFileThatIsEmptyForAMomentIsNoChangeOfItsOwn) {
+  make_total();
+  const std::string worker =
+      script("n=$(cat $total); sleep 0.3; : > $total; sleep 0.2; echo $((n + 1)) > $total");
+  const Finished done = drill({"--watch", cat(), "--json"}, {"sh", worker});
+  EXPECT_EQ(done.status, 1) << done.out << done.err;
+  EXPECT_EQ(Json::parse(done.out)["writes"], 2);
+}
+
 // It asks the store whether it still holds the lock, just before it writes.
 constexpr const char* kLate =
     "n=$(cat $total); sleep 0.3\n"
@@ -144,7 +154,7 @@ TEST_F(DrillOwnWorkerTest, AWorkerThatTriesAgainWithANewLeaseIsSafe) {
 TEST_F(DrillOwnWorkerTest, LeavesNobodyBehind) {
   make_total();
   const std::string worker =
-      script("echo $$ >> $total.pids; sleep 0.3; echo $$ > $total; sleep 60");
+      script("sleep 60 & echo $! >> $total.pids; sleep 0.3; echo $$ > $total; wait");
   EXPECT_EQ(drill({"--watch", cat()}, {"sh", worker}).status, 1);
   EXPECT_EQ(shell("for pid in $(cat " + path("total.pids") +
                   "); do grep '^State:.[^ZX]' /proc/$pid/status 2>/dev/null; done")

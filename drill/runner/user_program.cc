@@ -236,11 +236,13 @@ Result<std::optional<UserDrill::Succession>> UserDrill::let_successor_work(const
       history_.gave_back(name, Kind::ok);
       history_.took(name, *status);
     }
+    const bool over = worker->has_ended();
     const auto content = lookout_.look_at_resource();
     if (!content) return fail(content.error());
-    // Seen twice: a file that is being written is empty for a moment, which is no change of its
-    // own.
-    if (*content != seen.last && *content == looked) {
+    // A file that is being written is empty for a moment, which is no change of its own. So a
+    // worker that ends is judged afterwards; of others each change must be seen twice.
+    const bool lasts = ends_by_itself_ ? over : *content == looked;
+    if (*content != seen.last && lasts) {
       ++seen.changes;
       ++outcome_.writes;
       history_.wrote(name);
@@ -249,7 +251,7 @@ Result<std::optional<UserDrill::Succession>> UserDrill::let_successor_work(const
     }
     looked = *content;
     if (seen.changes >= kChanges) return true;
-    if (*content == seen.last && worker->has_ended()) {
+    if (over && *content == seen.last) {
       const bool held = known != frozen.request;
       if (!worker->end().success() && held) ++failures;
       worker.reset();
