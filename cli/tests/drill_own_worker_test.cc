@@ -103,7 +103,7 @@ TEST_F(DrillOwnWorkerTest, AFileThatIsEmptyForAMomentIsNoChangeOfItsOwn) {
       script("n=$(cat $total); sleep 0.3; : > $total; sleep 0.2; echo $((n + 1)) > $total");
   const Finished done = drill({"--watch", cat(), "--json"}, {"sh", worker});
   EXPECT_EQ(done.status, 1) << done.out << done.err;
-  EXPECT_EQ(Json::parse(done.out)["writes"], 2);
+  EXPECT_GE(Json::parse(done.out)["grants"], 4);  // the late one, two successors, the drill
 }
 
 // It asks the store whether it still holds the lock, just before it writes.
