@@ -126,12 +126,10 @@ Status Arena::answered(std::size_t worker, const std::string& how) {
     return {};
   }
   if (!victim_ || worker != *victim_ || step_ != Step::late_write) return {};
-  Cycles& cycles = ledger_.cycles;
-  if (!full_) {
-    ++cycles.unfinished;
+  if (full_) {
+    ledger_.cycles.late_write(how);
   } else {
-    ++cycles.full;
-    ++(how == "refused" ? cycles.refused : how == "wrote" ? cycles.accepted : cycles.unknown);
+    ++ledger_.cycles.unfinished;
   }
   return end_cycle();
 }

@@ -31,6 +31,19 @@ std::int64_t now() {
 
 }  // namespace
 
+void Cycles::late_write(std::string_view answer) {
+  if (answer == "refused") {
+    ++full;
+    ++refused;
+  } else if (answer == "wrote") {
+    ++full;
+    ++accepted;
+  } else {
+    ++unfinished;
+    ++unknown;
+  }
+}
+
 void Ledger::strike(Fault fault, const std::string& victim, const std::string& lock) {
   ++times_[static_cast<std::size_t>(fault)];
   blows_.push_back({now(), Kind::fault, operation_of(fault), victim, lock});

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "leasehold/drill/record.h"
@@ -21,6 +22,10 @@ struct Blow {
 };
 
 struct Cycles {
+  // The late write of a cycle that was full until then. `answer` is the worker's word: "wrote",
+  // "refused", or another, which is none: then nothing was seen, and the cycle is unfinished.
+  void late_write(std::string_view answer);
+
   std::uint64_t full = 0;
   std::uint64_t unfinished = 0;
   std::uint64_t refused = 0;

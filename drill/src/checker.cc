@@ -97,6 +97,7 @@ class Checker {
       if (record.kind == Kind::grant) locks_[record.lock].has_store_log = true;
     }
     for (at_ = 0; at_ < records.size(); ++at_) judge(records[at_]);
+    report_.store_log = report_.grants > 0 && !told_without_store_log_;
     judge_acknowledged_writes();
     judge_open_waits();
     return std::move(report_);
@@ -424,6 +425,7 @@ class Checker {
       lock.acknowledged_in = at();
     }
     if (!lock.has_store_log) {
+      told_without_store_log_ = true;
       ++report_.grants;
       if (has_token) remember_grant(record, counter(record));
       measure_grant(record);
@@ -551,6 +553,7 @@ class Checker {
   Place* last_place_ = nullptr;
   std::vector<std::uint64_t> written_;
   std::vector<Acknowledged> acknowledged_writes_;
+  bool told_without_store_log_ = false;
   int faults_ = 0;
   std::int64_t calm_since_ = 0;
 };
@@ -561,6 +564,23 @@ std::string_view to_string(Check check) {
   constexpr std::string_view names[kChecks] = {"I1", "I2", "I3", "I4", "I5",
                                                "I6", "H1", "F1", "R1"};
   return names[static_cast<std::size_t>(check)];
+}
+
+bool Report::judged(Check check) const {
+  switch (check) {
+    case Check::I5:
+    case Check::I6:
+    case Check::H1:
+    case Check::R1:
+      return store_log || count(check) > 0;
+    case Check::I1:
+    case Check::I2:
+    case Check::I3:
+    case Check::I4:
+    case Check::F1:
+      return true;
+  }
+  return true;
 }
 
 Report check(History& history, const CheckOptions& options) {
@@ -580,9 +600,13 @@ std::string to_text(const Report& report, const History& history) {
   text += std::to_string(report.grants) + " grants, " + std::to_string(report.accepted) +
           " accepted, " + std::to_string(report.refused) + " refused\n";
   for (std::size_t i = 0; i < kChecks; ++i) {
+    const auto check = static_cast<Check>(i);
+    if (!report.judged(check)) {
+      text += std::string(to_string(check)) + ": not judged, there is no log of the store\n";
+    }
     if (report.counts[i] == 0) continue;
-    text += std::string(to_string(static_cast<Check>(i))) + ": " +
-            std::to_string(report.counts[i]) + " violations\n";
+    text +=
+        std::string(to_string(check)) + ": " + std::to_string(report.counts[i]) + " violations\n";
   }
   text += "D1: " + std::to_string(report.overlaps.count) + " overlaps of beliefs, " +
           std::to_string(report.overlaps.before_deadline) + " before the deadline\n";

@@ -42,7 +42,9 @@ Verdict judge(const Outcome& outcome) {
   }
   for (const Injected& fault : outcome.faults) {
     if (fault.times == 0) return Verdict::too_little;
-    if (fault.fault == "pause" && outcome.cycles == 0) return Verdict::too_little;
+    // A fence that was never asked to refuse anything has not been seen to.
+    const bool idle = outcome.cycles == 0 || outcome.stale_refused == 0;
+    if (fault.fault == "pause" && idle) return Verdict::too_little;
   }
   return outcome.writes == 0 || outcome.faults.empty() ? Verdict::too_little : Verdict::held;
 }
@@ -61,6 +63,7 @@ std::string sentence(const Outcome& outcome) {
       return "Too little happened to say anything: " +
              counted(injected(outcome), "fault", "faults") + ", " +
              counted(outcome.cycles, "full cycle", "full cycles") + ", " +
+             counted(outcome.stale_refused, "late write", "late writes") + " refused, " +
              counted(outcome.writes, "write", "writes") + "; let it run longer.";
   }
   return {};

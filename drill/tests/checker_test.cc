@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The one violation of a history: its check, and the records it names.
 struct Found {
@@ -367,6 +368,25 @@ TEST(CheckerTest, TextNamesTheRecords) {
   EXPECT_THAT(to_text(report, story.history),
               HasSubstr("I1: the token is not larger than that of an earlier grant\n"
                         "  #0 0.000000 s store grant acquire lock=a token=5 "));
+}
+
+TEST(CheckerTest, WhatOnlyTheStoreCanShowIsNotJudgedWithoutItsLog) {
+  Story told;
+  told.asks(1).gets(1, 5, 900);
+  Story logged;
+  logged.asks(1).grant(5, 1).gets(1, 5, 900);
+  const Report without = check(told.history);
+  const Report with = check(logged.history);
+  for (const Check each : {Check::I5, Check::I6, Check::H1, Check::R1}) {
+    EXPECT_FALSE(without.judged(each)) << to_string(each);
+    EXPECT_TRUE(with.judged(each)) << to_string(each);
+    EXPECT_FALSE(Report{}.judged(each)) << to_string(each);
+  }
+  for (const Check each : {Check::I1, Check::I2, Check::I3, Check::I4, Check::F1}) {
+    EXPECT_TRUE(without.judged(each)) << to_string(each);
+  }
+  EXPECT_THAT(to_text(without, told.history), HasSubstr("I6: not judged"));
+  EXPECT_THAT(to_text(with, logged.history), Not(HasSubstr("not judged")));
 }
 
 // ---- without tokens ------------------------------------------------------------------------

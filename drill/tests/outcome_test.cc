@@ -55,6 +55,11 @@ TEST(OutcomeTest, WithoutFaultsCyclesOrWritesNothingIsSaid) {
   Outcome unfinished = good();
   unfinished.cycles = 0;
   EXPECT_EQ(judge(unfinished), Verdict::too_little);
+  Outcome unrefused = good();
+  unrefused.stale_refused = 0;
+  unrefused.stale_unknown = 3;
+  EXPECT_EQ(judge(unrefused), Verdict::too_little);
+  EXPECT_THAT(sentence(unrefused), HasSubstr("3 full cycles, 0 late writes refused, 7 writes"));
   Outcome idle = good();
   idle.writes = 0;
   EXPECT_EQ(judge(idle), Verdict::too_little);

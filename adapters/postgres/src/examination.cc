@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <regex>
 
 #include "admin_connection.h"
 #include "connection.h"
@@ -41,6 +42,12 @@ WHERE r.state IS DISTINCT FROM 'backup' AND NOT EXISTS
   (SELECT 1 FROM pg_catalog.pg_replication_slots s
    WHERE s.active_pid = r.pid AND s.slot_type = 'logical'))sql";
 
+// Those that a commit waits for; a subscriber may be one of them. Who may not look sees null.
+constexpr const char* kWaitedFor = R"sql(
+SELECT count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')),
+  count(*) FILTER (WHERE sync_state IS NULL)
+FROM pg_catalog.pg_stat_replication)sql";
+
 constexpr const char* kIdleSlots = R"sql(
 SELECT slot_name FROM pg_catalog.pg_replication_slots
 WHERE slot_type = 'physical' AND NOT active)sql";
@@ -52,6 +59,16 @@ SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client ba
 constexpr const char* kDurableWrite = R"sql(
 SELECT pg_catalog.set_config('synchronous_commit', 'on', true),
   pg_catalog.pg_logical_emit_message(true, 'leasehold.doctor', ''))sql";
+
+// How many standbys each commit waits for: "FIRST n (...)", "ANY n (...)", "n (...)", or a list, of
+// which it is one.
+std::int64_t standbys_needed(const std::string& names) {
+  if (names.empty()) return 0;
+  static const std::regex counted(R"(^\s*(?:(?:first|any)\s+)?(\d+)\s*\()",
+                                  std::regex::ECMAScript | std::regex::icase);
+  std::smatch found;
+  return std::regex_search(names, found, counted) ? std::atoll(found[1].str().c_str()) : 1;
+}
 
 Host any_state(Host host) {
   for (auto& [key, value] : host.keywords) {
@@ -223,13 +240,15 @@ class Examination {
     const Setting* names = setting(check, "synchronous_standby_names");
     const auto standbys = ask(kStandbys);
     const auto slots = ask(kIdleSlots);
+    const auto waited_for = ask(kWaitedFor);
     if (names == nullptr) return;
-    if (!standbys || !slots) {
-      findings_.unseen(check, "which standbys there are",
-                       standbys ? slots.error() : standbys.error(),
+    for (const auto* answer : {&standbys, &slots, &waited_for}) {
+      if (*answer) continue;
+      findings_.unseen(check, "which standbys there are", answer->error(),
                        "GRANT pg_monitor TO this role");
       return;
     }
+    if (commits_would_hang(names->value, waited_for->number(0), waited_for->number(1))) return;
     const bool waits = !names->value.empty();
     int synchronous = 0;
     int hidden = 0;
@@ -245,15 +264,6 @@ class Examination {
                        "' (" + std::string(state) + ")";
       }
     }
-    if (waits && standbys->count() == 0) {
-      findings_.add(
-          Severity::danger, check,
-          {"synchronous_standby_names is '" + names->value + "', and no standby is connected.",
-           "Every commit waits for one: no lock can be taken or renewed.",
-           "Start the standby, or set synchronous_standby_names to ''"});
-      commits_hang_ = true;
-      return;
-    }
     if (hidden > 0) {
       findings_.unseen(check, "whether " + std::to_string(hidden) + " standbys are synchronous",
                        "this role may not see it", "GRANT pg_monitor TO this role");
@@ -267,6 +277,19 @@ class Examination {
     findings_.ok(check, synchronous == 0
                             ? "There is no standby."
                             : "All " + std::to_string(synchronous) + " standbys are synchronous.");
+  }
+
+  // Tells of it if fewer standbys stream than a commit waits for, whoever else is connected.
+  bool commits_would_hang(const std::string& names, std::int64_t there, std::int64_t hidden) {
+    const std::int64_t needed = standbys_needed(names);
+    if (there + hidden >= needed) return false;
+    findings_.add(Severity::danger, "postgres.standbys",
+                  {"synchronous_standby_names is '" + names + "': standbys needed " +
+                       std::to_string(needed) + ", streaming " + std::to_string(there) + ".",
+                   "Commits hang: no lock can be taken or renewed.",
+                   "Start the standbys, or take them out of synchronous_standby_names"});
+    commits_hang_ = true;
+    return true;
   }
 
   void judge_failover(const std::string& standbys) {
@@ -398,6 +421,8 @@ class Examination {
     return meta->id<StoreId>(options_.mode == Mode::rows ? 1 : 2);
   }
 
+  bool waits_for_standbys() { return !settings_["synchronous_standby_names"].value.empty(); }
+
   void judge_commits() {
     constexpr const char* check = "postgres.round_trip";
     const char* const what = "commit durably";
@@ -412,6 +437,17 @@ class Examination {
       if (done) {
         trips.push_back(BootClock::now() - before);
         continue;
+      }
+      if (waits_for_standbys() && BootClock::now() >= how_.context.deadline) {
+        findings_.add(Severity::danger, check,
+                      {"A durable commit did not end in the time there was, and "
+                       "synchronous_standby_names is '" +
+                           settings_["synchronous_standby_names"].value + "'.",
+                       "Commits hang: a standby is connected but does not confirm, and no lock can "
+                       "be taken or renewed.",
+                       "Look at pg_stat_replication; mend that standby, or take it out of "
+                       "synchronous_standby_names"});
+        return;
       }
       if (trips.empty()) {
         return findings_.unseen(check, std::string("how long it takes to ") + what, done.error(),

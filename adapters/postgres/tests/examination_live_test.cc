@@ -216,8 +216,40 @@ TEST_F(StandbyExaminationTest, CommitsThatWaitForNobodyAreADangerAndSlotsOfTheAb
   set("synchronous_standby_names = 'nobody'");
   wait_until("current_setting('synchronous_standby_names') = 'nobody'");
   EXPECT_THAT(found(primary.url("postgres")),
-              AllOf(Finds("postgres.standbys", Severity::danger, "no standby is connected"),
+              AllOf(Finds("postgres.standbys", Severity::danger, "needed 1, streaming 0"),
                     Finds("postgres.round_trip", Severity::unseen, "waits for a standby")));
+}
+
+TEST_F(StandbyExaminationTest, TooFewToWaitForAreADangerWhoeverElseIsConnected) {
+  const auto found_with = [this](const std::string& names) {
+    set("synchronous_standby_names = '" + names + "'");
+    wait_until("current_setting('synchronous_standby_names') = '" + names + "'");
+    const bool named = names.find("standby") != std::string::npos;
+    if (named) wait_until("EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_priority > 0)");
+    return found(primary.url("postgres"));
+  };
+  const auto commits_hang = [](const std::string& seen) {
+    return AllOf(Finds("postgres.standbys", Severity::danger, seen),
+                 Finds("postgres.round_trip", Severity::unseen, "waits for a standby"));
+  };
+  wait_until("EXISTS (SELECT 1 FROM pg_stat_replication WHERE state = 'streaming')");
+  EXPECT_THAT(found_with("nosuch"), commits_hang("needed 1, streaming 0"));
+  EXPECT_THAT(found_with("first 2 (standby, other)"), commits_hang("needed 2, streaming 1"));
+  EXPECT_THAT(found_with("2(standby, other)"), commits_hang("needed 2, streaming 1"));
+  EXPECT_THAT(found_with("ANY 2 (standby, other)"), commits_hang("needed 2, streaming 1"));
+  EXPECT_THAT(found_with("ANY 1 (standby, other)"),
+              Finds("postgres.standbys", Severity::warning, "'standby' (quorum)"));
+  EXPECT_THAT(found_with("FIRST 1 (standby, other)"), is_ok("postgres.standbys"));
+}
+
+TEST_F(StandbyExaminationTest, AStandbyThatDoesNotConfirmIsADanger) {
+  set("synchronous_standby_names = 'standby'");
+  wait_until("EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')");
+  standby.freeze();
+  const auto diagnosis = look(primary.url("postgres"), ExaminedAs::store, 5s);
+  standby.thaw();
+  ASSERT_TRUE(diagnosis) << to_string(diagnosis.error());
+  EXPECT_THAT(diagnosis->findings, Finds("postgres.round_trip", Severity::danger, "Commits hang"));
 }
 
 // ---- reaching it ---------------------------------------------------------------------------

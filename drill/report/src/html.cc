@@ -128,9 +128,10 @@ std::string check_rows(const Report& report) {
   std::string text;
   for (const CheckDoc& doc : check_docs()) {
     const std::uint64_t count = report.count(doc.check);
+    const bool judged = report.judged(doc.check);
     text += "<tr><td>" + std::string(to_string(doc.check)) + "</td><td>" + escaped(doc.asserts) +
-            "</td><td class=\"n " + std::string(class_of(bad_if(count))) + "\">" +
-            std::to_string(count) + "</td></tr>\n";
+            "</td><td class=\"n " + std::string(class_of(judged ? bad_if(count) : Mood::plain)) +
+            "\">" + (judged ? std::to_string(count) : "not judged") + "</td></tr>\n";
   }
   return text;
 }

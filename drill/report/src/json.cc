@@ -14,10 +14,12 @@ Json faults_of(const Outcome& outcome) {
   return faults;
 }
 
+// Null: not judged.
 Json broken_of(const Report& report) {
   Json broken = Json::object();
   for (const CheckDoc& each : check_docs()) {
-    broken[std::string(to_string(each.check))] = report.count(each.check);
+    const bool judged = report.judged(each.check);
+    broken[std::string(to_string(each.check))] = judged ? Json(report.count(each.check)) : Json();
   }
   return broken;
 }

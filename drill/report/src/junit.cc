@@ -6,10 +6,13 @@
 namespace leasehold::drill {
 namespace {
 
+constexpr const char* kNotJudged = "not judged: the drill has no log of the store";
+
 struct Case {
   std::string name;
   std::string failure;  // one line; empty: passed
   std::string details;
+  std::string skipped = {};  // why it was not looked at; empty: it was
 };
 
 std::string seconds(std::chrono::nanoseconds span) {
@@ -29,6 +32,7 @@ Case count_case(std::string name, std::uint64_t bad, const std::string& what) {
 Case check_case(const CheckDoc& doc, const Report& report, const History& history) {
   const std::string id(to_string(doc.check));
   Case found{id + " " + std::string(doc.asserts), "", ""};
+  if (!report.judged(doc.check)) found.skipped = kNotJudged;
   if (report.count(doc.check) == 0) return found;
   found.failure = id + " was broken " + times(report.count(doc.check));
   for (const Violation& violation : report.violations) {
@@ -63,6 +67,9 @@ std::string suite_of(const Outcome& outcome) {
 std::string element(const Case& one, const std::string& suite) {
   const std::string head =
       "  <testcase classname=\"" + suite + "\" name=\"" + escaped(one.name) + "\"";
+  if (!one.skipped.empty()) {
+    return head + ">\n    <skipped message=\"" + escaped(one.skipped) + "\"/>\n  </testcase>\n";
+  }
   if (one.failure.empty()) return head + "/>\n";
   return head + ">\n    <failure message=\"" + escaped(one.failure) + "\">" +
          escaped_lines(one.details) + "</failure>\n  </testcase>\n";
@@ -74,14 +81,17 @@ std::string to_junit(const Outcome& outcome, const History& history) {
   const auto cases = cases_of(outcome, history);
   const std::string suite = suite_of(outcome);
   std::size_t failures = 0;
+  std::size_t skipped = 0;
   std::string body;
   for (const Case& one : cases) {
     failures += one.failure.empty() ? 0 : 1;
+    skipped += one.skipped.empty() ? 0 : 1;
     body += element(one, suite);
   }
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"" + suite + "\" tests=\"" +
          std::to_string(cases.size()) + "\" failures=\"" + std::to_string(failures) +
-         "\" errors=\"0\" time=\"" + seconds(outcome.duration) + "\">\n" + body + "  <system-out>" +
+         "\" errors=\"0\" skipped=\"" + std::to_string(skipped) + "\" time=\"" +
+         seconds(outcome.duration) + "\">\n" + body + "  <system-out>" +
          escaped(sentence(outcome)) + "</system-out>\n</testsuite>\n";
 }
 

@@ -42,6 +42,18 @@ std::uint64_t broken(const Report& report) {
   return sum;
 }
 
+// "I1, I2; not judged, without a log of the store: I5".
+std::string checks_in_words(const Report& report) {
+  std::string judged;
+  std::string not_judged;
+  for (const CheckDoc& doc : kChecksInWords) {
+    std::string& into = report.judged(doc.check) ? judged : not_judged;
+    into += (into.empty() ? "" : ", ") + std::string(to_string(doc.check));
+  }
+  if (not_judged.empty()) return judged;
+  return judged + "; not judged, without a log of the store: " + not_judged;
+}
+
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
@@ -80,7 +92,7 @@ std::vector<Row> rows(const Outcome& outcome) {
       damage("stale writes accepted", outcome.stale_accepted, "written by a holder that was late"));
   all.push_back(damage("updates lost", outcome.updates_lost,
                        "acknowledged, and no trace of them in the end"));
-  all.push_back(damage("invariants broken", broken(report), "I1 to I6, H1, F1 and R1"));
+  all.push_back(damage("invariants broken", broken(report), checks_in_words(report)));
   if (outcome.stale_unknown > 0) {
     all.push_back(number("late writes unanswered", outcome.stale_unknown, "no answer came"));
   }

@@ -40,6 +40,20 @@ TEST(Rows, SayWhatHeld) {
   EXPECT_EQ(mood_of(all, "invariants broken"), Mood::good);
 }
 
+TEST(Rows, SayWhichChecksCouldNotBeJudged) {
+  Outcome outcome = made_up({}).outcome;
+  const auto meaning = [&outcome] {
+    for (const Row& row : rows(outcome)) {
+      if (row.name == "invariants broken") return row.meaning;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(meaning(),
+            "I1, I2, I3, I4, F1; not judged, without a log of the store: I5, I6, H1, R1");
+  outcome.report.store_log = true;
+  EXPECT_EQ(meaning(), "I1, I2, I3, I4, I5, I6, H1, F1, R1");
+}
+
 TEST(Rows, SayWhatWasDamaged) {
   const auto all = rows(made_up({.fenced = false}).outcome);
   EXPECT_EQ(value_of(all, "stale writes accepted"), "100");
@@ -57,6 +71,8 @@ TEST(JsonReport, HasVerdictNumbersAndViolations) {
   EXPECT_EQ(safe["overlaps"], 100);
   EXPECT_EQ(safe["duration_ns"], 5'000'000'000);
   EXPECT_EQ(safe["broken"].size(), kChecks);
+  EXPECT_EQ(safe["broken"]["I4"], 0);
+  for (const char* check : {"I5", "I6", "H1", "R1"}) EXPECT_TRUE(safe["broken"][check].is_null());
   EXPECT_TRUE(safe["violations"].empty());
 
   const Json unsafe = Json::parse(to_json(made_up({.fenced = false}).outcome));
@@ -82,9 +98,10 @@ std::string parsed(const std::string& xml) {
   auto child = process::Child::start({.argv = {"python3", "-c", R"(
 import sys, xml.etree.ElementTree as tree
 suite = tree.fromstring(sys.stdin.buffer.read())
-print(suite.get('tests'), suite.get('failures'), suite.get('name'))
+print(suite.get('tests'), suite.get('failures'), suite.get('skipped'), suite.get('name'))
 for case in suite.iter('testcase'):
     failure = case.find('failure')
+    if case.find('skipped') is not None: print('SKIPPED', case.get('name')[:2])
     if failure is not None: print('FAILED', case.get('name'), '|', failure.get('message'), '|', failure.text)
 )"},
                                       .in = process::Piped{},
@@ -101,13 +118,21 @@ TEST(JunitReport, PassesWhenAllHeld) {
   const MadeUp made = made_up({});
   EXPECT_THAT(
       parsed(to_junit(made.outcome, made.history)),
-      AllOf(testing::StartsWith("13 0 leasehold drill: sqlite:"), Not(HasSubstr("FAILED"))));
+      AllOf(testing::StartsWith("13 0 4 leasehold drill: sqlite:"), Not(HasSubstr("FAILED"))));
+}
+
+TEST(JunitReport, SkipsWhatOnlyALogOfTheStoreCanShow) {
+  MadeUp made = made_up({});
+  EXPECT_THAT(parsed(to_junit(made.outcome, made.history)),
+              HasSubstr("SKIPPED I5\nSKIPPED I6\nSKIPPED H1\nSKIPPED R1\n"));
+  made.outcome.report.store_log = true;
+  EXPECT_THAT(parsed(to_junit(made.outcome, made.history)), Not(HasSubstr("SKIPPED")));
 }
 
 TEST(JunitReport, FailsTheCaseThatWasBrokenWithItsRecords) {
   const MadeUp made = made_up({.fenced = false});
   const std::string said = parsed(to_junit(made.outcome, made.history));
-  EXPECT_THAT(said, testing::StartsWith("13 4 "));
+  EXPECT_THAT(said, testing::StartsWith("13 4 4 "));
   EXPECT_THAT(said, HasSubstr("FAILED no stale write was accepted | 100 stale writes"));
   EXPECT_THAT(said, HasSubstr("FAILED no update was lost | 100 updates"));
   EXPECT_THAT(said, HasSubstr("I2 was broken 100 times | a token below the mark was accepted"));
@@ -116,7 +141,7 @@ TEST(JunitReport, FailsTheCaseThatWasBrokenWithItsRecords) {
 
 TEST(JunitReport, FailsWhenTooLittleHappened) {
   const std::string said = parsed(to_junit(Outcome{}, History{}));
-  EXPECT_THAT(said, testing::StartsWith("13 1 "));
+  EXPECT_THAT(said, testing::StartsWith("13 1 4 "));
   EXPECT_THAT(said, HasSubstr("FAILED enough happened to say anything | Too little happened"));
 }
 
@@ -138,6 +163,13 @@ TEST(HtmlReport, EscapesWhatComesFromOutside) {
   EXPECT_THAT(page, HasSubstr(R"("\u003c/script>\u003cscript>alert(1)//0")"));
   EXPECT_THAT(page, Not(HasSubstr("\x1b")));
   EXPECT_THAT(page, Not(HasSubstr("\xff")));
+}
+
+TEST(HtmlReport, DoesNotCallZeroWhatWasNotLookedAt) {
+  MadeUp made = made_up({});
+  EXPECT_THAT(to_html(made.outcome, made.history), HasSubstr(">not judged</td>"));
+  made.outcome.report.store_log = true;
+  EXPECT_THAT(to_html(made.outcome, made.history), Not(HasSubstr(">not judged</td>")));
 }
 
 TEST(HtmlReport, NeedsNothingFromElsewhere) {

@@ -53,7 +53,10 @@ struct Report {
   std::uint64_t grants = 0;
   std::uint64_t accepted = 0;
   std::uint64_t refused = 0;
+  bool store_log = false;  // of every lock that was granted, there are the store's own records
 
+  // False: it could not be looked at, and a count of 0 says nothing.
+  bool judged(Check check) const;
   bool clean() const { return violations.empty(); }
   std::uint64_t count(Check check) const { return counts[static_cast<std::size_t>(check)]; }
 };

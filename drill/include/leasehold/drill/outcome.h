@@ -47,7 +47,7 @@ struct Outcome {
 enum class Verdict {
   held,        // nothing stale was accepted, no update lost, no invariant broken
   damage,      // something was
-  too_little,  // too few faults happened to say anything
+  too_little,  // too few faults happened to say anything, or no pause led to a refusal
 };
 Verdict judge(const Outcome& outcome);
 

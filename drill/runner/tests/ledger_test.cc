@@ -1,0 +1,21 @@
+#include "../ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::drill {
+namespace {
+
+TEST(CyclesTest, OnlyAnAnsweredLateWriteMakesACycleFull) {
+  Cycles cycles;
+  cycles.late_write("refused");
+  cycles.late_write("wrote");
+  cycles.late_write("unknown");
+  EXPECT_EQ(cycles.full, 2u);
+  EXPECT_EQ(cycles.refused, 1u);
+  EXPECT_EQ(cycles.accepted, 1u);
+  EXPECT_EQ(cycles.unknown, 1u);
+  EXPECT_EQ(cycles.unfinished, 1u);
+}
+
+}  // namespace
+}  // namespace leasehold::drill
