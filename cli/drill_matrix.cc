@@ -1,6 +1,7 @@
 #include "drill_matrix.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "drill/runner/site.h"
@@ -106,6 +107,9 @@ class Together {
     const drill::Verdict verdict = judge(outcome);
     damaged_ += verdict == drill::Verdict::damage ? 1 : 0;
     too_little_ += verdict == drill::Verdict::too_little ? 1 : 0;
+    for (std::size_t i = 0; i < drill::kChecks; ++i) {
+      if (!outcome.report.judged(static_cast<drill::Check>(i))) not_judged_[i] = true;
+    }
   }
 
   std::string sentence() const {
@@ -114,7 +118,7 @@ class Together {
                        " updates lost";
     text += damaged_ == 0 ? "; no drill shows damage" : "; " + str(damaged_) + " show damage";
     if (too_little_ > 0) text += "; in " + str(too_little_) + " too little happened";
-    return text + ".\n";
+    return text + ".\n" + not_judged();
   }
 
   int status() const {
@@ -123,6 +127,18 @@ class Together {
   }
 
  private:
+  // What a 0 under "invariants broken" does not speak of.
+  std::string not_judged() const {
+    std::string names;
+    for (std::size_t i = 0; i < drill::kChecks; ++i) {
+      if (!not_judged_[i]) continue;
+      names += (names.empty() ? "" : ", ") + std::string(to_string(static_cast<drill::Check>(i)));
+    }
+    if (names.empty()) return names;
+    return "Not judged, without a log of the store: " + names + ".\n";
+  }
+
+  std::array<bool, drill::kChecks> not_judged_{};
   std::uint64_t drills_ = 0;
   std::uint64_t pauses_ = 0;
   std::uint64_t refused_ = 0;
@@ -182,6 +198,8 @@ int tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool
   if (!reasons.empty()) text += "\nNot to be had:\n\n";
   for (const std::string& reason : reasons) text += "- " + reason + "\n";
   if (const int unprinted = print(text); unprinted != 0) return unprinted;
+  // A drill that could not be held must not hide the damage of another.
+  if (together.status() == kExitDamage) return kExitDamage;
   return failed != 0 ? failed : together.status();
 }
 

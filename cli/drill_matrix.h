@@ -17,7 +17,8 @@ using RunDrill = std::function<Result<drill::Drilled>(const drill::Plan&)>;
 
 // Prints a table, for a page in Markdown if asked; a fault that a store cannot have is told with
 // its reason. A drill that could not be held is told on stderr, and the others go on. Gives the
-// exit status: the worst of them.
+// exit status: damage if any drill shows it, else that of one that could not be held, else the
+// worst.
 int tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool markdown);
 
 }  // namespace leasehold::cli
