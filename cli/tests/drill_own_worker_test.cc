@@ -61,7 +61,8 @@ TEST_F(DrillOwnWorkerTest, ShowsThatAShellWorkerBehindAFenceIsSafe) {
 TEST_F(DrillOwnWorkerTest, ShowsThatAPythonWorkerBehindAFenceIsSafe) {
   const std::string bank = path("bank.db");
   ASSERT_EQ(finish({"sqlite3", bank,
-                    "CREATE TABLE account(balance INTEGER); INSERT INTO account VALUES(0)"})
+                    "PRAGMA journal_mode = wal; CREATE TABLE account(balance INTEGER); "
+                    "INSERT INTO account VALUES(0)"})
                 .status,
             0);
   ASSERT_EQ(leasehold({"fence", "install", "sqlite:" + bank}).status, 0);

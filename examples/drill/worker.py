@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A worker for `leasehold drill`: adds 10 to the balance of an account in SQLite, behind its fence.
 
-  sqlite3 bank.db 'CREATE TABLE account(balance INTEGER); INSERT INTO account VALUES(0)'
+  sqlite3 bank.db 'PRAGMA journal_mode = wal; CREATE TABLE account(balance INTEGER); INSERT INTO account VALUES(0)'
   leasehold fence install sqlite:bank.db
   leasehold drill --store sqlite:locks.db \\
       --watch "sqlite3 -cmd '.timeout 5000' bank.db 'SELECT * FROM account'" \\
