@@ -189,6 +189,9 @@ Result<drill::Drilled> Drill::run_own_worker() const {
 
 int Drill::execute() {
   if (auto ok = check(); !ok) return report(ok.error());
+  if (!own_worker_.chosen()) {
+    if (auto ok = own_worker_.check_not_chosen(); !ok) return report(ok.error());
+  }
   register_stores();
   if (auto ok = output_.open(); !ok) return report(ok.error());
   if (own_worker_.chosen()) {

@@ -17,6 +17,16 @@ void OwnWorker::declare(Arguments& arguments) {
   arguments.option("--lock", "NAME", lock_, "For your own program: the lock; default drill");
 }
 
+Status OwnWorker::check_not_chosen() const {
+  for (const auto& [name, value] : {std::pair("--watch", &watch_), {"--lock", &lock_}}) {
+    if (!*value) continue;
+    return fail(ErrorCode::invalid, std::string(name) +
+                                        " is for a program of your own, and there is none: name "
+                                        "it last, as in 'leasehold drill … -- ./my-worker'");
+  }
+  return {};
+}
+
 Result<drill::UserPlan> OwnWorker::plan(const drill::Plan& common,
                                         const std::optional<std::string>& faults) const {
   const auto wrong = [](const std::string& text) { return fail(ErrorCode::invalid, text); };

@@ -20,6 +20,9 @@ class OwnWorker {
 
   bool chosen() const { return !command_.empty(); }
 
+  // `invalid` if something was asked for that makes sense only with a command.
+  [[nodiscard]] Status check_not_chosen() const;
+
   // What is common comes from `common`; `faults` as they were typed. Fails with `invalid`.
   [[nodiscard]] Result<drill::UserPlan> plan(const drill::Plan& common,
                                              const std::optional<std::string>& faults) const;

@@ -23,6 +23,11 @@ Status check(const OutboxRelayOptions& options) {
     return fail(ErrorCode::invalid, "say where to deliver: either --command or --to");
   }
   const bool to_http = options.target && is_http_url(*options.target);
+  if (options.target && !to_http && !options.target->starts_with("redis")) {
+    return fail(ErrorCode::invalid,
+                "--to takes an http:// or https:// URL, or redis://host/0?stream=NAME; for "
+                "anything else there is --command");
+  }
   if (options.content_type && !to_http) {
     return fail(ErrorCode::invalid, "--content-type is for --to with an http or https URL");
   }

@@ -163,6 +163,7 @@ TEST_F(DrillTest, WrongInputIsToldInOneSentence) {
       {{"--duration", "1ms"}, 64, "--duration must be from 100 ms to 24 h"},
       {{"--workers", "1"}, 64, "from 2 to 64"},
       {{"--locks", "0"}, 64, "from 1 to 256"},
+      {{"--watch", "cat total"}, 64, "--watch is for a program of your own"},
       {{"--history", "/nowhere/at/all", "--cycles", "1"}, 69, "/nowhere/at/all"},
   };
   for (const Wrong& wrong : cases) {
