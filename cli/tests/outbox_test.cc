@@ -269,7 +269,8 @@ TEST_F(OutboxTest, WhatIsWrongIsSaidInOneSentence) {
   said({"relay", url(), "-c", "x", "--poll", "0"}, 64, "--poll: it must be above 0");
   said({"relay", url(), "-c", "x", "--ttl", "1ms"}, 64, "100 ms");
   said({"relay", url(), "-c", "x", "--lock", ""}, 64, "lock name");
-  said({"relay", url(), "--to", "sqlite:x"}, 77, "messages cannot be sent to 'sqlite'");
+  said({"relay", url(), "--to", "sqlite:x"}, 64, "--to takes an http:// or https:// URL, or redis");
+  said({"relay", url(), "--to", "ftp://x"}, 64, "--to takes an http:// or https:// URL, or redis");
   said({"relay", "sqlite:" + path("none.db"), "-c", "x"}, 69, "there is no database");
   said({"show", "redis://localhost"}, 77, "there is no outbox for 'redis'");
   said({"retry", url(), "1x"}, 64, "is not the id of a message");
