@@ -9,8 +9,11 @@ PRESETS ?= asan tsan fuzz
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
-demo: release ## build Leasehold and watch it work: about ten seconds, no server
-	@build/release/cli/leasehold demo
+demo: ## build Leasehold with its embedded store and watch it work: about ten seconds, no server
+	@scripts/need build
+	@cmake --preset demo --log-level=WARNING
+	@cmake --build --preset demo
+	@build/demo/cli/leasehold demo
 
 test: ## build and run all tests with ASan+UBSan, the libraries' with TSan, then the fuzzers (PRESETS=dev: plain, faster)
 	@scripts/need build test
