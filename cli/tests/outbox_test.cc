@@ -114,6 +114,15 @@ TEST_F(OutboxTest, CommandThatHangsIsEndedWithItsChildren) {
               HasSubstr("took too long"));
 }
 
+// As when a service is ended: everybody in it gets the signal.
+TEST_F(OutboxTest, CommandThatEndsBecauseTheRelayIsEndedIsNoFailure) {
+  pay("a", "one");
+  const Finished done = relay("kill -TERM $PPID; kill -TERM $$", {"--attempts", "1"});
+  EXPECT_THAT(done.err, Not(HasSubstr("set aside")));
+  EXPECT_EQ(shown().at("waiting"), 1);
+  EXPECT_EQ(shown().at("set_aside").size(), 0u);
+}
+
 TEST_F(OutboxTest, SecondRelayIsBusyAndTakesOverFromADeadOne) {
   pay("a", "one");
   Child first = start_relay("echo ready; exec sleep 1000", {"--ttl", "1s"});
@@ -246,6 +255,25 @@ TEST_F(OutboxHttpTest, ReceiverThatIsOverloadedIsAskedAgainAndRefusalIsCounted) 
   EXPECT_EQ(leasehold({"outbox", "retry", url(), "2"}).status, 0);
   EXPECT_EQ(send(receiver_.url("302"), {"--attempts", "1"}).status, 65)
       << "a redirection is no delivery";
+}
+
+TEST_F(OutboxHttpTest, SettingsOfCurlAreLeftAlone) {
+  pay("a", "one");
+  write(".curlrc", "url = \"" + receiver_.url("200") + "\"\n");
+  const Finished done =
+      finish({"env", "CURL_HOME=" + path(""), "leasehold", "outbox", "relay", url(), "--to",
+              receiver_.url("200"), "--until-empty", "--attempts", "1"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(receiver_.received(), "id-one a paid 1 application/octet-stream one\n");
+}
+
+TEST_F(OutboxHttpTest, KeyThatAHeaderWouldChangeIsNotSent) {
+  sql("INSERT INTO leasehold_outbox(key, topic, payload, idempotency_key)"
+      " VALUES('a', 't', 'x', ' 7')");
+  EXPECT_EQ(send(receiver_.url("200"), {"--attempts", "1"}).status, 65);
+  EXPECT_THAT(shown().at("set_aside").at(0).at("last_error").get<std::string>(),
+              HasSubstr("begins or ends with a blank"));
+  EXPECT_EQ(receiver_.received(), "");
 }
 
 TEST_F(OutboxHttpTest, WrongUrlIsRefused) {
