@@ -135,6 +135,12 @@ TEST_F(PostgresOutbox, CommitIsDurableWhateverTheSessionWants) {
   EXPECT_EQ(user_.ask("SHOW synchronous_commit"), "off");
 }
 
+TEST_F(PostgresOutbox, ManyKeysInOneTransactionDoNotFillTheServersTableOfLocks) {
+  EXPECT_EQ(user_.exec("SELECT count(leasehold_outbox.put('order/' || i, 'paid', 'x'))"
+                       " FROM generate_series(1, 100000) i"),
+            "");
+}
+
 TEST_F(PostgresOutbox, RoleNeedsNoRightToTheTable) {
   ASSERT_EQ(user_.exec("CREATE ROLE outbox_putter LOGIN"), "");
   ASSERT_EQ(user_.exec("GRANT USAGE ON SCHEMA leasehold_outbox TO outbox_putter"), "");
