@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "leasehold/detail/renew_replies.h"
+
 namespace leasehold::postgres {
 namespace {
 
@@ -348,11 +350,7 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
   }
   uses.clear();
   for (std::size_t i = 0; i < calls.size(); ++i) give_up_if_ended(calls[i], context);
-  const bool nothing_known = std::all_of(replies.begin(), replies.end(), [](RenewReply reply) {
-    return reply == RenewReply::unknown;
-  });
-  if (failure && nothing_known) return fail(std::move(*failure));
-  return replies;
+  return detail::unless_all_unknown(std::move(replies), std::move(failure));
 }
 
 // The holder is told that its grant is gone, so that the others need not wait until it would have

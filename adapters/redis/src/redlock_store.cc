@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "introduction.h"
+#include "leasehold/detail/renew_replies.h"
 #include "leasehold/random.h"
 #include "tally.h"
 #include "used_locks.h"
@@ -202,7 +203,6 @@ void RedlockStore::renew(std::vector<RenewCall> calls, CallContext context,
                                          node_time(options_.node_timeout, shortest));
     Replies replies;
     std::optional<Error> doubt;
-    bool all_in_doubt = true;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const Tally tally = count(answers, [&](const Value& it) { return is_one(it.at(i)); });
       const bool renewed = tally.yes >= quorum_->majority();
@@ -212,11 +212,9 @@ void RedlockStore::renew(std::vector<RenewCall> calls, CallContext context,
         replies.push_back(RenewReply::unknown);
         continue;
       }
-      all_in_doubt = false;
       replies.push_back(renewed ? RenewReply::renewed : RenewReply::gone);
     }
-    if (all_in_doubt && doubt) return fail(std::move(*doubt));
-    return replies;
+    return detail::unless_all_unknown(std::move(replies), std::move(doubt));
   }());
 }
 

@@ -52,13 +52,13 @@ struct Handled {
   enum class What {
     nothing,    // no operation is due
     done,       //
-    failed,     // the work said so; it will be tried again after a pause
+    failed,     // the work said so, or could not be committed; tried again after a pause
     set_aside,  // the same, for the last time: the entity waits for retry() or skip()
     lost,       // Redis: the entity was another worker's before the end; it is done again
   };
   What what = What::nothing;
   std::optional<Operation> operation;  // unless `nothing`
-  std::optional<Error> error;          // of the work
+  std::optional<Error> error;          // of the work, or of its commit
 };
 
 struct WorkLoopOptions {
