@@ -2,7 +2,7 @@
 # Each target first installs the Debian packages it needs, unless they are there already.
 
 PREFIX ?= /usr/local
-PRESETS ?= asan tsan fuzz
+PRESETS ?= shipped asan tsan fuzz
 
 .PHONY: help demo test simulate fuzz mutants bench format tidy release install clean
 
@@ -15,7 +15,7 @@ demo: ## build Leasehold with its embedded store and watch it work: about ten se
 	@cmake --build --preset demo
 	@build/demo/cli/leasehold demo
 
-test: ## build and run all tests with ASan+UBSan, the libraries' with TSan, then the fuzzers (PRESETS=dev: plain, faster)
+test: ## what is shipped, all tests with ASan+UBSan, the libraries' with TSan, then the fuzzers (PRESETS=dev: plain, faster)
 	@scripts/need build test
 	@scripts/test $(PRESETS)
 

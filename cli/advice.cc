@@ -59,7 +59,7 @@ Walk walk(const Answers& answers) {
   }
   for (const auto& [flag, word] : answers) {
     const bool used = std::any_of(walk.path.begin(), walk.path.end(),
-                                  [&](const Step& step) { return step.flag == flag; });
+                                  [&flag = flag](const Step& step) { return step.flag == flag; });
     if (!used && !word.empty()) walk.unused.push_back(flag);
   }
   return walk;

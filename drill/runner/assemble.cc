@@ -8,7 +8,7 @@ namespace {
 // Translates records of one history into another.
 class Merge {
  public:
-  explicit Merge(const History& from) : from_(from), resource_(into_.process("resource")) {
+  explicit Merge(const History& from) : resource_(into_.process("resource")) {
     for (std::size_t i = 1; i < from.process_count(); ++i) {
       processes_.push_back(into_.process(from.process_name(static_cast<ProcessRef>(i))));
     }
@@ -60,7 +60,6 @@ class Merge {
   }
   void add(const Record& record) { records_.push_back(record); }
 
-  const History& from_;
   History into_;
   const ProcessRef resource_;
   std::vector<ProcessRef> processes_{0};

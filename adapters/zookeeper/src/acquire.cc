@@ -367,7 +367,7 @@ void ZookeeperStore::step_back(const AskPtr& it, const SessionPtr& session,
                         [ahead, first](int rc, const std::string& data, const NodeStat&) {
                           if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
                         });
-  remove_node(it->place, session, [this, it, ahead](int) {
+  remove_node(it->place, session, [it, ahead](int) {
     it->turn.end();  // if it was not removed, it will be
     it->call->answer(Busy{*ahead});
   });

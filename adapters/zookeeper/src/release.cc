@@ -64,7 +64,7 @@ void ZookeeperStore::leave(const std::shared_ptr<Leave>& it) {
       expired = it->place->expired;
     }
     it->call->sent();
-    remove_node(it->place, session, [this, it, expired](int rc) {
+    remove_node(it->place, session, [it, expired](int rc) {
       it->turn.end();
       switch (outcome_of(rc)) {
         case Outcome::done:

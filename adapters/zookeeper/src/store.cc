@@ -202,9 +202,9 @@ void ZookeeperStore::retire_unused(Agenda::Reason reason) {
       if (timeout == usual_session() || now - kept.used < std::max<Millis>(kKeepUnused, timeout)) {
         continue;
       }
-      const bool used = std::any_of(places_.begin(), places_.end(), [&](const auto& it) {
-        return it.second->session == kept.session;
-      });
+      const bool used = std::any_of(
+          places_.begin(), places_.end(),
+          [&session = kept.session](const auto& it) { return it.second->session == session; });
       if (!used) unused.push_back(kept.session);
     }
   }
