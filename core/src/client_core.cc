@@ -15,8 +15,11 @@ LeaseControl::LeaseControl(std::shared_ptr<ClientCore> owner, engine::Grant give
     : core(std::move(owner)),
       grant(std::move(given)),
       token{grant.token, Lineage{grant.store, grant.lock}, grant.request},
-      process(core->process()),
       deadline_ticks(grant.deadline.time_since_epoch().count()) {}
+
+bool LeaseControl::in_forked_child() const {
+  return core->process().is_forked_child();
+}
 
 LeaseState LeaseControl::state() const {
   if (in_forked_child()) return LeaseState::lost;
@@ -29,7 +32,7 @@ std::shared_ptr<ClientCore> ClientCore::make(std::unique_ptr<Store> store, Conne
   std::shared_ptr<ClientCore> core(new ClientCore(std::move(store), std::move(options)),
                                    [](ClientCore* dying) {
                                      // A forked child has none of the threads: leave it all as is.
-                                     if (getpid() == dying->process_) delete dying;
+                                     if (!dying->process_.is_forked_child()) delete dying;
                                    });
   core->store_->start(*core);
   return core;
@@ -62,8 +65,9 @@ ClientCore::~ClientCore() {
 }
 
 Status ClientCore::check_process() const {
-  if (getpid() == process_) return {};
-  return fail(ErrorCode::invalid, "this client belongs to process " + std::to_string(process_) +
+  if (!process_.is_forked_child()) return {};
+  return fail(ErrorCode::invalid, "this client belongs to process " +
+                                      std::to_string(process_.id()) +
                                       "; a forked child does not have it");
 }
 

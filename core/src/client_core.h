@@ -1,8 +1,6 @@
 // The thin driver: gives the engine threads, a clock and a store.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "engine/engine.h"
 #include "leasehold/client.h"
 #include "leasehold/detail/thread_safety.h"
+#include "own_process.h"
 #include "task_thread.h"
 #include "wake_timer.h"
 
@@ -27,7 +26,7 @@ inline Millis within_reason(Millis span) {
 struct LeaseControl {
   LeaseControl(std::shared_ptr<ClientCore> owner, engine::Grant given);
 
-  bool in_forked_child() const { return getpid() != process; }
+  bool in_forked_child() const;
   LeaseState state() const;
   BootTime deadline() const { return BootTime(BootClock::duration(deadline_ticks.load())); }
   // True for the one caller who may release.
@@ -36,7 +35,6 @@ struct LeaseControl {
   const std::shared_ptr<ClientCore> core;
   const engine::Grant grant;
   const Token token;
-  const pid_t process;
   std::atomic<LeaseState> told = LeaseState::held;
   std::atomic<BootClock::rep> deadline_ticks;
   std::atomic<bool> releasing = false;
@@ -54,7 +52,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   const StoreTraits& traits() const { return store_->traits(); }
   BootTime now() const { return clock_.now(); }
-  pid_t process() const { return process_; }
+  const OwnProcess& process() const { return process_; }
 
   Result<Lease> acquire(const LockName& lock, const AcquireOptions& options);
   Result<FencedLease> acquire_fenced(const LockName& lock, const AcquireOptions& options);
@@ -104,7 +102,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   void make(engine::SendRenew& send, const std::stop_token& stop);
   void make(engine::SendRelease& send, const std::stop_token& stop);
 
-  const pid_t process_ = getpid();
+  const OwnProcess process_;
   const Clock& clock_;
   const OwnerLabel owner_;
   std::unique_ptr<Store> store_;

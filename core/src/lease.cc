@@ -7,7 +7,8 @@ namespace {
 
 Error not_this_process(const detail::LeaseControl& lease) {
   return Error(ErrorCode::lost, "the lease of lock '" + lease.grant.lock.str() +
-                                    "' belongs to process " + std::to_string(lease.process) +
+                                    "' belongs to process " +
+                                    std::to_string(lease.core->process().id()) +
                                     "; a forked child does not hold it");
 }
 

@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 
 #include <future>
+#include <thread>
 
 #include "leasehold/detail/call_wait.h"
 #include "leasehold/detail/connection_pool.h"
@@ -28,6 +29,18 @@ TEST_F(PoolTest, ReusesWhatWasGivenBackAndReplacesWhatWasDiscarded) {
   EXPECT_EQ(**pool.take(within(1s)), 2);
   pool.drop_idle();
   EXPECT_EQ(**pool.take(within(1s)), 3);
+}
+
+TEST_F(PoolTest, SaysWhatNobodyUsedForAWhile) {
+  EXPECT_FALSE(pool.take(within(1s))->rested());
+  const BootTime given_back = BootClock::now();
+  const bool at_once = pool.take(within(1s))->rested();
+  EXPECT_TRUE(!at_once || BootClock::now() - given_back > 10ms);
+  // Time itself is the event.
+  std::this_thread::sleep_for(20ms);
+  EXPECT_TRUE(pool.take(within(1s))->rested());
+  pool.drop_idle();
+  EXPECT_FALSE(pool.take(within(1s))->rested());
 }
 
 TEST_F(PoolTest, WaitsForAConnectionButNotForEver) {

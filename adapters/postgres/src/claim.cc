@@ -7,7 +7,8 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr const char* kConfirm = "SELECT leasehold_fence.confirm($1, $2)";
+constexpr NamedStatement kConfirm = {"leasehold_fence_confirm",
+                                     "SELECT leasehold_fence.confirm($1, $2)"};
 
 }  // namespace
 
@@ -28,7 +29,7 @@ Status Claim::confirm() const {
   const Session session(connection_);
   if (auto ok = session.check_inside(); !ok) return ok;
   const std::string hex = request_.hex();
-  auto rows = session.run(kConfirm, {resource_.str().c_str(), hex.c_str()});
+  auto rows = session.run(kConfirm.sql, {resource_.str().c_str(), hex.c_str()});
   if (!rows) return fail(std::move(rows.error()));
   return {};
 }

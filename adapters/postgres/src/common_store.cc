@@ -70,7 +70,7 @@ Result<std::unique_ptr<Connection>> CommonStore::connect(const CallContext& cont
 Result<CommonStore::Pool::Loan> CommonStore::healthy_connection(const CallContext& context) {
   for (;;) {
     auto loan = pool_.take(context);
-    if (!loan || (*loan)->healthy()) return loan;
+    if (!loan || !loan->rested() || (*loan)->healthy()) return loan;
     loan->discard();
   }
 }

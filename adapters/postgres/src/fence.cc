@@ -7,7 +7,8 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr const char* kEnter = "SELECT leasehold_fence.enter($1, $2, $3, $4, $5)";
+constexpr NamedStatement kEnter = {"leasehold_fence_enter",
+                                   "SELECT leasehold_fence.enter($1, $2, $3, $4, $5)"};
 
 // A token as the parameters of kEnter, which must not outlive it.
 class Entering {
@@ -67,8 +68,8 @@ Status Fence::enter(const Token& token, Entry entry) const {
   const Session session(connection_);
   if (auto ok = session.check_inside(); !ok) return ok;
   const Entering entering(token, entry);
-  auto rows = session.run(kEnter, {resource_.str().c_str(), entering.number(), entering.lineage(),
-                                   entering.request(), entering.once()});
+  auto rows = session.run(kEnter.sql, {resource_.str().c_str(), entering.number(),
+                                       entering.lineage(), entering.request(), entering.once()});
   if (!rows) return fail(std::move(rows.error()));
   return {};
 }

@@ -14,8 +14,9 @@ namespace {
 
 constexpr Part kOnce = {"leasehold_once", kOnceVersion, kOnceSchema, "Once", "with install_once()"};
 
-constexpr const char* kClaim =
-    "SELECT pg_catalog.encode(leasehold_once.claim($1, pg_catalog.decode($2, 'hex'), $3), 'hex')";
+constexpr NamedStatement kClaim = {
+    "leasehold_once_claim",
+    "SELECT pg_catalog.encode(leasehold_once.claim($1, pg_catalog.decode($2, 'hex'), $3), 'hex')"};
 
 // So long a stop is not heard, since the server waits.
 constexpr Millis kDeaf{100};
@@ -61,7 +62,7 @@ Result<Rows> KeyClaim::begin(Session session, Millis wait) const {
 }
 
 Result<Rows> KeyClaim::run(Session session, Millis wait) const {
-  return session.run(kClaim, {key_.c_str(), parameters_.c_str(), number(wait).c_str()});
+  return session.run(kClaim.sql, {key_.c_str(), parameters_.c_str(), number(wait).c_str()});
 }
 
 Result<std::optional<OnceResult>> claim_in_time(const OnceOptions& options,

@@ -158,33 +158,69 @@ Result<Rows> Session::run(const std::string& sql,
                 inside);
 }
 
-Result<Rows> Session::begin_with(const std::string& sql, Parameters parameters) const {
-  const bool sent =
-      PQenterPipelineMode(connection_) == 1 &&
-      PQsendQueryParams(connection_, "BEGIN", 0, nullptr, nullptr, nullptr, nullptr, 0) == 1 &&
-      PQsendQueryParams(connection_, sql.c_str(), static_cast<int>(parameters.size()), nullptr,
-                        parameters.begin(), nullptr, nullptr, 0) == 1 &&
-      PQpipelineSync(connection_) == 1;
+bool Session::send_begin_with(const NamedStatement& statement, Parameters parameters,
+                              Preparation preparation) const {
+  const auto begin = [&] {
+    return PQsendQueryParams(connection_, "BEGIN", 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
+  };
+  const auto prepare = [&] {
+    return preparation != Preparation::not_yet ||
+           PQsendPrepare(connection_, statement.name, statement.sql, 0, nullptr) == 1;
+  };
+  const auto run = [&] {
+    const int count = static_cast<int>(parameters.size());
+    if (preparation == Preparation::impossible) {
+      return PQsendQueryParams(connection_, statement.sql, count, nullptr, parameters.begin(),
+                               nullptr, nullptr, 0) == 1;
+    }
+    return PQsendQueryPrepared(connection_, statement.name, count, parameters.begin(), nullptr,
+                               nullptr, 0) == 1;
+  };
+  return PQenterPipelineMode(connection_) == 1 && begin() && prepare() && run() &&
+         PQpipelineSync(connection_) == 1;
+}
+
+// An answer for each that was sent, with a null behind it, and the end of the pipeline. After a
+// failure the rest is told as aborted.
+Result<Rows> Session::receive_begun(const NamedStatement& statement,
+                                    Preparation preparation) const {
   Result<Rows> answered = fail(ErrorCode::internal, "there was no answer");
-  if (!sent) answered = fail(failure(nullptr, /*inside=*/true));
-  // Two answers, each with a null behind it, and the end of the pipeline. After a failure the rest
-  // is told as aborted.
-  for (bool at_end = !sent; !at_end && PQstatus(connection_) == CONNECTION_OK;) {
+  int good = 0;
+  for (bool at_end = false; !at_end && PQstatus(connection_) == CONNECTION_OK;) {
     PGresult* result = PQgetResult(connection_);
     if (result == nullptr) continue;
     at_end = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
     const bool counts = !at_end && PQresultStatus(result) != PGRES_PIPELINE_ABORTED;
-    if (counts) {
-      answered = answer(result, /*inside=*/true);
-    } else {
+    if (!counts) {
       PQclear(result);
+      continue;
     }
+    // invalid_sql_statement_name, duplicate_prepared_statement: a pooler, or DISCARD, was between
+    if (is_one_of(field(result, PG_DIAG_SQLSTATE), {"26000", "42P05"})) {
+      remember(connection_, statement, Preparation::impossible);
+    }
+    answered = answer(result, /*inside=*/true);
+    good += answered.has_value() ? 1 : 0;
+    const bool is_prepared = good == 2 && preparation == Preparation::not_yet;
+    if (is_prepared) remember(connection_, statement, Preparation::done);
   }
+  return answered;
+}
+
+Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters parameters) const {
+  const Preparation preparation = preparation_of(connection_, statement);
+  Result<Rows> answered = send_begin_with(statement, parameters, preparation)
+                              ? receive_begun(statement, preparation)
+                              : fail(failure(nullptr, /*inside=*/true));
   if (answered && PQstatus(connection_) != CONNECTION_OK) {
     answered = fail(failure(nullptr, /*inside=*/true));
   }
   PQexitPipelineMode(connection_);
-  if (!answered) roll_back();
+  if (answered) return answered;
+  roll_back();
+  const bool unprepared = preparation != Preparation::impossible &&
+                          preparation_of(connection_, statement) == Preparation::impossible;
+  if (unprepared) return begin_with(statement, parameters);
   return answered;
 }
 

@@ -8,6 +8,7 @@
 
 #include "connection.h"
 #include "leasehold/error.h"
+#include "prepared.h"
 
 namespace leasehold::postgres {
 
@@ -40,12 +41,17 @@ class Session {
                                  const std::vector<const char*>& parameters) const;
 
   // Begins a transaction and runs the statement in it, in one round trip; its rows. After a failure
-  // the transaction is rolled back.
-  [[nodiscard]] Result<Rows> begin_with(const std::string& sql, Parameters parameters) const;
+  // the transaction is rolled back. The statement is prepared for the next time, where it can be: a
+  // connection pooler may give each transaction another session.
+  [[nodiscard]] Result<Rows> begin_with(const NamedStatement& statement,
+                                        Parameters parameters) const;
   [[nodiscard]] Status commit() const;
   void roll_back() const;
 
  private:
+  bool send_begin_with(const NamedStatement& statement, Parameters parameters,
+                       Preparation preparation) const;
+  Result<Rows> receive_begun(const NamedStatement& statement, Preparation preparation) const;
   Result<Rows> answer(PGresult* result, bool inside) const;
   Error failure(const PGresult* result, bool inside) const;
 

@@ -54,7 +54,8 @@ SessionStore::SessionStore(Options options, Random& random)
                   kMostSessions),
       acquire_(
           statement("acquire", "SELECT * FROM @S.session_acquire($1, $2, $3, $4, $5, $6, $7)")),
-      grant_(statement("", "SELECT * FROM @S.session_grant($1, $2, $3, $4, $5)")),
+      wait_(statement("wait", "SELECT pg_advisory_lock($1)")),
+      grant_(statement("grant", "SELECT * FROM @S.session_grant($1, $2, $3, $4, $5)")),
       renew_(statement("renew", "SELECT @S.session_renew($1, $2, $3)")),
       release_(statement("release", "SELECT @S.session_release($1, $2, $3)")),
       force_(statement("", "SELECT @S.session_force($1, $2)")),
@@ -229,7 +230,7 @@ Result<AcquireReply> SessionStore::granted_already(const AcquireCall& call,
 Result<AcquireReply> SessionStore::wait_in_line(const SessionPointer& session, const Rows& rows,
                                                 detail::CallWait& wait) {
   const std::string key(rows.text(kKey));
-  auto sent = session->connection->send("SELECT pg_advisory_lock($1)", {key.c_str()}, wait);
+  auto sent = session->connection->send(wait_, {key.c_str()}, wait);
   if (!sent) return fail(std::move(sent.error()));
   session->phase = Phase::waiting;
   session->told = false;

@@ -48,7 +48,7 @@ class SessionStore final : public CommonStore {
 
   Status suits(const Server& server) const override;
   std::vector<const Statement*> statements() const override {
-    return {&acquire_, &renew_, &release_};
+    return {&acquire_, &wait_, &grant_, &renew_, &release_};
   }
   const StoreId& own(const StoreId&, const StoreId& sessions) const override { return sessions; }
 
@@ -74,6 +74,7 @@ class SessionStore final : public CommonStore {
   void poke_watcher();
 
   const Statement acquire_;
+  const Statement wait_;
   const Statement grant_;
   const Statement renew_;
   const Statement release_;

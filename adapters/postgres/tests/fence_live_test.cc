@@ -253,6 +253,44 @@ TEST_F(FenceTest, CommitIsDurableWhateverTheSessionSays) {
   EXPECT_EQ(user_.ask("SHOW synchronous_commit"), "off");
 }
 
+TEST_F(FenceTest, EntryIsPreparedOnceAndItsLossIsNotNoticed) {
+  const auto prepared = [&] {
+    return user_.ask(
+        "SELECT count(*) FROM pg_prepared_statements WHERE name = 'leasehold_fence_enter'");
+  };
+  EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
+  EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
+  EXPECT_EQ(prepared(), "1");
+  ASSERT_EQ(user_.exec("DISCARD ALL"), "");
+  EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
+  EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
+  EXPECT_EQ(prepared(), "0");
+  EXPECT_EQ(rows(), "4");
+  EXPECT_TRUE(bad(fence().transaction(token_of(32, '2'), insert_row), ErrorCode::fenced_out));
+
+  PQreset(user_.get());
+  EXPECT_TRUE(good(fence().transaction(token_of(34, '3'), insert_row)));
+  EXPECT_EQ(prepared(), "1");
+}
+
+TEST_F(FenceTest, RefusedEntryIsPreparedAllTheSame) {
+  const UserConnection other(url());
+  EXPECT_TRUE(good(fence_of(other).transaction(token_of(34, '2'), insert_row)));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(bad(fence().transaction(token_of(33, '1'), insert_row), ErrorCode::fenced_out));
+  }
+  EXPECT_TRUE(good(fence().transaction(token_of(35, '3'), insert_row)));
+  EXPECT_EQ(rows(), "2");
+}
+
+// As a pooler's session may have it, from another client.
+TEST_F(FenceTest, EntryThatSomebodyElseHasPreparedIsNoObstacle) {
+  ASSERT_EQ(user_.exec("PREPARE leasehold_fence_enter AS SELECT 1"), "");
+  EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
+  EXPECT_EQ(mark(), "33");
+  EXPECT_TRUE(bad(fence().transaction(token_of(32, '2'), insert_row), ErrorCode::fenced_out));
+}
+
 TEST_F(FenceTest, WorksThroughAPoolerInTransactionMode) {
   const leasehold::testing::Pgbouncer pooler(fence_server());
   const UserConnection pooled(pooler.url(database_));

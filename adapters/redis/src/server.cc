@@ -77,7 +77,7 @@ Result<std::unique_ptr<resp::Connection>> Server::connect(const CallContext& con
 Result<Server::Pool::Loan> Server::borrow(const CallContext& context) {
   for (;;) {
     auto loan = pool_.take(context);
-    if (!loan || (*loan)->alive()) return loan;
+    if (!loan || !loan->rested() || (*loan)->alive()) return loan;
     drop(*loan);
   }
 }
@@ -100,23 +100,35 @@ Result<Value> Server::run(const ScriptCall& call, const CallContext& context) {
   return reply ? checked(std::move(reply)) : reply;
 }
 
+// The other side may have ended a connection that was used a moment ago. What could not be sent is
+// sent once more, on another.
+template <class Ask>
+Result<Value> Server::on_a_connection(const CallContext& context, const Ask& ask) {
+  for (bool first = true;; first = false) {
+    auto loan = borrow(context);
+    if (!loan) return fail(std::move(loan.error()));
+    CallWait wait(context, closing_);
+    auto reply = ask(**loan, wait);
+    if (is_over(reply)) drop(*loan);
+    const bool not_sent = !reply && reply.error().code == ErrorCode::unavailable;
+    if (reply) return reply;
+    if (!first || !not_sent || !wait.lasts({})) return checked(std::move(reply));
+  }
+}
+
 Result<Value> Server::answer(const ScriptCall& call, const CallContext& context) {
-  auto loan = borrow(context);
-  if (!loan) return fail(std::move(loan.error()));
-  CallWait wait(context, closing_);
-  auto reply = (*loan)->call(wait, call.command());
-  if (reply && is_unknown_script(*reply)) reply = (*loan)->call(wait, call.command(true));
-  if (is_over(reply)) drop(*loan);
-  return reply ? reply : checked(std::move(reply));
+  return on_a_connection(context, [&](resp::Connection& connection, CallWait& wait) {
+    auto reply = connection.call(wait, call.command());
+    if (reply && is_unknown_script(*reply)) reply = connection.call(wait, call.command(true));
+    return reply;
+  });
 }
 
 Result<Value> Server::run(const std::string& command, const CallContext& context) {
-  auto loan = borrow(context);
-  if (!loan) return fail(std::move(loan.error()));
-  CallWait wait(context, closing_);
-  auto reply = (*loan)->call(wait, command);
-  if (is_over(reply)) drop(*loan);
-  return checked(std::move(reply));
+  auto reply = on_a_connection(context, [&](resp::Connection& connection, CallWait& wait) {
+    return connection.call(wait, command);
+  });
+  return reply ? checked(std::move(reply)) : reply;
 }
 
 void Server::hurry() {

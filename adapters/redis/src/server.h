@@ -53,6 +53,9 @@ class Server {
  private:
   Server(std::unique_ptr<resp::Connector> connector, std::size_t connections);
 
+  template <class Ask>
+  Result<resp::Value> on_a_connection(const CallContext& context, const Ask& ask);
+
   detail::Alarm closing_;
   std::atomic<bool> is_closing_ = false;
   std::unique_ptr<resp::Connector> connector_;

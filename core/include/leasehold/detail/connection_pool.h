@@ -1,6 +1,7 @@
 // Connections that calls take, use alone, and give back.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -24,10 +25,12 @@ class ConnectionPool {
   // A connection on loan. Given back by the destructor, unless it was discarded.
   class Loan {
    public:
-    Loan(ConnectionPool& pool, std::unique_ptr<Connection> connection)
-        : pool_(&pool), connection_(std::move(connection)) {}
+    Loan(ConnectionPool& pool, std::unique_ptr<Connection> connection, bool rested)
+        : pool_(&pool), connection_(std::move(connection)), rested_(rested) {}
     Loan(Loan&& other) noexcept
-        : pool_(std::exchange(other.pool_, nullptr)), connection_(std::move(other.connection_)) {}
+        : pool_(std::exchange(other.pool_, nullptr)),
+          connection_(std::move(other.connection_)),
+          rested_(other.rested_) {}
     ~Loan() {
       if (pool_ != nullptr) pool_->give_back(std::move(connection_));
     }
@@ -36,10 +39,13 @@ class ConnectionPool {
     Connection* operator->() { return connection_.get(); }
     // It is of no use any more.
     void discard() { connection_.reset(); }
+    // Nobody used it for a while: worth a look whether the other side has ended it meanwhile.
+    bool rested() const { return rested_; }
 
    private:
     ConnectionPool* pool_;
     std::unique_ptr<Connection> connection_;
+    bool rested_;
   };
 
   // Waits for a connection if all are on loan. Fails as the maker does, or with `unavailable`
@@ -47,11 +53,11 @@ class ConnectionPool {
   [[nodiscard]] Result<Loan> take(const CallContext& context) LEASEHOLD_EXCLUDES(mutex_) {
     {
       MutexLock lock(mutex_);
-      const auto left = context.deadline - BootClock::now();
-      const bool mine =
-          changed_.wait_for(mutex_, context.stop, left, [this]() LEASEHOLD_REQUIRES(mutex_) {
-            return closed_ || !idle_.empty() || on_loan_ < limit_;
-          });
+      const BootTime now = BootClock::now();
+      const bool mine = changed_.wait_for(mutex_, context.stop, context.deadline - now,
+                                          [this]() LEASEHOLD_REQUIRES(mutex_) {
+                                            return closed_ || !idle_.empty() || on_loan_ < limit_;
+                                          });
       if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
       if (context.stop.stop_requested()) {
         changed_.notify_one();  // the wake-up may have been this one's, and is another's now
@@ -63,9 +69,9 @@ class ConnectionPool {
       }
       ++on_loan_;
       if (!idle_.empty()) {
-        std::unique_ptr<Connection> connection = std::move(idle_.back());
+        Idle next = std::move(idle_.back());
         idle_.pop_back();
-        return Loan(*this, std::move(connection));
+        return Loan(*this, std::move(next.connection), now - next.since > kRest);
       }
     }
     auto made = make_(context);
@@ -73,12 +79,12 @@ class ConnectionPool {
       give_back(nullptr);
       return fail(std::move(made.error()));
     }
-    return Loan(*this, std::move(*made));
+    return Loan(*this, std::move(*made), /*rested=*/false);
   }
 
   // Drops what is idle: after a failure the others are likely to be broken too.
   void drop_idle() LEASEHOLD_EXCLUDES(mutex_) {
-    std::vector<std::unique_ptr<Connection>> dropped;
+    std::vector<Idle> dropped;
     MutexLock lock(mutex_);
     dropped.swap(idle_);
   }
@@ -93,9 +99,17 @@ class ConnectionPool {
   }
 
  private:
+  static constexpr std::chrono::milliseconds kRest{10};
+
+  struct Idle {
+    std::unique_ptr<Connection> connection;
+    BootTime since;
+  };
+
   void give_back(std::unique_ptr<Connection> connection) LEASEHOLD_EXCLUDES(mutex_) {
+    const BootTime now = BootClock::now();
     MutexLock lock(mutex_);
-    if (connection && !closed_) idle_.push_back(std::move(connection));
+    if (connection && !closed_) idle_.push_back({std::move(connection), now});
     --on_loan_;
     if (closed_) return changed_.notify_all();
     changed_.notify_one();
@@ -105,7 +119,7 @@ class ConnectionPool {
   const Make make_;
   Mutex mutex_;
   ConditionVariable changed_;
-  std::vector<std::unique_ptr<Connection>> idle_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::vector<Idle> idle_ LEASEHOLD_GUARDED_BY(mutex_);
   std::size_t on_loan_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
 };
