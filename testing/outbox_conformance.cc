@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -279,6 +280,43 @@ TEST_P(OutboxConformance, ReceiverThatIsAwayIsNotCounted) {
   EXPECT_EQ(report->failed, 0);
   EXPECT_THAT(receiver.texts(), ElementsAre("a:1", "a:2"));
   EXPECT_EQ(receiver.tried.size(), 7u);
+}
+
+TEST_P(OutboxConformance, HealthyKeysGoOnHoweverManyPause) {
+  std::vector<OutboxEntry> entries;
+  for (int i = 0; i < 1200; ++i) entries.push_back({"bad/" + std::to_string(i), "paid", "x", {}});
+  entries.push_back({"fine", "paid", "1", {}});
+  ASSERT_TRUE(good(database_->put(entries, true)));
+  std::stop_source stop;
+  Receiver receiver([&](const OutboxMessage& message, const Delivery&) -> Status {
+    if (message.key != "fine") return fail(ErrorCode::unavailable, "not now");
+    stop.request_stop();
+    return {};
+  });
+  RelayOptions options = until_empty();
+  options.first_pause = options.longest_pause = 24h;
+  options.stop = stop.get_token();
+  ASSERT_TRUE(good(relay(*outbox_, receiver, lease(), options)));
+  EXPECT_THAT(receiver.texts(), ElementsAre("fine:1"));
+}
+
+// Keys that fail, and whose pause is over at once, are not tried over and over before the others.
+TEST_P(OutboxConformance, HealthyKeysGoOnHoweverManyAreDueAgain) {
+  std::vector<OutboxEntry> entries;
+  for (int i = 0; i < 150; ++i) entries.push_back({"bad/" + std::to_string(i), "paid", "x", {}});
+  entries.push_back({"fine", "paid", "1", {}});
+  ASSERT_TRUE(good(database_->put(entries, true)));
+  Receiver receiver([](const OutboxMessage& message, const Delivery&) {
+    return message.key == "fine" ? Status() : refused();
+  });
+  RelayOptions options = until_empty();
+  options.first_pause = options.longest_pause = 0ms;
+  options.attempts = 3;
+  const auto report = relay(*outbox_, receiver, lease(), options);
+  ASSERT_TRUE(good(report));
+  EXPECT_EQ(report->set_aside, 150) << "and these are tried too";
+  const auto fine = std::find(receiver.tried.begin(), receiver.tried.end(), "fine:1");
+  EXPECT_LT(fine - receiver.tried.begin(), 200);
 }
 
 TEST_P(OutboxConformance, RelayThatIsOvertakenStops) {
