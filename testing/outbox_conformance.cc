@@ -7,6 +7,8 @@
 #include <mutex>
 #include <set>
 
+#include "testing/results.h"
+
 namespace leasehold::testing {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OutboxConformance);
@@ -16,19 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <class T>
-::testing::AssertionResult good(const Result<T>& result) {
-  if (result) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
-
-template <class T>
-::testing::AssertionResult bad(const Result<T>& result, ErrorCode code) {
-  if (result) return ::testing::AssertionFailure() << "it succeeded";
-  if (result.error().code == code) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
 
 std::string text_of(const OutboxMessage& message) {
   return message.key + ":" + message.payload;
@@ -426,6 +415,16 @@ TEST_P(OutboxConformance, DeliveredIsForgottenAndWaitingIsNot) {
   EXPECT_EQ(outbox_->forget(mine.token(), std::chrono::hours(1)).value(), 0);
   EXPECT_EQ(outbox_->forget(mine.token(), Millis(-1000)).value(), 1);
   EXPECT_EQ(waiting(), "b:2");
+}
+
+// One transaction that deletes all would hold up those who put.
+TEST_P(OutboxConformance, MuchIsForgottenInSteps) {
+  ASSERT_TRUE(good(
+      database_->put(std::vector<OutboxEntry>(2100, OutboxEntry{"a", "paid", "x", {}}), true)));
+  ASSERT_EQ(database_->deliver_all_by_sql(), "");
+  const FencedLease mine = lease();
+  EXPECT_EQ(outbox_->forget(mine.token(), Millis(-1000)).value(), 2000);
+  EXPECT_EQ(outbox_->forget(mine.token(), Millis(-1000)).value(), 100);
 }
 
 TEST_P(OutboxConformance, MissingOutboxIsSaid) {

@@ -92,7 +92,7 @@ class Outbox {
   [[nodiscard]] virtual Result<bool> failed(const Token& token, std::int64_t id,
                                             const std::string& why, int attempts) = 0;
 
-  // Deletes what was delivered or skipped so long ago; how many.
+  // Deletes what was delivered or skipped so long ago, 2000 at most; how many.
   [[nodiscard]] virtual Result<std::int64_t> forget(const Token& token, Millis age) = 0;
 
   [[nodiscard]] virtual Result<OutboxStatus> status() = 0;
