@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -10,7 +12,7 @@ namespace leasehold {
 namespace {
 
 constexpr int kBatch = 100;
-constexpr int kRetries = 10;  // between two batches, if they are quick
+constexpr std::ptrdiff_t kRetries = 10;  // between two batches, if they are quick
 constexpr Millis kRetriesTake = std::chrono::seconds(1);
 constexpr int kMostDoublings = 16;
 constexpr std::int64_t kMany = 1000;  // forgotten at once: there may be more
@@ -82,16 +84,18 @@ std::vector<std::string> Relay::failing_keys() const {
   return keys;
 }
 
-// The keys whose pause is over, the one that waited longest first.
+// Some of the keys whose pause is over, the one that waited longest first.
 std::vector<std::string> Relay::due_keys() const {
-  std::vector<std::pair<BootTime, std::string>> due;
+  std::vector<std::map<std::string, Pause>::const_iterator> due;
   const BootTime now = BootClock::now();
-  for (const auto& [key, pause] : pauses_) {
-    if (pause.until <= now) due.emplace_back(pause.until, key);
+  for (auto it = pauses_.begin(); it != pauses_.end(); ++it) {
+    if (it->second.until <= now) due.push_back(it);
   }
-  std::sort(due.begin(), due.end());
+  const auto most = due.begin() + std::min<std::ptrdiff_t>(std::ssize(due), kRetries);
+  std::partial_sort(due.begin(), most, due.end(),
+                    [](const auto& a, const auto& b) { return a->second.until < b->second.until; });
   std::vector<std::string> keys;
-  for (auto& [until, key] : due) keys.push_back(std::move(key));
+  for (auto it = due.begin(); it != most; ++it) keys.push_back((*it)->first);
   return keys;
 }
 
@@ -124,9 +128,8 @@ Status Relay::first_tries() {
 
 Status Relay::retries() {
   const BootTime until = BootClock::now() + kRetriesTake;
-  int left = kRetries;
   for (const std::string& key : due_keys()) {
-    if (left-- == 0 || options_.stop.stop_requested()) return {};
+    if (options_.stop.stop_requested()) return {};
     idle_ = false;
     if (auto ok = retry(key); !ok) return ok;
     if (BootClock::now() >= until) return {};
