@@ -85,6 +85,23 @@ std::int64_t deliverable(const OutboxStatus& status) {
   return count;
 }
 
+// A delivery may have failed because whoever ends this program has ended the command too. So the
+// signal is heard before the failure is.
+class HearsSignals final : public OutboxTarget {
+ public:
+  HearsSignals(OutboxTarget& target, Waiting& signals) : target_(target), signals_(signals) {}
+
+  Status deliver(const OutboxMessage& message, const Delivery& delivery) override {
+    Status done = target_.deliver(message, delivery);
+    if (!done) signals_.look();
+    return done;
+  }
+
+ private:
+  OutboxTarget& target_;
+  Waiting& signals_;
+};
+
 class RelaySession {
  public:
   RelaySession(const OutboxRelayOptions& options, LockName lock, Client client, Signals& signals)
@@ -127,7 +144,8 @@ int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
     const bool worth_telling = event.kind != RelayEvent::Kind::delivered;
     if (options_.verbose || worth_telling) note_now(line_of(event));
   };
-  const auto report = relay(outbox, target, *lease, how);
+  HearsSignals hearing(target, until_signal);
+  const auto report = relay(outbox, hearing, *lease, how);
   const int status = after(outbox, report);
   if (const auto released = lease->release(); !released) cli::report(released.error());
   return status;
