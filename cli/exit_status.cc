@@ -9,6 +9,7 @@ constexpr ExitStatusDoc kDocs[] = {
     {"3", "drill: too few faults happened to say anything"},
     {"64", "wrong input: a flag, name, URL or duration; a --once key used with another command"},
     {"65", "outbox relay --until-empty: messages are set aside"},
+    {"66", "outbox relay --until-empty: ended by a signal or --give-up-after, and messages wait"},
     {"69", "the store is not available"},
     {"70", "a defect of leasehold, or the system has no more files, processes or memory"},
     {"74", "outcome unknown: it may or may not have been done; or the output could not be written"},

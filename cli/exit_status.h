@@ -12,6 +12,7 @@ inline constexpr int kExitDamage = 1;
 inline constexpr int kExitTooLittle = 3;
 inline constexpr int kExitUsage = 64;
 inline constexpr int kExitSetAside = 65;
+inline constexpr int kExitNotEmpty = 66;
 inline constexpr int kExitUnavailable = 69;
 inline constexpr int kExitInternal = 70;
 inline constexpr int kExitUnknown = 74;

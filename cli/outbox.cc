@@ -186,7 +186,11 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
                      "How long delivered messages stay in the table, where their idempotency keys "
                      "cannot be used again; default 24h");
   arguments.flag("--until-empty", o.relay.until_empty,
-                 "End when nothing waits: with status 65 if messages are set aside");
+                 "End when nothing waits: with status 65 if messages are set aside, 66 if it was "
+                 "ended before");
+  arguments.duration("--give-up-after", o.relay.give_up_after,
+                     "With --until-empty: end too, with status 66, when all that waits has failed "
+                     "and nothing was delivered for so long; default: go on trying");
   arguments.flag("--verbose,-v", o.verbose, "Tell of deliveries too, not only of failures");
   arguments.example("leasehold outbox relay postgres://app@db/shop --wait 24h -c ./send-event.sh",
                     "as a service; a second one waits for the first to die");

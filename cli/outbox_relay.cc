@@ -31,6 +31,9 @@ Status check(const OutboxRelayOptions& options) {
   if (options.content_type && !to_http) {
     return fail(ErrorCode::invalid, "--content-type is for --to with an http or https URL");
   }
+  if (options.relay.give_up_after && !options.relay.until_empty) {
+    return fail(ErrorCode::invalid, "--give-up-after is for --until-empty");
+  }
   if (auto ttl = Ttl::of(options.ttl); !ttl) return fail(ttl.error());
   for (const auto& [name, value] : {std::pair("--timeout", options.relay.timeout),
                                     {"--poll", options.relay.poll},
@@ -75,6 +78,30 @@ std::string line_of(const RelayEvent& event) {
   return which;
 }
 
+// What waits, and not behind a message that is set aside.
+std::int64_t deliverable(const OutboxStatus& status) {
+  std::int64_t count = status.waiting;
+  for (const OutboxProblem& problem : status.set_aside) count -= 1 + problem.behind;
+  return count;
+}
+
+// A delivery may have failed because whoever ends this program has ended the command too. So the
+// signal is heard before the failure is.
+class HearsSignals final : public OutboxTarget {
+ public:
+  HearsSignals(OutboxTarget& target, Waiting& signals) : target_(target), signals_(signals) {}
+
+  Status deliver(const OutboxMessage& message, const Delivery& delivery) override {
+    Status done = target_.deliver(message, delivery);
+    if (!done) signals_.look();
+    return done;
+  }
+
+ private:
+  OutboxTarget& target_;
+  Waiting& signals_;
+};
+
 class RelaySession {
  public:
   RelaySession(const OutboxRelayOptions& options, LockName lock, Client client, Signals& signals)
@@ -85,7 +112,7 @@ class RelaySession {
  private:
   Result<FencedLease> take();
   int after(Outbox& outbox, const Result<RelayReport>& report);
-  int end_of(Outbox& outbox) const;
+  int end_of(Outbox& outbox, bool emptied) const;
 
   const OutboxRelayOptions& options_;
   const LockName lock_;
@@ -104,7 +131,7 @@ Result<FencedLease> RelaySession::take() {
 
 int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
   auto lease = take();
-  if (asked_to_end_) return 0;
+  if (asked_to_end_) return end_of(outbox, false);
   if (!lease) return report(lease.error());
   if (options_.verbose) {
     note_now("relays under '" + lock_.str() + "', token " +
@@ -117,7 +144,8 @@ int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
     const bool worth_telling = event.kind != RelayEvent::Kind::delivered;
     if (options_.verbose || worth_telling) note_now(line_of(event));
   };
-  const auto report = relay(outbox, target, *lease, how);
+  HearsSignals hearing(target, until_signal);
+  const auto report = relay(outbox, hearing, *lease, how);
   const int status = after(outbox, report);
   if (const auto released = lease->release(); !released) cli::report(released.error());
   return status;
@@ -129,12 +157,19 @@ int RelaySession::after(Outbox& outbox, const Result<RelayReport>& report) {
     note_now("ends: " + std::to_string(report->delivered) + " delivered, " +
              std::to_string(report->failed) + " failures");
   }
-  return options_.relay.until_empty ? end_of(outbox) : 0;
+  return end_of(outbox, report->emptied);
 }
 
-int RelaySession::end_of(Outbox& outbox) const {
+// What came after the outbox was empty does not count.
+int RelaySession::end_of(Outbox& outbox, bool emptied) const {
+  if (!options_.relay.until_empty) return 0;
   const auto status = outbox.status();
   if (!status) return report(status.error());
+  const std::int64_t left = emptied ? 0 : deliverable(*status);
+  if (left > 0) {
+    note("the outbox is not empty: " + std::to_string(left) + " messages still wait");
+    return kExitNotEmpty;
+  }
   if (status->set_aside.empty()) return 0;
   note(std::to_string(status->set_aside.size()) +
        " messages are set aside; see 'leasehold outbox show'");

@@ -22,6 +22,9 @@ class Waiting {
 
   std::stop_token stop() const { return cancel_.get_token(); }
 
+  // A signal that has come before this call has requested the stop when it returns.
+  void look() { take_signals(); }
+
   // Takes no more signals. True if one came, perhaps too late to cancel anything. Does not wait for
   // the thread, as a destructor must: that would be a good part of a short run.
   bool end();

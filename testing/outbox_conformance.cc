@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <set>
+
+#include "testing/results.h"
 
 namespace leasehold::testing {
 
@@ -15,19 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <class T>
-::testing::AssertionResult good(const Result<T>& result) {
-  if (result) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
-
-template <class T>
-::testing::AssertionResult bad(const Result<T>& result, ErrorCode code) {
-  if (result) return ::testing::AssertionFailure() << "it succeeded";
-  if (result.error().code == code) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
 
 std::string text_of(const OutboxMessage& message) {
   return message.key + ":" + message.payload;
@@ -281,6 +271,43 @@ TEST_P(OutboxConformance, ReceiverThatIsAwayIsNotCounted) {
   EXPECT_EQ(receiver.tried.size(), 7u);
 }
 
+TEST_P(OutboxConformance, HealthyKeysGoOnHoweverManyPause) {
+  std::vector<OutboxEntry> entries;
+  for (int i = 0; i < 1200; ++i) entries.push_back({"bad/" + std::to_string(i), "paid", "x", {}});
+  entries.push_back({"fine", "paid", "1", {}});
+  ASSERT_TRUE(good(database_->put(entries, true)));
+  std::stop_source stop;
+  Receiver receiver([&](const OutboxMessage& message, const Delivery&) -> Status {
+    if (message.key != "fine") return fail(ErrorCode::unavailable, "not now");
+    stop.request_stop();
+    return {};
+  });
+  RelayOptions options = until_empty();
+  options.first_pause = options.longest_pause = 24h;
+  options.stop = stop.get_token();
+  ASSERT_TRUE(good(relay(*outbox_, receiver, lease(), options)));
+  EXPECT_THAT(receiver.texts(), ElementsAre("fine:1"));
+}
+
+// Keys that fail, and whose pause is over at once, are not tried over and over before the others.
+TEST_P(OutboxConformance, HealthyKeysGoOnHoweverManyAreDueAgain) {
+  std::vector<OutboxEntry> entries;
+  for (int i = 0; i < 150; ++i) entries.push_back({"bad/" + std::to_string(i), "paid", "x", {}});
+  entries.push_back({"fine", "paid", "1", {}});
+  ASSERT_TRUE(good(database_->put(entries, true)));
+  Receiver receiver([](const OutboxMessage& message, const Delivery&) {
+    return message.key == "fine" ? Status() : refused();
+  });
+  RelayOptions options = until_empty();
+  options.first_pause = options.longest_pause = 0ms;
+  options.attempts = 3;
+  const auto report = relay(*outbox_, receiver, lease(), options);
+  ASSERT_TRUE(good(report));
+  EXPECT_EQ(report->set_aside, 150) << "and these are tried too";
+  const auto fine = std::find(receiver.tried.begin(), receiver.tried.end(), "fine:1");
+  EXPECT_LT(fine - receiver.tried.begin(), 200);
+}
+
 TEST_P(OutboxConformance, RelayThatIsOvertakenStops) {
   put("a", "1");
   put("a", "2");
@@ -388,6 +415,16 @@ TEST_P(OutboxConformance, DeliveredIsForgottenAndWaitingIsNot) {
   EXPECT_EQ(outbox_->forget(mine.token(), std::chrono::hours(1)).value(), 0);
   EXPECT_EQ(outbox_->forget(mine.token(), Millis(-1000)).value(), 1);
   EXPECT_EQ(waiting(), "b:2");
+}
+
+// One transaction that deletes all would hold up those who put.
+TEST_P(OutboxConformance, MuchIsForgottenInSteps) {
+  ASSERT_TRUE(good(
+      database_->put(std::vector<OutboxEntry>(2100, OutboxEntry{"a", "paid", "x", {}}), true)));
+  ASSERT_EQ(database_->deliver_all_by_sql(), "");
+  const FencedLease mine = lease();
+  EXPECT_EQ(outbox_->forget(mine.token(), Millis(-1000)).value(), 2000);
+  EXPECT_EQ(outbox_->forget(mine.token(), Millis(-1000)).value(), 100);
 }
 
 TEST_P(OutboxConformance, MissingOutboxIsSaid) {

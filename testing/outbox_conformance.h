@@ -30,6 +30,8 @@ class OutboxUnderTest {
   virtual Status put_alone(const OutboxEntry& entry) = 0;
   // One row by plain SQL, committed. Empty, or the database's own words.
   virtual std::string put_by_sql(const std::string& key, const std::string& payload) = 0;
+  // Marks every message as delivered, by plain SQL.
+  virtual std::string deliver_all_by_sql() = 0;
   // How many relays were refused.
   virtual std::int64_t refused() = 0;
 };

@@ -66,10 +66,14 @@ class RawStore {
 
   Result<AcquireReply> acquire(const RequestId& request, Millis ttl = std::chrono::seconds(30),
                                bool queue = false) {
+    return acquire_another(lock_, request, ttl, queue);
+  }
+  Result<AcquireReply> acquire_another(const LockName& lock, const RequestId& request,
+                                       Millis ttl = std::chrono::seconds(30), bool queue = false) {
     return ask<AcquireReply>([&](auto done) {
       store_->acquire(
-          {lock_, request, OwnerLabel::parse("raw").value(), Ttl::of(ttl).value(), queue},
-          context(), std::move(done));
+          {lock, request, OwnerLabel::parse("raw").value(), Ttl::of(ttl).value(), queue}, context(),
+          std::move(done));
     });
   }
   Result<std::vector<RenewReply>> try_renew(const RequestId& request,

@@ -79,19 +79,19 @@ void without_delay(int fd) {
 
 class TcpProxy::Loop {
  public:
-  Loop(std::uint16_t target, IsRequest is_request, std::string host)
+  Loop(std::uint16_t target, IsRequest is_request, std::string host, const std::string& at)
       : target_(target),
         host_(std::move(host)),
         is_request_(is_request ? std::move(is_request)
                                : [](std::string_view bytes) { return !bytes.empty(); }),
         port_(Port::take()),
-        listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
+        is_ipv6_(at.find(':') != std::string::npos),
+        listener_(
+            socket(is_ipv6_ ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
         wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     const int yes = 1;
     setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    const sockaddr_in address = address_of("127.0.0.1", port_.number());
-    if (bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        listen(listener_.get(), 256) != 0) {
+    if (!bind_to(at) || listen(listener_.get(), 256) != 0) {
       throw std::runtime_error("the proxy cannot listen");
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -102,6 +102,7 @@ class TcpProxy::Loop {
   }
 
   std::uint16_t port() const { return port_.number(); }
+  std::string address() const { return is_ipv6_ ? "[::1]:" + port_.str() : port_.address(); }
 
   void arm(WireFault fault, IsRequest chosen) {
     MutexLock lock(mutex_);
@@ -150,6 +151,19 @@ class TcpProxy::Loop {
     address.sin_port = htons(port);
     inet_pton(AF_INET, host.c_str(), &address.sin_addr);
     return address;
+  }
+
+  bool bind_to(const std::string& at) const {
+    if (!is_ipv6_) {
+      const sockaddr_in address = address_of(at, port_.number());
+      return bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+             0;
+    }
+    sockaddr_in6 address{};
+    address.sin6_family = AF_INET6;
+    address.sin6_port = htons(port_.number());
+    inet_pton(AF_INET6, at.c_str(), &address.sin6_addr);
+    return bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
 
   void wake() {
@@ -338,6 +352,7 @@ class TcpProxy::Loop {
   const std::string host_;
   const IsRequest is_request_;
   const Port port_;
+  const bool is_ipv6_;
   const Fd listener_;
   const Fd wake_;
   std::atomic<bool> refuse_ = false;
@@ -356,9 +371,14 @@ class TcpProxy::Loop {
   std::jthread thread_;
 };
 
-TcpProxy::TcpProxy(std::uint16_t target, IsRequest is_request, std::string host)
-    : loop_(std::make_unique<Loop>(target, std::move(is_request), std::move(host))) {}
+TcpProxy::TcpProxy(std::uint16_t target, IsRequest is_request, std::string host,
+                   const std::string& at)
+    : loop_(std::make_unique<Loop>(target, std::move(is_request), std::move(host), at)) {}
 TcpProxy::~TcpProxy() = default;
+
+std::string TcpProxy::address() const {
+  return loop_->address();
+}
 
 std::uint16_t TcpProxy::port() const {
   return loop_->port();

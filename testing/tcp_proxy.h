@@ -28,13 +28,13 @@ using IsRequest = std::function<bool(std::string_view)>;
 // Thread safe. Everything runs on one thread of its own.
 class TcpProxy {
  public:
-  // `host` is an IPv4 address.
-  explicit TcpProxy(std::uint16_t target, IsRequest is_request = {},
-                    std::string host = "127.0.0.1");
+  // `host` is an IPv4 address; `at`, where it listens, "127.0.0.1" or "::1".
+  explicit TcpProxy(std::uint16_t target, IsRequest is_request = {}, std::string host = "127.0.0.1",
+                    const std::string& at = "127.0.0.1");
   ~TcpProxy();  // cuts everything
 
   std::uint16_t port() const;
-  std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
+  std::string address() const;
 
   // The next request for which `chosen` holds (none given: the next one) suffers the fault; once.
   void arm(WireFault fault, IsRequest chosen = {});

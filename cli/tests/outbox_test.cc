@@ -174,6 +174,48 @@ TEST_F(OutboxTest, SigtermEndsAfterTheDelivery) {
   EXPECT_EQ(relay("true").status, 0) << "the lock was given back";
 }
 
+TEST_F(OutboxTest, UntilEmptyThatIsEndedBeforeSaysThatMessagesWait) {
+  pay("a", "one");
+  pay("a", "two");
+  const std::string end_it = "kill -TERM $PPID; " + append_to("came");
+  const Finished done = relay(end_it);
+  EXPECT_EQ(done.status, 66) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("not empty: 1 messages still wait"));
+  EXPECT_EQ(relay(end_it).status, 0) << "the last one was delivered: it is empty";
+  EXPECT_EQ(read("came"), "one\ntwo\n");
+}
+
+TEST_F(OutboxTest, UntilEmptyThatIsEndedWhileItWaitsForTheLockSaysThatMessagesWait) {
+  pay("a", "one");
+  Child first = start_relay("echo ready; exec sleep 1000");
+  read_until(first.out().get(), "ready", within(kPatience));
+  process::Command how =
+      command(relay_words("true", {"--until-empty", "--wait", "1h", "--verbose"}));
+  how.err = Piped{};
+  auto second = Child::start(how);
+  ASSERT_TRUE(second);
+  read_until(second->err().get(), "held by", within(kPatience));
+  second->signal(SIGTERM);
+  const auto status = second->wait_for(kPatience);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->shell_status(), 66);
+  first.signal(SIGKILL);
+}
+
+TEST_F(OutboxTest, UntilEmptyGivesUpWhenNothingCanBeDelivered) {
+  pay("poison", "x");
+  pay("a", "one");
+  pay("b", "two");
+  const Finished done = relay("p=$(cat); test $p != x || exit 1; test $p = two && echo $p >> " +
+                                  path("came") + " || exit 75",
+                              {"--give-up-after", "50ms", "--attempts", "1"});
+  EXPECT_EQ(done.status, 66) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("not empty: 1 messages still wait"));
+  EXPECT_EQ(read("came"), "two\n");
+  EXPECT_EQ(leasehold({"outbox", "relay", url(), "-c", "true", "--give-up-after", "1s"}).status,
+            64);
+}
+
 TEST_F(OutboxTest, KilledBetweenCommitAndDeliveryTheMessageStillComes) {
   EXPECT_EQ(
       shell("sqlite3 " + path("app.db") +

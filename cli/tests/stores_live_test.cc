@@ -11,13 +11,16 @@
 #include "testing/servers/postgres.h"
 #include "testing/servers/redis.h"
 #include "testing/servers/zookeeper.h"
+#include "testing/tcp_proxy.h"
 
 namespace leasehold::cli {
 namespace {
 
 using leasehold::testing::EtcdServer;
+using leasehold::testing::IsRequest;
 using leasehold::testing::PostgresServer;
 using leasehold::testing::RedisServer;
+using leasehold::testing::TcpProxy;
 using leasehold::testing::ZookeeperServer;
 using nlohmann::json;
 
@@ -157,6 +160,45 @@ TEST_P(StoresTest, RotatedLineageIsTold) {
 INSTANTIATE_TEST_SUITE_P(Every, StoresTest,
                          ::testing::Values("sqlite", "postgres", "advisory", "redis", "redlock",
                                            "etcd", "zookeeper"),
+                         [](const auto& store) { return store.param; });
+
+// The same servers by [::1].
+class Ipv6Test : public StoresTest {
+ protected:
+  std::string by_ipv6() {
+    static const std::regex address("127\\.0\\.0\\.1:([0-9]+)");
+    std::string text = url;
+    for (std::smatch found; std::regex_search(text, found, address);) {
+      const auto port = static_cast<std::uint16_t>(std::stoi(found[1]));
+      ways_.push_back(std::make_unique<TcpProxy>(port, IsRequest{}, "127.0.0.1", "::1"));
+      text = found.prefix().str() + ways_.back()->address() + found.suffix().str();
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::unique_ptr<TcpProxy>> ways_;
+};
+
+TEST_P(Ipv6Test, LeadsToTheSameStore) {
+  Child holder = hold("nightly");
+  const std::string other_way = by_ipv6();
+  ASSERT_THAT(other_way, HasSubstr("[::1]:"));
+  const Finished busy = leasehold({"run", "--store", other_way, "nightly", "--", "true"});
+  EXPECT_EQ(busy.status, 75) << busy.err;
+  const Finished ran =
+      leasehold({"run", "--store", other_way, "weekly", "--", "sh", "-c", "echo $LEASEHOLD_STORE"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("[::1]:")) << "a child finds it by the same address";
+  const Finished looked = leasehold({"doctor", "--store", other_way, "--json"});
+  EXPECT_EQ(looked.err, "");
+  EXPECT_EQ(json::parse(looked.out).at("guarantee"),
+            gives_tokens(GetParam()) ? "correctness" : "efficiency");
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryServer, Ipv6Test,
+                         ::testing::Values("postgres", "advisory", "redis", "redlock", "etcd",
+                                           "zookeeper"),
                          [](const auto& store) { return store.param; });
 
 class ReadmeTest : public CliTest {};

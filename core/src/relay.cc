@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -10,7 +12,8 @@ namespace leasehold {
 namespace {
 
 constexpr int kBatch = 100;
-constexpr std::size_t kMostPaused = 1000;
+constexpr std::ptrdiff_t kRetries = 10;  // between two batches, if they are quick
+constexpr Millis kRetriesTake = std::chrono::seconds(1);
 constexpr int kMostDoublings = 16;
 constexpr std::int64_t kMany = 1000;  // forgotten at once: there may be more
 constexpr Millis kForgetEvery = std::chrono::minutes(1);
@@ -26,16 +29,22 @@ class Relay {
   struct Pause {
     BootTime until;
     int failures = 0;
+    std::int64_t id = 0;  // the message that failed, the first of its key
   };
 
   Status round();
+  Status first_tries();
+  Status retries();
+  Status retry(const std::string& key);
   Status handle(const OutboxMessage& message);
   Status delivered(const OutboxMessage& message);
   Status failed(const OutboxMessage& message, const Error& error);
-  void pause(const std::string& key);
+  void pause(const OutboxMessage& message);
   Status forget();
   void wait();
-  std::vector<std::string> paused_keys() const;
+  bool gives_up() const;
+  std::vector<std::string> failing_keys() const;
+  std::vector<std::string> due_keys() const;
   void tell(RelayEvent::Kind kind, const OutboxMessage& message, const Error* error = nullptr) {
     if (options_.tell) options_.tell({kind, message, error});
   }
@@ -45,8 +54,8 @@ class Relay {
   const FencedLease& lease_;
   const RelayOptions& options_;
   std::map<std::string, Pause> pauses_;  // by key; stays until a delivery of the key succeeds
-  bool idle_ = false;                    // the last round found nothing
-  bool left_out_ = false;                // and did not ask for keys that pause
+  bool idle_ = false;                    // the last round found nothing to do yet
+  BootTime progress_at_ = BootClock::now();
   std::optional<BootTime> forget_at_;
   RelayReport report_;
 };
@@ -59,29 +68,50 @@ Result<RelayReport> Relay::run() {
     if (auto ok = round(); !ok) return fail(std::move(ok.error()));
     if (auto ok = forget(); !ok) return fail(std::move(ok.error()));
     if (!idle_) continue;
-    if (options_.until_empty && !left_out_) return report_;
+    report_.emptied = pauses_.empty();
+    if (options_.until_empty && (report_.emptied || gives_up())) return report_;
     wait();
   }
 }
 
-std::vector<std::string> Relay::paused_keys() const {
+bool Relay::gives_up() const {
+  return options_.give_up_after && BootClock::now() - progress_at_ >= *options_.give_up_after;
+}
+
+std::vector<std::string> Relay::failing_keys() const {
   std::vector<std::string> keys;
-  const BootTime now = BootClock::now();
-  for (const auto& [key, pause] : pauses_) {
-    if (pause.until > now) keys.push_back(key);
-  }
+  for (const auto& [key, pause] : pauses_) keys.push_back(key);
   return keys;
 }
 
+// Some of the keys whose pause is over, the one that waited longest first.
+std::vector<std::string> Relay::due_keys() const {
+  std::vector<std::map<std::string, Pause>::const_iterator> due;
+  const BootTime now = BootClock::now();
+  for (auto it = pauses_.begin(); it != pauses_.end(); ++it) {
+    if (it->second.until <= now) due.push_back(it);
+  }
+  const auto most = due.begin() + std::min<std::ptrdiff_t>(std::ssize(due), kRetries);
+  std::partial_sort(due.begin(), most, due.end(),
+                    [](const auto& a, const auto& b) { return a->second.until < b->second.until; });
+  std::vector<std::string> keys;
+  for (auto it = due.begin(); it != most; ++it) keys.push_back((*it)->first);
+  return keys;
+}
+
+// Keys that fail are asked for by themselves, and a few at a time: however many they are, and
+// however slowly they fail, the others come in between.
 Status Relay::round() {
-  const auto paused = paused_keys();
-  left_out_ = !paused.empty();
-  idle_ = paused.size() >= kMostPaused;
-  if (idle_) return {};
-  auto batch = outbox_.next(kBatch, paused);
+  idle_ = true;
+  if (auto ok = first_tries(); !ok) return ok;
+  return retries();
+}
+
+Status Relay::first_tries() {
+  auto batch = outbox_.next(kBatch, failing_keys());
   if (!batch) return fail(std::move(batch.error()));
-  idle_ = batch->empty();
-  if (idle_) return {};
+  if (batch->empty()) return {};
+  idle_ = false;
   // A commit of this relay's own: what it has read is on the disk then, also if those who put it
   // there did not wait for that.
   if (auto ok = outbox_.enter(lease_.token()); !ok) return ok;
@@ -93,6 +123,25 @@ Status Relay::round() {
     if (auto ok = handle(message); !ok) return ok;
     if (report_.delivered == before) stopped.insert(message.key);
   }
+  return {};
+}
+
+Status Relay::retries() {
+  const BootTime until = BootClock::now() + kRetriesTake;
+  for (const std::string& key : due_keys()) {
+    if (options_.stop.stop_requested()) return {};
+    idle_ = false;
+    if (auto ok = retry(key); !ok) return ok;
+    if (BootClock::now() >= until) return {};
+  }
+  return {};
+}
+
+Status Relay::retry(const std::string& key) {
+  auto message = outbox_.find(pauses_.at(key).id);
+  if (!message) return fail(std::move(message.error()));
+  if (*message) return handle(**message);
+  pauses_.erase(key);  // somebody else has removed it: the key begins anew
   return {};
 }
 
@@ -110,13 +159,14 @@ Status Relay::handle(const OutboxMessage& message) {
 Status Relay::delivered(const OutboxMessage& message) {
   if (auto ok = outbox_.delivered(lease_.token(), message.id); !ok) return ok;
   pauses_.erase(message.key);
+  progress_at_ = BootClock::now();
   ++report_.delivered;
   tell(RelayEvent::Kind::delivered, message);
   return {};
 }
 
 Status Relay::failed(const OutboxMessage& message, const Error& error) {
-  pause(message.key);
+  pause(message);
   if (error.code == ErrorCode::unavailable || error.code == ErrorCode::outcome_unknown) {
     tell(RelayEvent::Kind::not_now, message, &error);
     return {};
@@ -128,14 +178,16 @@ Status Relay::failed(const OutboxMessage& message, const Error& error) {
   ++report_.failed;
   if (*set_aside) {
     pauses_.erase(message.key);
+    progress_at_ = BootClock::now();
     ++report_.set_aside;
   }
   tell(*set_aside ? RelayEvent::Kind::set_aside : RelayEvent::Kind::failed, message, &error);
   return {};
 }
 
-void Relay::pause(const std::string& key) {
-  Pause& pause = pauses_[key];
+void Relay::pause(const OutboxMessage& message) {
+  Pause& pause = pauses_[message.key];
+  pause.id = message.id;
   const int doublings = std::min(pause.failures++, kMostDoublings);
   pause.until =
       BootClock::now() + std::min(options_.first_pause * (1 << doublings), options_.longest_pause);

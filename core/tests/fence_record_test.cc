@@ -227,6 +227,19 @@ TEST_F(FencePassTest, ARefusalIsCountedAndWritesNothing) {
   EXPECT_EQ(mark_.version, 7);
 }
 
+// A machine that is slow makes fewer attempts, not more.
+TEST_F(FencePassTest, PausesBetweenAttempts) {
+  int attempts = 0;
+  FencePass pass = mark_.pass();
+  pass.commit = [&](const SeenMark&, const FenceRecord&) -> Result<Commit> {
+    ++attempts;
+    return Commit::conflict;
+  };
+  const CallContext context{BootClock::now() + std::chrono::milliseconds(100), {}};
+  EXPECT_FALSE(pass_fence(kLedger, {.token = token(33, 1), .write = "mine"}, pass, context));
+  EXPECT_LT(attempts, 100);
+}
+
 TEST_F(FencePassTest, TimeAndStopEndIt) {
   std::stop_source stop;
   stop.request_stop();

@@ -4,6 +4,7 @@
 #include "leasehold/client.h"
 #include "leasehold/diagnosis.h"
 #include "leasehold/etcd/adapter.h"
+#include "testing/examining.h"
 #include "testing/findings.h"
 #include "testing/servers/etcd.h"
 #include "testing/servers/redis.h"
@@ -14,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using leasehold::testing::EtcdCluster;
 using leasehold::testing::EtcdServer;
+using leasehold::testing::Examining;
 using leasehold::testing::findings_of;
 using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
@@ -24,20 +26,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-struct ExaminationTest : ::testing::Test {
-  ExaminationTest() { registry.add(adapters()); }
-
-  Result<Diagnosis> look(const std::string& hosts, Millis ttl = 30s, Millis within = 30s,
-                         ExaminedAs as = ExaminedAs::store) const {
-    return registry.examine("etcd://" + hosts, {as, ttl, {BootClock::now() + within, {}}});
-  }
-  std::vector<Finding> found(const std::string& hosts, Millis ttl = 30s) const {
-    const auto diagnosis = look(hosts, ttl);
-    EXPECT_TRUE(diagnosis) << to_string(diagnosis.error());
-    return diagnosis ? diagnosis->findings : std::vector<Finding>{};
-  }
-
-  Registry registry;
+struct ExaminationTest : Examining {
+  ExaminationTest() : Examining(adapters(), "etcd://") {}
 };
 
 TEST_F(ExaminationTest, AHealthyClusterOfThree) {
@@ -70,11 +60,12 @@ TEST_F(ExaminationTest, AHealthyClusterOfThree) {
               AllOf(Finds("etcd.health", Severity::warning, "n0"),
                     Finds("etcd.endpoint", Severity::warning, "does not answer")));
   cluster[1].kill();
-  const auto lost = look(cluster.addresses(), 30s, 6s);
+  const auto lost = look(cluster.addresses(), {.ttl = 30s, .within = 6s});
   ASSERT_TRUE(lost);
   EXPECT_THAT(lost->findings, AllOf(Not(is_ok("etcd.round_trip")), Not(is_ok("etcd.lease"))));
   cluster[2].kill();
-  EXPECT_EQ(look(cluster.addresses(), 30s, 3s).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(look(cluster.addresses(), {.ttl = 30s, .within = 3s}).error().code,
+            ErrorCode::unavailable);
 }
 
 TEST_F(ExaminationTest, ASingleMemberIsAWarningAndItsVersionIsJudged) {
@@ -86,8 +77,8 @@ TEST_F(ExaminationTest, ASingleMemberIsAWarningAndItsVersionIsJudged) {
 
 TEST_F(ExaminationTest, ATtlBelowWhatTheServerAllowsIsNoted) {
   const EtcdServer slow({.more = {"--heartbeat-interval", "300", "--election-timeout", "3000"}});
-  EXPECT_THAT(found(slow.address(), 1s), Finds("etcd.lease", Severity::note, "lasts 5 s"));
-  EXPECT_THAT(found(slow.address(), 5s), is_ok("etcd.lease"));
+  EXPECT_THAT(found(slow.address(), {.ttl = 1s}), Finds("etcd.lease", Severity::note, "lasts 5 s"));
+  EXPECT_THAT(found(slow.address(), {.ttl = 5s}), is_ok("etcd.lease"));
 }
 
 TEST_F(ExaminationTest, ALogThatIsNeverSyncedIsADanger) {
@@ -167,7 +158,7 @@ TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
   EtcdServer server;
   server.freeze();
   const BootTime before = BootClock::now();
-  const auto frozen = look(server.address(), 30s, 1s);
+  const auto frozen = look(server.address(), {.ttl = 30s, .within = 1s});
   EXPECT_LT(BootClock::now() - before, 20s);
   server.thaw();
   EXPECT_EQ(frozen.error().code, ErrorCode::unavailable);

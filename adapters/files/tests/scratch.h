@@ -12,6 +12,8 @@
 #include "leasehold/detail/fd.h"
 #include "leasehold/error.h"
 #include "leasehold/token.h"
+#include "testing/results.h"
+#include "testing/tokens.h"
 
 namespace leasehold::files {
 
@@ -50,26 +52,9 @@ inline void write_text(const std::filesystem::path& path, const std::string& tex
   if (!file) throw std::runtime_error("cannot write " + path.native());
 }
 
-template <class T>
-::testing::AssertionResult good(const Result<T>& result) {
-  if (result) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
-
-template <class T>
-::testing::AssertionResult bad(const Result<T>& result, ErrorCode code) {
-  if (result) return ::testing::AssertionFailure() << "it succeeded";
-  if (result.error().code == code) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
-
-inline Lineage lineage_of(char digit = 'a') {
-  return Lineage::parse(std::string(32, digit) + "/invoice/1234").value();
-}
-
-inline Token token_of(std::int64_t number, char request, char store = 'a') {
-  return Token{TokenNumber::of(number).value(), lineage_of(store),
-               RequestId::from_hex(std::string(32, request)).value()};
-}
+using leasehold::testing::bad;
+using leasehold::testing::good;
+using leasehold::testing::lineage_of;
+using leasehold::testing::token_of;
 
 }  // namespace leasehold::files

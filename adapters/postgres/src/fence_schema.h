@@ -10,13 +10,13 @@ inline constexpr int kFenceVersion = 1;
 //
 // SQLSTATE LH001: refused. LH002: a guarded table was written without entering. LH003: wrong input.
 inline constexpr const char* kFenceSchema = R"sql(
-CREATE SCHEMA leasehold_fence;
+CREATE SCHEMA IF NOT EXISTS leasehold_fence;
 
-CREATE FUNCTION leasehold_fence.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
+CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
 
 -- entered_*: by which transaction. The number alone could come again in another cluster, into which
 -- the table was restored.
-CREATE TABLE leasehold_fence.mark(
+CREATE TABLE IF NOT EXISTS leasehold_fence.mark(
   resource text COLLATE "C" PRIMARY KEY,
   lineage text,
   token bigint,
@@ -28,41 +28,41 @@ CREATE TABLE leasehold_fence.mark(
 ) WITH (fillfactor = 50);
 
 -- Apart from the mark, so that counting never waits for who has entered.
-CREATE TABLE leasehold_fence.refusal(
+CREATE TABLE IF NOT EXISTS leasehold_fence.refusal(
   resource text COLLATE "C" PRIMARY KEY,
   refused bigint NOT NULL
 ) WITH (fillfactor = 50);
 
-CREATE TABLE leasehold_fence.guarded(relation regclass PRIMARY KEY, resource text NOT NULL);
+CREATE TABLE IF NOT EXISTS leasehold_fence.guarded(relation regclass PRIMARY KEY, resource text NOT NULL);
 
-CREATE FUNCTION leasehold_fence.keep() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.keep() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'leasehold: invalid: a mark is kept as long as its resource, and never goes down'
     USING ERRCODE = 'LH003', HINT = 'See leasehold fence reset and leasehold fence adopt.';
 END $$;
-CREATE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.mark
+CREATE OR REPLACE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.mark
   FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
 -- AFTER: one before would lock the row a second time at each entry.
-CREATE TRIGGER rise AFTER UPDATE ON leasehold_fence.mark FOR EACH ROW
+CREATE OR REPLACE TRIGGER rise AFTER UPDATE ON leasehold_fence.mark FOR EACH ROW
   WHEN (NEW.lineage = OLD.lineage
         AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least))
   EXECUTE FUNCTION leasehold_fence.keep();
 
 -- E'' reads the same whatever standard_conforming_strings is.
-CREATE FUNCTION leasehold_fence.is_name(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.is_name(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(octet_length(a_text) BETWEEN 1 AND 512
     AND a_text !~ E'[\\u0001-\\u001f\\u007f-\\u009f\\u2028\\u2029]', false)
 $$;
-CREATE FUNCTION leasehold_fence.is_id(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.is_id(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(a_text ~ '^[0-9a-f]{32}$', false)
 $$;
 
-CREATE FUNCTION leasehold_fence.wrong(a_what text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.wrong(a_what text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'leasehold: invalid: %', a_what USING ERRCODE = 'LH003';
 END $$;
 
-CREATE FUNCTION leasehold_fence.check_resource(a_resource text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.check_resource(a_resource text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT leasehold_fence.is_name(a_resource) THEN
     PERFORM leasehold_fence.wrong(
@@ -70,18 +70,18 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION leasehold_fence.check_request(a_request text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.check_request(a_request text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT leasehold_fence.is_id(a_request) THEN
     PERFORM leasehold_fence.wrong('request must be text of 32 lower-case hexadecimal digits');
   END IF;
 END $$;
 
-CREATE FUNCTION leasehold_fence.is_lineage(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.is_lineage(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(a_text ~ '^[0-9a-f]{32}/', false) AND leasehold_fence.is_name(substr(a_text, 34))
 $$;
 
-CREATE FUNCTION leasehold_fence.check_token(a_token bigint, a_lineage text) RETURNS void
+CREATE OR REPLACE FUNCTION leasehold_fence.check_token(a_token bigint, a_lineage text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
   IF a_token IS NULL OR a_token < 1 THEN
@@ -93,7 +93,7 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION leasehold_fence.commit_durably() RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION leasehold_fence.commit_durably() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
@@ -101,7 +101,7 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION leasehold_fence.refuse(a_resource text, a_token bigint, a_lineage text,
+CREATE OR REPLACE FUNCTION leasehold_fence.refuse(a_resource text, a_token bigint, a_lineage text,
                                        a_once boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   m record;
@@ -130,7 +130,7 @@ END $$;
 
 -- One statement inserts the first mark, or waits for the row and compares with what is then there;
 -- a row that refuses is locked too.
-CREATE FUNCTION leasehold_fence.enter_anew(a_resource text, a_token bigint, a_lineage text,
+CREATE OR REPLACE FUNCTION leasehold_fence.enter_anew(a_resource text, a_token bigint, a_lineage text,
                                            a_request text, a_once boolean)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -157,7 +157,7 @@ END $$;
 --
 -- It always writes: a REPEATABLE READ transaction that waited with an old snapshot must fail, and
 -- does so only if the row has changed.
-CREATE FUNCTION leasehold_fence.enter(resource text, token bigint, lineage text, request text,
+CREATE OR REPLACE FUNCTION leasehold_fence.enter(resource text, token bigint, lineage text, request text,
                                       once boolean DEFAULT false)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
@@ -178,7 +178,7 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION leasehold_fence.claim(resource text, request text)
+CREATE OR REPLACE FUNCTION leasehold_fence.claim(resource text, request text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -192,7 +192,7 @@ BEGIN
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
-CREATE FUNCTION leasehold_fence.confirm(resource text, request text)
+CREATE OR REPLACE FUNCTION leasehold_fence.confirm(resource text, request text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -207,7 +207,7 @@ BEGIN
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
-CREATE FUNCTION leasehold_fence.count_refusal(resource text)
+CREATE OR REPLACE FUNCTION leasehold_fence.count_refusal(resource text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -217,7 +217,7 @@ BEGIN
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
-CREATE FUNCTION leasehold_fence.marks()
+CREATE OR REPLACE FUNCTION leasehold_fence.marks()
 RETURNS TABLE (resource text, lineage text, token bigint, request text, refused bigint, claim text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(m.resource, r.resource), m.lineage, m.token, m.request, coalesce(r.refused, 0),
@@ -227,7 +227,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- For the operator: these run with the caller's own rights.
-CREATE FUNCTION leasehold_fence.adopt(a_resource text, a_lineage text, a_least bigint)
+CREATE OR REPLACE FUNCTION leasehold_fence.adopt(a_resource text, a_lineage text, a_least bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   m record;
@@ -248,7 +248,7 @@ BEGIN
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
-CREATE FUNCTION leasehold_fence.reset(a_resource text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.reset(a_resource text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE leasehold_fence.mark
     SET lineage = NULL, least = NULL, token = NULL, request = NULL, claim = NULL
@@ -261,7 +261,7 @@ BEGIN
 END $$;
 
 -- The trigger of a guarded table. Its argument is the resource.
-CREATE FUNCTION leasehold_fence.guard()
+CREATE OR REPLACE FUNCTION leasehold_fence.guard()
 RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (SELECT 1 FROM leasehold_fence.mark m WHERE m.resource = TG_ARGV[0]
@@ -276,11 +276,11 @@ BEGIN
 END $$;
 
 -- A statement that names the parent does not fire the triggers of the child.
-CREATE FUNCTION leasehold_fence.has_parent(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.has_parent(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_inherits WHERE inhrelid = a_relation)
 $$;
 
-CREATE FUNCTION leasehold_fence.is_armed(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.is_armed(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT NOT leasehold_fence.has_parent(a_relation) AND count(*) = CASE (SELECT relkind FROM pg_catalog.pg_class WHERE oid = a_relation)
                     WHEN 'p' THEN 2 ELSE 1 END
   FROM pg_catalog.pg_trigger
@@ -288,7 +288,7 @@ CREATE FUNCTION leasehold_fence.is_armed(a_relation regclass) RETURNS boolean LA
     AND tgname IN ('leasehold_fence_guard', 'leasehold_fence_truncate')
 $$;
 
-CREATE FUNCTION leasehold_fence.disarm(a_relation regclass) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION leasehold_fence.disarm(a_relation regclass) RETURNS void LANGUAGE plpgsql
 SET client_min_messages = warning AS $$
 BEGIN
   EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_guard ON %s', a_relation);
@@ -298,7 +298,7 @@ END $$;
 
 -- A statement's trigger sees only statements that name its own table, so that a partitioned table
 -- has one for each row, which its partitions inherit.
-CREATE FUNCTION leasehold_fence.guard_table(a_relation regclass, a_resource text)
+CREATE OR REPLACE FUNCTION leasehold_fence.guard_table(a_relation regclass, a_resource text)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   kind "char" := (SELECT relkind FROM pg_catalog.pg_class WHERE oid = a_relation);
@@ -334,7 +334,7 @@ BEGIN
   INSERT INTO leasehold_fence.guarded VALUES (a_relation, a_resource);
 END $$;
 
-CREATE FUNCTION leasehold_fence.unguard_table(a_relation regclass) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.unguard_table(a_relation regclass) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT EXISTS (SELECT 1 FROM leasehold_fence.guarded WHERE relation = a_relation) THEN
     PERFORM leasehold_fence.wrong(format('table %s is not guarded', a_relation));
@@ -342,7 +342,7 @@ BEGIN
   PERFORM leasehold_fence.disarm(a_relation);
 END $$;
 
-CREATE FUNCTION leasehold_fence.guards() RETURNS TABLE (table_name text, resource text, armed boolean)
+CREATE OR REPLACE FUNCTION leasehold_fence.guards() RETURNS TABLE (table_name text, resource text, armed boolean)
 LANGUAGE sql STABLE AS $$
   SELECT g.relation::text, g.resource, leasehold_fence.is_armed(g.relation)
   FROM leasehold_fence.guarded g JOIN pg_catalog.pg_class c ON c.oid = g.relation

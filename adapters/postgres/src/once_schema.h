@@ -4,27 +4,27 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOnceVersion = 1;
+inline constexpr int kOnceVersion = 2;
 
 // claim() and store() run with the rights of the schema's owner, so that a role needs no right to
 // the table. Their bodies name every schema.
 //
 // SQLSTATE LH003: wrong input. LH004: the key was used before, with other parameters.
 inline constexpr const char* kOnceSchema = R"sql(
-CREATE SCHEMA leasehold_once;
+CREATE SCHEMA IF NOT EXISTS leasehold_once;
 
-CREATE FUNCTION leasehold_once.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
+CREATE OR REPLACE FUNCTION leasehold_once.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
 
 -- Without a result: somebody is at work under the key, in a transaction that has not ended.
-CREATE TABLE leasehold_once.result(
+CREATE TABLE IF NOT EXISTS leasehold_once.result(
   key text COLLATE "C" PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 512),
   parameters bytea NOT NULL CHECK (octet_length(parameters) <= 65536),
   result bytea CHECK (octet_length(result) <= 1048576),
   stored_at timestamptz
 );
-CREATE INDEX ON leasehold_once.result(stored_at);
+CREATE INDEX IF NOT EXISTS result_stored_at_idx ON leasehold_once.result(stored_at);
 
-CREATE FUNCTION leasehold_once.complete() RETURNS trigger
+CREATE OR REPLACE FUNCTION leasehold_once.complete() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM leasehold_once.result r WHERE r.key = NEW.key AND r.result IS NULL) THEN
@@ -33,13 +33,14 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
+DROP TRIGGER IF EXISTS complete ON leasehold_once.result;
 CREATE CONSTRAINT TRIGGER complete AFTER INSERT ON leasehold_once.result
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION leasehold_once.complete();
 
 -- The result of earlier; NULL: the caller is the one to work, store() and commit. Waits while
 -- another transaction is at work under the key: the insert waits for the row of the other.
 -- a_wait: in milliseconds, in place of the session's lock_timeout.
-CREATE FUNCTION leasehold_once.claim(a_key text, a_parameters bytea, a_wait integer DEFAULT NULL)
+CREATE OR REPLACE FUNCTION leasehold_once.claim(a_key text, a_parameters bytea, a_wait integer DEFAULT NULL)
 RETURNS bytea LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   usual text := current_setting('lock_timeout');
@@ -69,7 +70,7 @@ BEGIN
 END $$;
 
 -- A result that a crash could take back would let its work run twice.
-CREATE FUNCTION leasehold_once.commit_durably() RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION leasehold_once.commit_durably() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
@@ -77,7 +78,7 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION leasehold_once.store(a_key text, a_result bytea)
+CREATE OR REPLACE FUNCTION leasehold_once.store(a_key text, a_result bytea)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE leasehold_once.result r SET result = a_result, stored_at = clock_timestamp()
@@ -90,7 +91,7 @@ BEGIN
 END $$;
 
 -- For the operator: runs with the caller's own rights.
-CREATE FUNCTION leasehold_once.forget(a_age interval) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_once.forget(a_age interval) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   removed bigint;
 BEGIN

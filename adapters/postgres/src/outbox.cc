@@ -47,6 +47,8 @@ class PostgresOutbox final : public Outbox {
   Result<std::vector<OutboxMessage>> next(int limit,
                                           const std::vector<std::string>& except) override;
 
+  Result<std::optional<OutboxMessage>> find(std::int64_t id) override;
+
   Status delivered(const Token& token, std::int64_t id) override {
     return fenced(token, [id](Session session) {
       const std::string number = std::to_string(id);
@@ -99,29 +101,43 @@ class PostgresOutbox final : public Outbox {
   AdminConnection connection_;
 };
 
+// What waits and may be delivered, as message_of() reads it.
+constexpr const char* kSelectWaiting =
+    "SELECT o.id, o.key, o.topic, o.payload, o.idempotency_key, o.attempts"
+    " FROM leasehold_outbox.message o WHERE o.done_at IS NULL"
+    " AND NOT EXISTS (SELECT 1 FROM leasehold_outbox.message s"
+    "   WHERE s.key = o.key AND s.set_aside AND s.done_at IS NULL)";
+
+OutboxMessage message_of(const Rows& rows, int row) {
+  return {.id = rows.number(0, row),
+          .key = std::string(rows.text(1, row)),
+          .topic = std::string(rows.text(2, row)),
+          .payload = std::string(rows.text(3, row)),
+          .idempotency_key = std::string(rows.text(4, row)),
+          .attempts = rows.number(5, row)};
+}
+
 Result<std::vector<OutboxMessage>> PostgresOutbox::next(int limit,
                                                         const std::vector<std::string>& except) {
   const std::string most = std::to_string(limit);
   TextArray left_out;
   for (const std::string& key : except) left_out.add(key);
   const auto rows = named(session().run(
-      "SELECT o.id, o.key, o.topic, o.payload, o.idempotency_key, o.attempts"
-      " FROM leasehold_outbox.message o WHERE o.done_at IS NULL AND o.key <> ALL($2::text[])"
-      " AND NOT EXISTS (SELECT 1 FROM leasehold_outbox.message s"
-      "   WHERE s.key = o.key AND s.set_aside AND s.done_at IS NULL)"
-      " ORDER BY o.id LIMIT $1",
+      std::string(kSelectWaiting) + " AND o.key <> ALL($2::text[]) ORDER BY o.id LIMIT $1",
       {most.c_str(), left_out.c_str()}));
   if (!rows) return fail(rows.error());
   std::vector<OutboxMessage> messages;
-  for (int row = 0; row < rows->count(); ++row) {
-    messages.push_back({.id = rows->number(0, row),
-                        .key = std::string(rows->text(1, row)),
-                        .topic = std::string(rows->text(2, row)),
-                        .payload = std::string(rows->text(3, row)),
-                        .idempotency_key = std::string(rows->text(4, row)),
-                        .attempts = rows->number(5, row)});
-  }
+  for (int row = 0; row < rows->count(); ++row) messages.push_back(message_of(*rows, row));
   return messages;
+}
+
+Result<std::optional<OutboxMessage>> PostgresOutbox::find(std::int64_t id) {
+  const std::string number = std::to_string(id);
+  const auto rows =
+      named(session().run(std::string(kSelectWaiting) + " AND o.id = $1", {number.c_str()}));
+  if (!rows) return fail(rows.error());
+  if (rows->count() == 0) return std::nullopt;
+  return message_of(*rows, 0);
 }
 
 Result<bool> PostgresOutbox::failed(const Token& token, std::int64_t id, const std::string& why,

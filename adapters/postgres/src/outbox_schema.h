@@ -5,7 +5,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOutboxVersion = 1;
+inline constexpr int kOutboxVersion = 2;
 
 static_assert(kMaxOutboxPayload == 1048576, "the schema says so too");
 
@@ -16,11 +16,11 @@ static_assert(kMaxOutboxPayload == 1048576, "the schema says so too");
 // of one hash wait for one another needlessly, and no more. Unlike the lock of a row it leaves
 // nothing to clean up, and does not fail in a REPEATABLE READ transaction.
 inline constexpr const char* kOutboxSchema = R"sql(
-CREATE SCHEMA leasehold_outbox;
+CREATE SCHEMA IF NOT EXISTS leasehold_outbox;
 
-CREATE FUNCTION leasehold_outbox.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
+CREATE OR REPLACE FUNCTION leasehold_outbox.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
 
-CREATE TABLE leasehold_outbox.message(
+CREATE TABLE IF NOT EXISTS leasehold_outbox.message(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   key text COLLATE "C" NOT NULL,
   topic text NOT NULL,
@@ -33,11 +33,11 @@ CREATE TABLE leasehold_outbox.message(
   skipped boolean NOT NULL DEFAULT false,
   done_at timestamptz
 );
-CREATE INDEX waiting ON leasehold_outbox.message(id) WHERE done_at IS NULL;
-CREATE INDEX set_aside ON leasehold_outbox.message(key) WHERE set_aside AND done_at IS NULL;
-CREATE INDEX done ON leasehold_outbox.message(done_at) WHERE done_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS waiting ON leasehold_outbox.message(id) WHERE done_at IS NULL;
+CREATE INDEX IF NOT EXISTS set_aside ON leasehold_outbox.message(key) WHERE set_aside AND done_at IS NULL;
+CREATE INDEX IF NOT EXISTS done ON leasehold_outbox.message(done_at) WHERE done_at IS NOT NULL;
 
-CREATE FUNCTION leasehold_outbox.put(a_key text, a_topic text, a_payload text,
+CREATE OR REPLACE FUNCTION leasehold_outbox.put(a_key text, a_topic text, a_payload text,
                                      a_idempotency_key text DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -10,20 +10,29 @@ namespace {
 
 // The lock makes racing installers agree; the catalogue is read after it.
 constexpr const char* kInstall = R"sql(
-DO $do$ BEGIN
+DO $do$ DECLARE
+  there integer;
+BEGIN
   PERFORM pg_catalog.pg_advisory_xact_lock(7810758531586156405);
-  IF EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '@SCHEMA') THEN RETURN; END IF;
+  IF EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '@SCHEMA') THEN
+    EXECUTE 'SELECT @SCHEMA.version()' INTO there;
+    IF there >= @VERSION THEN RETURN; END IF;
+  END IF;
+  PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
   EXECUTE $ddl$ @DDL $ddl$;
 END $do$
 )sql";
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  return text.replace(text.find(from), from.size(), to);
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
 }
 
 std::string installation(const Part& part) {
-  const std::string ddl = replaced(part.ddl, "@VERSION", std::to_string(part.version));
-  return replaced(replaced(kInstall, "@SCHEMA", part.schema), "@DDL", ddl);
+  return replaced(replaced(replaced(kInstall, "@DDL", part.ddl), "@SCHEMA", part.schema),
+                  "@VERSION", std::to_string(part.version));
 }
 
 Result<bool> is_installed(Session session, const Part& part) {
@@ -31,6 +40,13 @@ Result<bool> is_installed(Session session, const Part& part) {
       "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1)", {part.schema});
   if (!rows) return fail(std::move(rows.error()));
   return rows->flag(0);
+}
+
+Result<std::int64_t> version_of(Session session, const Part& part) {
+  auto version = session.run(std::string("SELECT ") + part.schema + ".version()", {});
+  if (version) return version->number(0);
+  if (is_missing(version.error())) version.error().message = not_installed(part);
+  return fail(std::move(version.error()));
 }
 
 Status check_server(Session session, const Part& part) {
@@ -53,29 +69,31 @@ Status install_part(Session session, const Part& part) {
   if (auto ok = check_server(session, part); !ok) return ok;
   auto there = is_installed(session, part);
   if (!there) return fail(std::move(there.error()));
-  if (!*there) {
-    auto made = session.run(installation(part), {});
-    if (!made) {
-      made.error().message =
-          std::string("the schema ") + part.schema + " was not made: " + made.error().message;
-      return fail(std::move(made.error()));
-    }
+  if (*there) {
+    auto version = version_of(session, part);
+    if (!version) return fail(std::move(version.error()));
+    if (*version >= part.version) return check_part(session, part);
+  }
+  auto made = session.run(installation(part), {});
+  if (!made) {
+    made.error().message = std::string("the schema ") + part.schema +
+                           (*there ? " was not brought up to date: " : " was not made: ") +
+                           made.error().message;
+    return fail(std::move(made.error()));
   }
   return check_part(session, part);
 }
 
 Status check_part(Session session, const Part& part) {
   if (auto ok = session.check(); !ok) return ok;
-  auto version = session.run(std::string("SELECT ") + part.schema + ".version()", {});
-  if (!version) {
-    if (is_missing(version.error())) version.error().message = not_installed(part);
-    return fail(std::move(version.error()));
-  }
-  if (version->number(0) == part.version) return {};
-  return fail(ErrorCode::unavailable, "the database has version " + std::string(version->text(0)) +
-                                          " of the schema " + part.schema +
-                                          "; this program works with version " +
-                                          std::to_string(part.version));
+  const auto version = version_of(session, part);
+  if (!version) return fail(version.error());
+  if (*version == part.version) return {};
+  return fail(
+      ErrorCode::unavailable,
+      "the database has version " + std::to_string(*version) + " of the schema " + part.schema +
+          "; this program works with version " + std::to_string(part.version) +
+          (*version < part.version ? std::string("; bring it up to date ") + part.how : ""));
 }
 
 std::string not_installed(const Part& part) {

@@ -9,15 +9,16 @@ namespace leasehold::postgres {
 
 struct Part {
   const char* schema;
-  int version;       // the only one this program works with
-  const char* ddl;   // makes the schema, and in it version(), which says "@VERSION"
+  int version;       // the only one this program works with; raise it whenever the ddl changes
+  const char* ddl;   // makes the schema, and in it version(), which says "@VERSION"; or brings one
+                     // of an earlier version up to date
   const char* noun;  // "the fence"
   const char* how;   // to install it: "with install_fence()"
 };
 
-// Makes the part unless it is there; clients that race agree. All or nothing. `invalid` inside a
-// transaction, `unsupported` for a server that cannot have it, `unavailable` if it cannot be made
-// or has another version.
+// Makes the part unless it is there, and brings one of an earlier version up to date, with all that
+// is in it; clients that race agree. All or nothing. `invalid` inside a transaction, `unsupported`
+// for a server that cannot have it, `unavailable` if it cannot be made or has a later version.
 [[nodiscard]] Status install_part(Session session, const Part& part);
 
 // `unavailable` if the part is missing or has another version.

@@ -3,17 +3,17 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kSerialVersion = 1;
+inline constexpr int kSerialVersion = 2;
 
 // A push locks its entity for other pushes, by an advisory lock, and takes its number only then: so
 // numbers of one entity become visible in order. A worker locks the entity's first row, and not
 // what pushes lock: neither waits for the other.
 inline constexpr const char* kSerialSchema = R"sql(
-CREATE SCHEMA leasehold_serial;
+CREATE SCHEMA IF NOT EXISTS leasehold_serial;
 
-CREATE FUNCTION leasehold_serial.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
+CREATE OR REPLACE FUNCTION leasehold_serial.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
 
-CREATE TABLE leasehold_serial.operation(
+CREATE TABLE IF NOT EXISTS leasehold_serial.operation(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   queue text COLLATE "C" NOT NULL CHECK (octet_length(queue) BETWEEN 1 AND 512
     AND queue !~ E'[\\u0001-\\u001f\\u007f-\\u009f\\u2028\\u2029]'),
@@ -26,10 +26,10 @@ CREATE TABLE leasehold_serial.operation(
   last_error text,
   set_aside boolean NOT NULL DEFAULT false
 );
-CREATE INDEX by_entity ON leasehold_serial.operation(queue, entity, id);
-CREATE INDEX in_order ON leasehold_serial.operation(queue, id);
+CREATE INDEX IF NOT EXISTS by_entity ON leasehold_serial.operation(queue, entity, id);
+CREATE INDEX IF NOT EXISTS in_order ON leasehold_serial.operation(queue, id);
 
-CREATE FUNCTION leasehold_serial.push(a_queue text, a_entity text, a_payload text)
+CREATE OR REPLACE FUNCTION leasehold_serial.push(a_queue text, a_entity text, a_payload text)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   new_id bigint;

@@ -4,6 +4,7 @@
 #include "leasehold/client.h"
 #include "leasehold/diagnosis.h"
 #include "leasehold/postgres/adapter.h"
+#include "testing/examining.h"
 #include "testing/findings.h"
 #include "testing/servers/pgbouncer.h"
 #include "testing/servers/postgres.h"
@@ -12,6 +13,7 @@ namespace leasehold::postgres {
 namespace {
 
 using namespace std::chrono_literals;
+using leasehold::testing::Examining;
 using leasehold::testing::findings_of;
 using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
@@ -28,20 +30,8 @@ PostgresServer& good_server() {
   return server;
 }
 
-struct ExaminationTest : ::testing::Test {
-  ExaminationTest() { registry.add(adapters()); }
-
-  Result<Diagnosis> look(const std::string& url, ExaminedAs as = ExaminedAs::store,
-                         Millis within = 30s) const {
-    return registry.examine(url, {as, 30s, {BootClock::now() + within, {}}});
-  }
-  std::vector<Finding> found(const std::string& url, ExaminedAs as = ExaminedAs::store) const {
-    const auto diagnosis = look(url, as);
-    EXPECT_TRUE(diagnosis) << to_string(diagnosis.error());
-    return diagnosis ? diagnosis->findings : std::vector<Finding>{};
-  }
-
-  Registry registry;
+struct ExaminationTest : Examining {
+  ExaminationTest() : Examining(adapters()) {}
 };
 
 TEST_F(ExaminationTest, AServerAloneIsOk) {
@@ -121,7 +111,7 @@ TEST_F(ExaminationTest, ATimeoutMattersWhereLeaseholdDoesNotSetItsOwn) {
   good_server().psql("ALTER DATABASE " + database + " SET statement_timeout = '200ms'");
   const std::string url = good_server().url(database);
   EXPECT_THAT(found(url), is_ok("postgres.timeouts"));
-  EXPECT_THAT(found(url, ExaminedAs::fence),
+  EXPECT_THAT(found(url, {.as = ExaminedAs::fence}),
               Finds("postgres.timeouts", Severity::warning, "statement_timeout is 200 ms"));
 }
 
@@ -147,7 +137,7 @@ TEST_F(ExaminationTest, AdvisoryLocksBehindAPoolerAreADanger) {
   const Pgbouncer pooler(good_server(), "transaction");
   EXPECT_THAT(found(pooler.url("postgres") + "?mode=advisory"),
               Finds("postgres.pooler", Severity::danger, "mode=rows"));
-  EXPECT_THAT(found(pooler.url("postgres"), ExaminedAs::fence),
+  EXPECT_THAT(found(pooler.url("postgres"), {.as = ExaminedAs::fence}),
               Finds("postgres.pooler", Severity::note, "one transaction"));
   EXPECT_THAT(found(good_server().url("postgres") + "?mode=advisory"), is_ok("postgres.pooler"));
 }
@@ -183,7 +173,8 @@ TEST_F(StandbyExaminationTest, AsynchronousOnesAreAWarningAndSynchronousOnesOk) 
   EXPECT_THAT(diagnosis->findings,
               Finds("postgres.standbys", Severity::warning, "'standby' (async)"));
   EXPECT_EQ(diagnosis->traits->guarantee, Guarantee::efficiency);
-  EXPECT_THAT(found(url, ExaminedAs::fence), Finds("postgres.standbys", Severity::warning, "mark"));
+  EXPECT_THAT(found(url, {.as = ExaminedAs::fence}),
+              Finds("postgres.standbys", Severity::warning, "mark"));
   EXPECT_THAT(found(url + "?failover=none"),
               Finds("postgres.standbys", Severity::note, "failover=none"));
   primary.psql("CREATE ROLE stranger LOGIN");
@@ -246,7 +237,7 @@ TEST_F(StandbyExaminationTest, AStandbyThatDoesNotConfirmIsADanger) {
   set("synchronous_standby_names = 'standby'");
   wait_until("EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')");
   standby.freeze();
-  const auto diagnosis = look(primary.url("postgres"), ExaminedAs::store, 5s);
+  const auto diagnosis = look(primary.url("postgres"), {.within = 5s});
   standby.thaw();
   ASSERT_TRUE(diagnosis) << to_string(diagnosis.error());
   EXPECT_THAT(diagnosis->findings, Finds("postgres.round_trip", Severity::danger, "Commits hang"));
@@ -267,7 +258,7 @@ TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
   const std::string url = server.url("postgres");
   server.freeze();
   const BootTime before = BootClock::now();
-  const auto frozen = look(url, ExaminedAs::store, 300ms);
+  const auto frozen = look(url, {.within = 300ms});
   EXPECT_LT(BootClock::now() - before, 20s);
   server.thaw();
   EXPECT_EQ(frozen.error().code, ErrorCode::unavailable);
@@ -281,8 +272,9 @@ TEST_F(ExaminationTest, NoPasswordIsTold) {
 }
 
 TEST_F(ExaminationTest, AFenceUrlTakesNoOptionsOfLocks) {
-  EXPECT_EQ(look(good_server().url("postgres") + "?mode=rows", ExaminedAs::fence).error().code,
-            ErrorCode::invalid);
+  EXPECT_EQ(
+      look(good_server().url("postgres") + "?mode=rows", {.as = ExaminedAs::fence}).error().code,
+      ErrorCode::invalid);
 }
 
 }  // namespace

@@ -24,6 +24,14 @@ inline leasehold::testing::PostgresServer& fence_server() {
   return server;
 }
 
+// Returns when a session of this connection's database waits for a lock.
+inline void await_waiter(const UserConnection& watch) {
+  while (watch.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                   " AND wait_event_type = 'Lock'") != "1") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 class FenceDatabase : public ::testing::Test {
  protected:
   FenceDatabase() {
@@ -57,29 +65,18 @@ class FenceDatabase : public ::testing::Test {
   }
 
   // Returns when a session of this database waits for a lock.
-  void await_waiter() const { await_waiter(user_); }
+  void await_waiter() const { postgres::await_waiter(user_); }
   // The same, while the user's own connection is in use.
-  void await_waiter_elsewhere() const { await_waiter(UserConnection(url())); }
+  void await_waiter_elsewhere() const { postgres::await_waiter(UserConnection(url())); }
 
   const std::string database_ = fence_server().create_database();
   const UserConnection user_{url()};
-
- private:
-  static void await_waiter(const UserConnection& watch) {
-    while (watch.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                     " AND wait_event_type = 'Lock'") != "1") {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-  }
 };
 
 // A work that inserts one row.
 inline Status insert_row(OpenTransaction& open) {
-  PGresult* result = PQexec(open.handle(), "INSERT INTO data VALUES('x')");
-  const bool ok = PQresultStatus(result) == PGRES_COMMAND_OK;
-  const std::string words = PQresultErrorMessage(result);
-  PQclear(result);
-  if (ok) return {};
+  const std::string words = exec_on(open.handle(), "INSERT INTO data VALUES('x')");
+  if (words.empty()) return {};
   return fail(ErrorCode::unavailable, "the insert failed", words);
 }
 

@@ -1,9 +1,6 @@
 #include "leasehold/postgres/once.h"
 
-#include <atomic>
-#include <latch>
-#include <stdexcept>
-#include <vector>
+#include <string>
 
 #include "fence_database.h"
 
@@ -28,61 +25,6 @@ auto add_row(std::string result) {
   };
 }
 
-TEST_F(OnceTest, RepeatReturnsTheStoredResultWithoutWorking) {
-  const auto first = once().run("order-7", "amount=3", add_row("receipt"));
-  ASSERT_TRUE(good(first));
-  EXPECT_EQ(first->result, "receipt");
-  EXPECT_FALSE(first->replayed);
-  const auto second = once().run("order-7", "amount=3", add_row("another"));
-  ASSERT_TRUE(good(second));
-  EXPECT_EQ(second->result, "receipt");
-  EXPECT_TRUE(second->replayed);
-  EXPECT_EQ(rows(), "1");
-  EXPECT_EQ(PQtransactionStatus(user_.get()), PQTRANS_IDLE);
-}
-
-TEST_F(OnceTest, KeyWithOtherParametersIsInvalidAndNothingRuns) {
-  ASSERT_TRUE(good(once().run("k", "amount=3", add_row(""))));
-  for (const std::string parameters : {"amount=4", "", "amount=3 ", "AMOUNT=3"}) {
-    const auto other = once().run("k", parameters, add_row(""));
-    ASSERT_TRUE(bad(other, ErrorCode::invalid)) << parameters;
-    EXPECT_THAT(other.error().message, HasSubstr("other parameters"));
-  }
-  EXPECT_EQ(rows(), "1");
-}
-
-TEST_F(OnceTest, AnyBytesAreExact) {
-  const std::string odd("a\0b\xff\\x41", 8);
-  ASSERT_TRUE(good(once().run("k", odd, add_row(odd))));
-  EXPECT_EQ(once().run("k", odd, add_row("")).value().result, odd);
-  EXPECT_TRUE(bad(once().run("k", "a", add_row("")), ErrorCode::invalid));
-  ASSERT_TRUE(good(once().run("empty", std::string_view(), add_row(""))));
-  EXPECT_TRUE(once().run("empty", "", add_row("")).value().replayed);
-}
-
-TEST_F(OnceTest, FailedWorkStoresNothingAndRunsAgain) {
-  const auto failed = once().run("k", "", [](OpenTransaction& open) -> Result<std::string> {
-    (void)add_row("")(open);
-    return fail(ErrorCode::lost, "no time");
-  });
-  EXPECT_TRUE(bad(failed, ErrorCode::lost));
-  EXPECT_EQ(rows(), "0");
-  EXPECT_EQ(keys(), "0");
-  EXPECT_FALSE(once().run("k", "", add_row("")).value().replayed);
-}
-
-TEST_F(OnceTest, ExceptionStoresNothing) {
-  const auto run = [&] {
-    (void)once().run("k", "", [](OpenTransaction& open) -> Result<std::string> {
-      (void)add_row("")(open);
-      throw std::runtime_error("work");
-    });
-  };
-  EXPECT_THROW(run(), std::runtime_error);
-  EXPECT_EQ(rows(), "0");
-  EXPECT_EQ(keys(), "0");
-}
-
 TEST_F(OnceTest, WorkThatEndsTheTransactionStoresNothing) {
   const auto ended = once().run("k", "", [](OpenTransaction& open) -> Result<std::string> {
     (void)add_row("")(open);
@@ -101,39 +43,6 @@ TEST_F(OnceTest, FailedStatementIsNotStored) {
   });
   EXPECT_TRUE(bad(ended, ErrorCode::invalid));
   EXPECT_EQ(keys(), "0");
-}
-
-TEST_F(OnceTest, LimitsAreTold) {
-  EXPECT_TRUE(bad(once().run("", "", add_row("")), ErrorCode::invalid));
-  EXPECT_TRUE(bad(once().run(std::string(513, 'k'), "", add_row("")), ErrorCode::invalid));
-  EXPECT_TRUE(bad(once().run("a\nb", "", add_row("")), ErrorCode::invalid));
-  EXPECT_TRUE(bad(once().run("k", std::string(kMaxOnceParameters + 1, 'p'), add_row("")),
-                  ErrorCode::invalid));
-  EXPECT_TRUE(
-      bad(once().run("k", "", add_row(std::string(kMaxOnceResult + 1, 'r'))), ErrorCode::invalid));
-  EXPECT_EQ(rows(), "0");
-  EXPECT_TRUE(good(once().run(std::string(512, 'k'), std::string(kMaxOnceParameters, 'p'),
-                              add_row(std::string(kMaxOnceResult, 'r')))));
-}
-
-TEST_F(OnceTest, InsideATransactionIsInvalid) {
-  ASSERT_EQ(user_.exec("BEGIN"), "");
-  EXPECT_TRUE(bad(once().run("k", "", add_row("")), ErrorCode::invalid));
-  EXPECT_TRUE(bad(once().forget_older_than(0s), ErrorCode::invalid));
-  ASSERT_EQ(user_.exec("ROLLBACK"), "");
-}
-
-TEST_F(OnceTest, RepeatDuringTheWorkIsBusyAndDoesNotRun) {
-  const UserConnection other(url());
-  const auto first = once().run("k", "", [&](OpenTransaction& open) -> Result<std::string> {
-    EXPECT_TRUE(
-        bad(once_of(other).run("k", "", add_row("second"), {.wait = 0ms}), ErrorCode::busy));
-    EXPECT_TRUE(
-        bad(once_of(other).run("k", "", add_row("second"), {.wait = 20ms}), ErrorCode::timeout));
-    return add_row("first")(open);
-  });
-  ASSERT_TRUE(good(first));
-  EXPECT_EQ(rows(), "1");
 }
 
 TEST_F(OnceTest, OtherKeysDoNotWait) {
@@ -158,20 +67,7 @@ TEST_F(OnceTest, TheSessionsLockTimeoutIsLeftAlone) {
   EXPECT_EQ(user_.ask("SHOW lock_timeout"), "4321ms");
 }
 
-TEST_F(OnceTest, StopEndsTheWait) {
-  const UserConnection other(url());
-  std::stop_source source;
-  const auto first = once().run("k", "", [&](OpenTransaction& open) -> Result<std::string> {
-    const std::jthread stopper([&] { source.request_stop(); });
-    EXPECT_TRUE(bad(
-        once_of(other).run("k", "", add_row("second"), {.wait = 1h, .stop = source.get_token()}),
-        ErrorCode::cancelled));
-    return add_row("first")(open);
-  });
-  ASSERT_TRUE(good(first));
-}
-
-// Both with READ COMMITTED and where a snapshot is older than what it waited for.
+// Where a snapshot is older than what it waited for.
 class OnceWaiting : public OnceTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(OnceWaiting, ConcurrentRepeatWaitsAndGetsTheResult) {
@@ -195,48 +91,7 @@ TEST_P(OnceWaiting, ConcurrentRepeatWaitsAndGetsTheResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Isolation, OnceWaiting,
-                         ::testing::Values("read committed", "repeatable read", "serializable"));
-
-TEST_F(OnceTest, WhoeverWaitsForAFailedWorkDoesItThen) {
-  const UserConnection other(url());
-  std::future<Result<OnceResult>> repeat;
-  const auto first = once().run("k", "p", [&](OpenTransaction&) -> Result<std::string> {
-    repeat = std::async(std::launch::async, [&] {
-      return once_of(other).run("k", "p", add_row("second"), {.wait = 60s});
-    });
-    await_waiter_elsewhere();
-    return fail(ErrorCode::lost, "no time");
-  });
-  EXPECT_TRUE(bad(first, ErrorCode::lost));
-  EXPECT_EQ(repeat.get().value().result, "second");
-  EXPECT_EQ(rows(), "1");
-}
-
-TEST_F(OnceTest, ManyThreadsRunEachKeyOnce) {
-  constexpr int threads = 4;
-  constexpr int keys_each = 25;
-  std::latch start(threads);
-  std::atomic<int> ran = 0;
-  std::atomic<int> errors = 0;
-  {
-    std::vector<std::jthread> workers;
-    for (int i = 0; i < threads; ++i) {
-      workers.emplace_back([&] {
-        const UserConnection mine(url());
-        start.arrive_and_wait();
-        for (int key = 0; key < keys_each; ++key) {
-          const auto answer =
-              once_of(mine).run("key-" + std::to_string(key), "", add_row("r"), {.wait = 60s});
-          if (!answer) ++errors;
-          if (answer && !answer->replayed) ++ran;
-        }
-      });
-    }
-  }
-  EXPECT_EQ(errors, 0);
-  EXPECT_EQ(ran, keys_each);
-  EXPECT_EQ(rows(), std::to_string(keys_each));
-}
+                         ::testing::Values("repeatable read", "serializable"));
 
 TEST_F(OnceTest, SessionKilledDuringTheWorkLeavesTheKeyFree) {
   const UserConnection doomed(url());
@@ -250,31 +105,6 @@ TEST_F(OnceTest, SessionKilledDuringTheWorkLeavesTheKeyFree) {
   EXPECT_FALSE(killed);
   EXPECT_FALSE(once().run("k", "", add_row("r")).value().replayed);
   EXPECT_EQ(rows(), "1");
-}
-
-TEST_F(OnceTest, FenceMayBeEnteredInTheWork) {
-  const auto pay = [&](const Token& token) {
-    return once().run("k" + std::to_string(token.number.value()), "",
-                      [&](OpenTransaction& open) -> Result<std::string> {
-                        if (auto ok = fence().enter(token); !ok) return fail(ok.error());
-                        return add_row("r")(open);
-                      });
-  };
-  EXPECT_TRUE(good(pay(token_of(34, '2'))));
-  EXPECT_TRUE(bad(pay(token_of(33, '1')), ErrorCode::fenced_out));
-  EXPECT_EQ(rows(), "1");
-  EXPECT_EQ(keys(), "1");
-}
-
-TEST_F(OnceTest, ForgetsOldResultsOnly) {
-  ASSERT_TRUE(good(once().run("old", "", add_row(""))));
-  ASSERT_TRUE(good(once().run("new", "", add_row(""))));
-  ASSERT_EQ(user_.exec("UPDATE leasehold_once.result SET stored_at = stored_at - interval '2 hours'"
-                       " WHERE key = 'old'"),
-            "");
-  EXPECT_EQ(once().forget_older_than(3600s).value(), 1);
-  EXPECT_TRUE(once().run("new", "", add_row("")).value().replayed);
-  EXPECT_FALSE(once().run("old", "", add_row("")).value().replayed);
 }
 
 TEST_F(OnceTest, PlainSqlDoesTheSame) {
@@ -323,6 +153,44 @@ TEST_F(OnceTest, RoleNeedsNoRightToTheTable) {
     EXPECT_TRUE(bad(once_of(clerk).forget_older_than(0s), ErrorCode::unavailable));
   }
   EXPECT_EQ(user_.exec("DROP OWNED BY clerk; DROP ROLE clerk"), "");
+}
+
+// As version 1 was: its store() left the commit as durable as the session wanted.
+constexpr const char* kVersion1 = R"sql(
+CREATE OR REPLACE FUNCTION leasehold_once.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+CREATE OR REPLACE FUNCTION leasehold_once.store(a_key text, a_result bytea)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE leasehold_once.result r SET result = a_result, stored_at = clock_timestamp()
+    WHERE r.key = a_key AND r.result IS NULL;
+END $$;
+DROP FUNCTION leasehold_once.commit_durably();
+)sql";
+
+TEST_F(OnceTest, EarlierVersionIsBroughtUpToDateWithItsResults) {
+  ASSERT_TRUE(good(once().run("k", "p", add_row("r"))));
+  ASSERT_EQ(user_.exec(kVersion1), "");
+  const auto old = Once::open(user_.get());
+  ASSERT_TRUE(bad(old, ErrorCode::unavailable));
+  EXPECT_THAT(old.error().message, HasSubstr("bring it up to date with install_once()"));
+
+  ASSERT_TRUE(good(install_once(user_.get())));
+  EXPECT_EQ(once().run("k", "p", add_row("")).value().result, "r");
+  ASSERT_EQ(user_.exec("SET synchronous_commit = off; BEGIN; SELECT leasehold_once.claim('l', '');"
+                       "SELECT leasehold_once.store('l', '')"),
+            "");
+  EXPECT_EQ(user_.ask("SHOW synchronous_commit"), "on") << "the new store()";
+  ASSERT_EQ(user_.exec("COMMIT"), "");
+  EXPECT_THAT(user_.exec("SELECT leasehold_once.claim('m', '')"), StartsWith("LH003"))
+      << "a key without a result is not committed";
+}
+
+TEST_F(OnceTest, LaterVersionIsLeftAlone) {
+  ASSERT_EQ(user_.exec("CREATE OR REPLACE FUNCTION leasehold_once.version() RETURNS integer "
+                       "LANGUAGE sql IMMUTABLE AS 'SELECT 9'"),
+            "");
+  EXPECT_TRUE(bad(install_once(user_.get()), ErrorCode::unavailable));
+  EXPECT_EQ(user_.ask("SELECT leasehold_once.version()"), "9");
 }
 
 TEST_F(OnceTest, MissingOrOtherVersionIsUnavailable) {

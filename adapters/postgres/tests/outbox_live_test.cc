@@ -42,6 +42,9 @@ class PostgresOutboxUnderTest final : public OutboxUnderTest {
   std::string put_by_sql(const std::string& key, const std::string& payload) override {
     return user_.exec("SELECT leasehold_outbox.put($1, 'paid', $2, NULL)", {key, payload});
   }
+  std::string deliver_all_by_sql() override {
+    return user_.exec("UPDATE leasehold_outbox.message SET done_at = put_at");
+  }
   std::int64_t refused() override {
     return postgres::fence_marks(user_.get()).value().front().refused;
   }

@@ -99,6 +99,26 @@ TEST_F(SessionStoreTest, ReleaseWaitsForAGrantThatIsNotCommittedYet) {
   EXPECT_TRUE(client.acquire("job")) << "long before its hour is over";
 }
 
+// The answer that one session owes may cost all the time there is.
+TEST_F(SessionStoreTest, SessionThatOwesAnAnswerDoesNotHoldUpTheOthers) {
+  RawStore raw(server.open(), "job", 5s);
+  const Ttl ttl = Ttl::of(10min).value();
+  const RequestId stuck = new_request();
+  const RequestId other = new_request();
+  ASSERT_TRUE(raw.acquire(stuck, 10min));
+  ASSERT_TRUE(raw.acquire_another(lock_name("other"), other, 10min));
+  Libpq locker(server.database());
+  locker.run("BEGIN");
+  ASSERT_EQ(locker.run("SELECT 1 FROM leasehold.session_lock WHERE name = 'job' FOR UPDATE"), "1");
+  ASSERT_FALSE(raw.try_renew(stuck, 10min)) << "its time runs out, and the answer is owed";
+  const auto replies =
+      raw.renew_together({{lock_name("job"), stuck, ttl}, {lock_name("other"), other, ttl}});
+  ASSERT_TRUE(replies) << to_string(replies.error());
+  EXPECT_THAT(*replies, ::testing::ElementsAre(RenewReply::unknown, RenewReply::renewed));
+  locker.run("ROLLBACK");
+  EXPECT_EQ(raw.renew(stuck), RenewReply::renewed);
+}
+
 TEST_F(SessionStoreTest, PsqlAndLeaseholdExcludeEachOther) {
   const std::string call = known_as();
   EXPECT_THAT(call, StartsWith("SELECT pg_try_advisory_lock("));

@@ -10,8 +10,27 @@
 
 #include "leasehold/error.h"
 #include "leasehold/token.h"
+#include "testing/results.h"
+#include "testing/tokens.h"
 
 namespace leasehold::postgres {
+
+// Empty, or the SQLSTATE and the server's own words.
+inline std::string failure_of(const PGresult* result) {
+  const ExecStatusType status = PQresultStatus(result);
+  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return "";
+  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* words = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  return std::string(state == nullptr ? "lost" : state) + " " + (words == nullptr ? "" : words);
+}
+
+// The same of one statement.
+inline std::string exec_on(PGconn* connection, const std::string& sql) {
+  PGresult* result = PQexec(connection, sql.c_str());
+  std::string failure = failure_of(result);
+  PQclear(result);
+  return failure;
+}
 
 class UserConnection {
  public:
@@ -50,40 +69,14 @@ class UserConnection {
     return Answer(PQexecParams(get(), sql.c_str(), static_cast<int>(pointers.size()), nullptr,
                                pointers.data(), nullptr, nullptr, 0));
   }
-  static std::string failure_of(const PGresult* result) {
-    const ExecStatusType status = PQresultStatus(result);
-    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return "";
-    const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const char* words = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    return std::string(state == nullptr ? "lost" : state) + " " + (words == nullptr ? "" : words);
-  }
 
   std::unique_ptr<PGconn, Clear> connection_;
 };
 
-template <class T>
-::testing::AssertionResult good(const Result<T>& result) {
-  if (result) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
-
-template <class T>
-::testing::AssertionResult bad(const Result<T>& result, ErrorCode code) {
-  if (result) return ::testing::AssertionFailure() << "it succeeded";
-  if (result.error().code == code) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
-
-inline RequestId request_of(char digit) {
-  return RequestId::from_hex(std::string(32, digit)).value();
-}
-
-inline Lineage lineage_of(char digit) {
-  return Lineage::parse(std::string(32, digit) + "/invoice/1234").value();
-}
-
-inline Token token_of(std::int64_t number, char request, char store = 'a') {
-  return Token{TokenNumber::of(number).value(), lineage_of(store), request_of(request)};
-}
+using leasehold::testing::bad;
+using leasehold::testing::good;
+using leasehold::testing::lineage_of;
+using leasehold::testing::request_of;
+using leasehold::testing::token_of;
 
 }  // namespace leasehold::postgres

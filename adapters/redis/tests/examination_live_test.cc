@@ -4,6 +4,7 @@
 #include "leasehold/client.h"
 #include "leasehold/diagnosis.h"
 #include "leasehold/redis/adapter.h"
+#include "testing/examining.h"
 #include "testing/findings.h"
 #include "testing/servers/redis.h"
 #include "testing/tcp_proxy.h"
@@ -12,6 +13,7 @@ namespace leasehold::redis {
 namespace {
 
 using namespace std::chrono_literals;
+using leasehold::testing::Examining;
 using leasehold::testing::findings_of;
 using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
@@ -23,26 +25,13 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-struct ExaminationTest : ::testing::Test {
-  ExaminationTest() { registry.add(adapters()); }
-
-  Result<Diagnosis> look(const std::string& url, ExaminedAs as = ExaminedAs::store,
-                         Millis ttl = 30s, Millis within = 30s) const {
-    return registry.examine(url, {as, ttl, {BootClock::now() + within, {}}});
-  }
-  std::vector<Finding> found(const std::string& url, ExaminedAs as = ExaminedAs::store,
-                             Millis ttl = 30s) const {
-    const auto diagnosis = look(url, as, ttl);
-    EXPECT_TRUE(diagnosis) << to_string(diagnosis.error());
-    return diagnosis ? diagnosis->findings : std::vector<Finding>{};
-  }
+struct ExaminationTest : Examining {
+  ExaminationTest() : Examining(adapters()) {}
   static std::string redlock(const std::vector<const RedisServer*>& servers) {
     std::string url = "redlock://";
     for (const RedisServer* it : servers) url += (url.back() == '/' ? "" : ",") + it->address();
     return url;
   }
-
-  Registry registry;
 };
 
 TEST_F(ExaminationTest, ADurableServerAloneIsOk) {
@@ -74,11 +63,11 @@ TEST_F(ExaminationTest, EvictionIsADangerWhereItHits) {
   server.cli({"CONFIG", "SET", "maxmemory", "1gb"});
   EXPECT_THAT(found(server.url()), AllOf(Finds("redis.eviction", Severity::danger, "allkeys-lru"),
                                          is_ok("redis.memory")));
-  EXPECT_THAT(found(server.url(), ExaminedAs::fence),
+  EXPECT_THAT(found(server.url(), {.as = ExaminedAs::fence}),
               Finds("redis.eviction", Severity::danger, "mark"));
   server.cli({"CONFIG", "SET", "maxmemory-policy", "volatile-ttl"});
   EXPECT_THAT(found(server.url()), Finds("redis.eviction", Severity::danger, "volatile-ttl"));
-  EXPECT_THAT(found(server.url(), ExaminedAs::fence), is_ok("redis.eviction"))
+  EXPECT_THAT(found(server.url(), {.as = ExaminedAs::fence}), is_ok("redis.eviction"))
       << "a mark never expires";
   server.cli({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
   EXPECT_THAT(found(server.url()), is_ok("redis.eviction"));
@@ -95,14 +84,14 @@ TEST_F(ExaminationTest, PersistenceIsJudgedByWhatARestartForgets) {
   const RedisServer forgetful({.durable = false});
   EXPECT_THAT(found(forgetful.url()),
               Finds("redis.persistence", Severity::warning, "there are no snapshots"));
-  EXPECT_THAT(found(forgetful.url(), ExaminedAs::fence),
+  EXPECT_THAT(found(forgetful.url(), {.as = ExaminedAs::fence}),
               Finds("redis.persistence", Severity::danger, "overtaken"));
   forgetful.cli({"CONFIG", "SET", "save", "3600 1"});
   EXPECT_THAT(found(forgetful.url()), Finds("redis.persistence", Severity::warning, "save 3600 1"));
   const RedisServer server;
   server.cli({"CONFIG", "SET", "appendfsync", "everysec"});
   EXPECT_THAT(found(server.url()), Finds("redis.persistence", Severity::note, "everysec"));
-  EXPECT_THAT(found(server.url(), ExaminedAs::fence),
+  EXPECT_THAT(found(server.url(), {.as = ExaminedAs::fence}),
               Finds("redis.persistence", Severity::warning, "everysec"));
   server.cli({"CONFIG", "SET", "appendfsync", "no"});
   EXPECT_THAT(found(server.url()), Finds("redis.persistence", Severity::warning, "fsync no"));
@@ -110,9 +99,9 @@ TEST_F(ExaminationTest, PersistenceIsJudgedByWhatARestartForgets) {
 
 TEST_F(ExaminationTest, AFreshStartWithoutDataIsAWarningWithinTheTtl) {
   const RedisServer forgetful({.durable = false});
-  EXPECT_THAT(found(forgetful.url(), ExaminedAs::store, 24h),
+  EXPECT_THAT(found(forgetful.url(), {.ttl = 24h}),
               Finds("redis.uptime", Severity::warning, "without its data"));
-  EXPECT_THAT(found(RedisServer().url(), ExaminedAs::store, 24h), is_ok("redis.uptime"));
+  EXPECT_THAT(found(RedisServer().url(), {.ttl = 24h}), is_ok("redis.uptime"));
 }
 
 TEST_F(ExaminationTest, ReplicasAreSeenFromBothSides) {
@@ -123,7 +112,7 @@ TEST_F(ExaminationTest, ReplicasAreSeenFromBothSides) {
   }
   EXPECT_THAT(found(primary.url()),
               AllOf(is_ok("redis.role"), Finds("redis.replicas", Severity::warning, "failover")));
-  EXPECT_THAT(found(primary.url(), ExaminedAs::fence),
+  EXPECT_THAT(found(primary.url(), {.as = ExaminedAs::fence}),
               Finds("redis.replicas", Severity::danger, "overtaken"));
   EXPECT_THAT(found(replica.url()),
               AllOf(Finds("redis.role", Severity::danger, std::to_string(primary.port())),
@@ -159,8 +148,8 @@ TEST_F(ExaminationTest, ASlowServerIsJudgedAgainstTheTtl) {
   leasehold::testing::TcpProxy slow(server.port(), [](std::string_view) { return true; });
   slow.delay(40ms);
   const std::string url = "redis://" + slow.address();
-  EXPECT_THAT(found(url, ExaminedAs::store, 24h), is_ok("redis.round_trip"));
-  EXPECT_THAT(found(url, ExaminedAs::store, 200ms),
+  EXPECT_THAT(found(url, {.ttl = 24h}), is_ok("redis.round_trip"));
+  EXPECT_THAT(found(url, {.ttl = 200ms}),
               Finds("redis.round_trip", Severity::danger, "Use a TTL of at least"));
 }
 
@@ -179,7 +168,7 @@ TEST_F(ExaminationTest, ADeadServerIsUnavailableAndAFrozenOneInTime) {
   RedisServer server;
   server.process().freeze();
   const BootTime before = BootClock::now();
-  const auto frozen = look(server.url(), ExaminedAs::store, 30s, 300ms);
+  const auto frozen = look(server.url(), {.within = 300ms});
   EXPECT_LT(BootClock::now() - before, 20s);
   server.process().thaw();
   ASSERT_FALSE(frozen);
@@ -228,7 +217,7 @@ TEST_F(RedlockExaminationTest, LostVotesAreCounted) {
 
 TEST_F(RedlockExaminationTest, ANodeThatRestartedWithoutItsDataIsAWarning) {
   const RedisServer forgetful({.durable = false});
-  const auto all = found(redlock({&a, &b, &forgetful}), ExaminedAs::store, 24h);
+  const auto all = found(redlock({&a, &b, &forgetful}), {.ttl = 24h});
   const auto uptime = findings_of(all, "redis.uptime");
   ASSERT_THAT(uptime, SizeIs(3));
   EXPECT_EQ(uptime[0].severity, Severity::warning);
@@ -239,7 +228,7 @@ TEST_F(RedlockExaminationTest, ANodeThatRestartedWithoutItsDataIsAWarning) {
 
 TEST_F(RedlockExaminationTest, AnEvenNumberIsRefused) {
   EXPECT_EQ(look("redlock://h1,h2,h3,h4").error().code, ErrorCode::invalid);
-  EXPECT_EQ(look(url, ExaminedAs::fence).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(look(url, {.as = ExaminedAs::fence}).error().code, ErrorCode::unsupported);
 }
 
 }  // namespace

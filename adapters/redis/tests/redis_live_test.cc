@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "calls.h"
+#include "leasehold/resp/command.h"
 #include "server.h"
 #include "server_under_test.h"
 
@@ -27,6 +28,15 @@ std::vector<std::string> lines(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) all.push_back(line);
   return all;
+}
+
+std::unique_ptr<redis::Server> server_at(const RedisServer& at) {
+  return redis::Server::make({.address = {"127.0.0.1", std::to_string(at.port())},
+                              .tls = {},
+                              .user = {},
+                              .password = {}},
+                             4)
+      .value();
 }
 
 class RedisLive : public ::testing::Test {
@@ -257,15 +267,30 @@ TEST_F(RedisLive, SubscriptionComesBackAfterACut) {
   EXPECT_TRUE(waiter.events.wait_for_nudge(waiting, 30s));
 }
 
+// Its name may lead to the new primary by now.
+TEST(RedisServerCall, ConnectionThatIsAnsweredReadOnlyIsDropped) {
+  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  RedisServer other;
+  const auto server = server_at(primary);
+  const CallContext context{BootClock::now() + 60s, {}};
+  const auto run = [&](std::initializer_list<std::string_view> words) {
+    std::string command;
+    resp::append_command(command, words);
+    return server->run(command, context);
+  };
+  const auto id = [&] { return run({"CLIENT", "ID"}).value().integer; };
+  const auto first = id();
+  EXPECT_EQ(id(), first) << "one connection serves all";
+  primary.cli({"REPLICAOF", "127.0.0.1", std::to_string(other.port())});
+  const auto refused = run({"SET", "a", "b"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().store_words, HasSubstr("READONLY"));
+  EXPECT_NE(id(), first);
+}
+
 // An acquire that sat in the network may arrive after the release that took it back.
 TEST_F(RedisLive, LateAcquireDoesNotUndoItsRelease) {
-  auto server =
-      redis::Server::make({.address = {"127.0.0.1", std::to_string(under.server().port())},
-                           .tls = {},
-                           .user = {},
-                           .password = {}},
-                          4)
-          .value();
+  const auto server = server_at(under.server());
   const CallContext context{BootClock::now() + 30s, {}};
   const redis::LockKeys keys("lock:job");
   const AcquireCall call{lock_name("job"), new_request(), OwnerLabel::parse("me").value(),

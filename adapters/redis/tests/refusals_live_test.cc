@@ -238,6 +238,39 @@ TEST(Refusals, PrimaryThatBecomesAReplicaAndBack) {
   EXPECT_TRUE(store.acquire(new_request()));
 }
 
+// A server that was started again with much to read answers, but not yet.
+TEST(Refusals, ServerThatIsStillLoading) {
+  RedisServer server(
+      {.durable = false,
+       .more = {"--enable-debug-command", "yes", "--loading-process-events-interval-bytes", "1024",
+                "--key-load-delay", "1000"}});
+  RawStore store(open_url(server.url()));
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request, 10min));
+  server.cli({"DEBUG", "POPULATE", "100000"});
+  server.cli({"SAVE"});
+  server.process().kill();
+  server.process().start_without_waiting();
+  while (!accepts(server.port())) std::this_thread::sleep_for(1ms);
+  ASSERT_THAT(server.cli({"INFO", "persistence"}), HasSubstr("loading:1"));
+
+  const auto renewed = store.try_renew(request);
+  ASSERT_FALSE(renewed);
+  EXPECT_EQ(renewed.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(renewed.error().store_words, HasSubstr("LOADING"));
+  const auto acquired = store.acquire(new_request());
+  ASSERT_FALSE(acquired);
+  EXPECT_EQ(acquired.error().code, ErrorCode::unavailable) << to_string(acquired.error());
+  const Error opened = refusal(server.url());
+  EXPECT_EQ(opened.code, ErrorCode::unavailable);
+  EXPECT_THAT(opened.store_words, HasSubstr("LOADING"));
+  EXPECT_THAT(opened.message, HasSubstr("still loading"));
+
+  server.cli({"CONFIG", "SET", "key-load-delay", "0"});
+  server.process().wait_until_it_answers();
+  EXPECT_EQ(store.renew(request), RenewReply::renewed) << "the lock was in the file";
+}
+
 TEST(Refusals, Cluster) {
   RedisServer server({.durable = false, .more = {"--cluster-enabled", "yes"}});
   const Error error = refusal(server.url());

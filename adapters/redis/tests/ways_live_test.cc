@@ -3,20 +3,32 @@
 
 #include <atomic>
 #include <future>
-#include <latch>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "leasehold/redis/once.h"
 #include "leasehold/redis/values.h"
+#include "testing/once_conformance.h"
+#include "testing/results.h"
 #include "testing/servers/redis.h"
 #include "testing/tcp_proxy.h"
+#include "testing/values_conformance.h"
 
 namespace leasehold::redis {
 namespace {
 
 using namespace std::chrono_literals;
+using leasehold::testing::bad;
+using leasehold::testing::CellUser;
+using leasehold::testing::MakeOnce;
+using leasehold::testing::MakeValue;
+using leasehold::testing::OnceConformance;
+using leasehold::testing::OnceUnderTest;
+using leasehold::testing::OnceUser;
+using leasehold::testing::SiteWork;
+using leasehold::testing::ValuesConformance;
+using leasehold::testing::ValueUnderTest;
+using leasehold::testing::ValueUser;
 using ::testing::HasSubstr;
 
 leasehold::testing::RedisServer& server() {
@@ -24,23 +36,51 @@ leasehold::testing::RedisServer& server() {
   return shared;
 }
 
-template <class T>
-::testing::AssertionResult bad(const Result<T>& result, ErrorCode code) {
-  if (result) return ::testing::AssertionFailure() << "it succeeded";
-  if (result.error().code == code) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
+// Runs, and is empty.
+void make_ready() {
+  if (!server().process().runs()) server().process().start();
+  server().cli({"FLUSHALL"});
 }
 
 class RedisWays : public ::testing::Test {
  protected:
-  RedisWays() {
-    if (!server().process().runs()) server().process().start();
-    server().cli({"FLUSHALL"});
-  }
+  RedisWays() { make_ready(); }
   static std::string cli(std::vector<std::string> words) { return server().cli(std::move(words)); }
 };
 
 // ---- once ----------------------------------------------------------------------------------
+
+// Counts the effects here: nothing takes them back.
+class RedisOnceUnderTest final : public OnceUnderTest {
+ public:
+  RedisOnceUnderTest() { make_ready(); }
+  std::unique_ptr<OnceUser> connect() override { return std::make_unique<User>(*this); }
+  int effects() override { return effects_; }
+  int keys() override { return std::stoi(server().cli({"DBSIZE"})); }
+
+ private:
+  class User final : public OnceUser {
+   public:
+    explicit User(RedisOnceUnderTest& under) : under_(under) {}
+    Result<OnceResult> run(std::string_view key, std::string_view parameters, const SiteWork& work,
+                           const OnceOptions& options) override {
+      const auto act = [this] { ++under_.effects_; };
+      return once_.run(
+          key, parameters, [&] { return work({.act = act, .sql = {}, .enter = {}, .send = {}}); },
+          options);
+    }
+
+   private:
+    RedisOnceUnderTest& under_;
+    const Once once_ = Once::open(server().url()).value();
+  };
+
+  std::atomic<int> effects_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Redis, OnceConformance, ::testing::Values(MakeOnce([] {
+                           return std::make_unique<RedisOnceUnderTest>();
+                         })));
 
 class RedisOnce : public RedisWays {
  protected:
@@ -54,87 +94,9 @@ class RedisOnce : public RedisWays {
   std::atomic<int> ran = 0;
 };
 
-TEST_F(RedisOnce, RepeatReturnsTheStoredResultWithoutWorking) {
-  const auto first = once.run("order-7", "amount=3", work("receipt"));
-  ASSERT_TRUE(first);
-  EXPECT_FALSE(first->replayed);
-  const auto second = once.run("order-7", "amount=3", work("another"));
-  ASSERT_TRUE(second);
-  EXPECT_TRUE(second->replayed);
-  EXPECT_EQ(second->result, "receipt");
-  EXPECT_EQ(ran, 1);
+TEST_F(RedisOnce, ResultIsKeptForADay) {
+  ASSERT_TRUE(once.run("order-7", "amount=3", work("receipt")));
   EXPECT_GT(std::stoll(cli({"PTTL", "leasehold:result:order-7"})), 23 * 3600 * 1000);
-}
-
-TEST_F(RedisOnce, KeyWithOtherParametersIsInvalid) {
-  ASSERT_TRUE(once.run("k", "amount=3", work("")));
-  const auto other = once.run("k", "amount=4", work(""));
-  ASSERT_TRUE(bad(other, ErrorCode::invalid));
-  EXPECT_THAT(other.error().message, HasSubstr("other parameters"));
-  EXPECT_EQ(ran, 1);
-}
-
-TEST_F(RedisOnce, AnyBytesAreExact) {
-  const std::string odd("a\0b\r\n\xff", 6);
-  ASSERT_TRUE(once.run("k", odd, work(odd)));
-  EXPECT_EQ(once.run("k", odd, work("")).value().result, odd);
-  ASSERT_TRUE(once.run("empty", "", work("")));
-  EXPECT_TRUE(once.run("empty", "", work("x")).value().replayed);
-}
-
-TEST_F(RedisOnce, FailureOrExceptionGivesTheKeyBack) {
-  EXPECT_TRUE(bad(
-      once.run("k", "", []() -> Result<std::string> { return fail(ErrorCode::lost, "no time"); }),
-      ErrorCode::lost));
-  EXPECT_EQ(cli({"EXISTS", "leasehold:result:k"}), "0");
-  const auto throws = [&] {
-    (void)once.run("k", "", []() -> Result<std::string> { throw std::runtime_error("work"); });
-  };
-  EXPECT_THROW(throws(), std::runtime_error);
-  EXPECT_FALSE(once.run("k", "", work("r")).value().replayed);
-}
-
-TEST_F(RedisOnce, RepeatDuringTheWorkIsBusyOrWaits) {
-  std::future<Result<OnceResult>> waiting;
-  const auto first = once.run("k", "", [&]() -> Result<std::string> {
-    EXPECT_TRUE(bad(once.run("k", "", work("second"), {.wait = 0ms}), ErrorCode::busy));
-    EXPECT_TRUE(bad(once.run("k", "", work("second"), {.wait = 20ms}), ErrorCode::timeout));
-    waiting = std::async(std::launch::async,
-                         [&] { return once.run("k", "", work("second"), {.wait = 60s}); });
-    return "first";
-  });
-  ASSERT_TRUE(first);
-  EXPECT_EQ(waiting.get().value().result, "first");
-  EXPECT_EQ(ran, 0);
-}
-
-TEST_F(RedisOnce, StopEndsTheWait) {
-  std::stop_source source;
-  const auto first = once.run("k", "", [&]() -> Result<std::string> {
-    const std::jthread stopper([&] { source.request_stop(); });
-    EXPECT_TRUE(bad(once.run("k", "", work(""), {.wait = 1h, .stop = source.get_token()}),
-                    ErrorCode::cancelled));
-    return "first";
-  });
-  ASSERT_TRUE(first);
-}
-
-TEST_F(RedisOnce, ManyThreadsRunEachKeyOnce) {
-  std::latch start(4);
-  std::atomic<int> errors = 0;
-  {
-    std::vector<std::jthread> workers;
-    for (int i = 0; i < 4; ++i) {
-      workers.emplace_back([&] {
-        start.arrive_and_wait();
-        for (int key = 0; key < 25; ++key) {
-          if (!once.run("key-" + std::to_string(key), "", work("r"), {.wait = 60s})) ++errors;
-        }
-      });
-    }
-  }
-  EXPECT_EQ(errors, 0);
-  EXPECT_EQ(ran, 25);
 }
 
 // What the header warns of: the key is free again, and the work runs twice.
@@ -161,11 +123,6 @@ TEST_F(RedisOnce, ResultThatCannotBeStoredIsTold) {
 }
 
 TEST_F(RedisOnce, WrongInputIsInvalid) {
-  EXPECT_TRUE(bad(once.run("", "", work("")), ErrorCode::invalid));
-  EXPECT_TRUE(
-      bad(once.run("k", std::string(kMaxOnceParameters + 1, 'p'), work("")), ErrorCode::invalid));
-  EXPECT_TRUE(
-      bad(once.run("k", "", work(std::string(kMaxOnceResult + 1, 'r'))), ErrorCode::invalid));
   EXPECT_TRUE(bad(Once::open("postgres://localhost/x"), ErrorCode::invalid));
   EXPECT_TRUE(bad(Once::open(server().url(), {.keep_for = 0ms}), ErrorCode::invalid));
   EXPECT_TRUE(bad(Once::open("redis://127.0.0.1:1"), ErrorCode::unavailable));
@@ -201,6 +158,22 @@ TEST_F(RedisOnce, KeyWhoseRepliesWereLostIsGivenBack) {
 
 // ---- compare and set -----------------------------------------------------------------------
 
+class RedisValueUnderTest final : public ValueUnderTest {
+ public:
+  RedisValueUnderTest() { make_ready(); }
+  std::unique_ptr<ValueUser> connect() override {
+    return std::make_unique<CellUser<Cell>>(
+        Values::open(server().url()).value().at("stock").value());
+  }
+  std::string value() override { return server().cli({"GET", "stock"}); }
+  void put(const std::string& value) override { server().cli({"SET", "stock", value}); }
+  bool has_versions() override { return false; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Redis, ValuesConformance, ::testing::Values(MakeValue([] {
+                           return std::make_unique<RedisValueUnderTest>();
+                         })));
+
 class RedisValues : public RedisWays {
  protected:
   Cell stock() const { return values.at("stock").value(); }
@@ -209,26 +182,6 @@ class RedisValues : public RedisWays {
 
 Result<std::string> one_less(const std::optional<std::string>& seen) {
   return std::to_string(std::stoi(seen.value_or("100")) - 1);
-}
-
-TEST_F(RedisValues, WritesAPlainKey) {
-  const auto changed = compare_and_set(stock(), one_less);
-  ASSERT_TRUE(changed);
-  EXPECT_EQ(changed->value, "99");
-  EXPECT_EQ(changed->conflicts, 0);
-  EXPECT_EQ(cli({"GET", "stock"}), "99");
-}
-
-TEST_F(RedisValues, WriteOfAnotherProgramInBetweenIsNotLost) {
-  int calls = 0;
-  const auto changed =
-      compare_and_set(stock(), [&](const std::optional<std::string>& seen) -> Result<std::string> {
-        if (++calls == 1) cli({"SET", "stock", "50"});
-        return one_less(seen);
-      });
-  ASSERT_TRUE(changed);
-  EXPECT_EQ(changed->conflicts, 1);
-  EXPECT_EQ(cli({"GET", "stock"}), "49");
 }
 
 TEST_F(RedisValues, KeyThatComesOrGoesIsAConflict) {
@@ -247,24 +200,6 @@ TEST_F(RedisValues, TimeToLiveStays) {
   ASSERT_TRUE(compare_and_set(stock(), one_less));
   EXPECT_GT(std::stoll(cli({"TTL", "stock"})), 900);
   EXPECT_EQ(cli({"GET", "stock"}), "6");
-}
-
-TEST_F(RedisValues, RacingThreadsLoseNothing) {
-  std::latch start(4);
-  std::atomic<int> done = 0;
-  {
-    std::vector<std::jthread> workers;
-    for (int i = 0; i < 4; ++i) {
-      workers.emplace_back([&] {
-        start.arrive_and_wait();
-        for (int n = 0; n < 20; ++n) {
-          if (compare_and_set(stock(), one_less, {.attempts = 10'000, .wait = 60s})) ++done;
-        }
-      });
-    }
-  }
-  EXPECT_EQ(done, 80);
-  EXPECT_EQ(cli({"GET", "stock"}), "20");
 }
 
 TEST_F(RedisValues, WrongKeysAreTold) {

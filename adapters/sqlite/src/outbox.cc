@@ -1,5 +1,6 @@
 #include "outbox.h"
 
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -123,6 +124,9 @@ class SqliteOutbox final : public Outbox {
                                           const std::vector<std::string>& except) override {
     return named(read_next(limit, except));
   }
+  Result<std::optional<OutboxMessage>> find(std::int64_t id) override {
+    return named(read_one(id));
+  }
 
   Status delivered(const Token& token, std::int64_t id) override {
     return fenced(token, [id](Connection inside) { return mark_delivered(inside, id); });
@@ -172,37 +176,53 @@ class SqliteOutbox final : public Outbox {
 
   Result<std::vector<OutboxMessage>> read_next(int limit,
                                                const std::vector<std::string>& except) const;
+  Result<std::optional<OutboxMessage>> read_one(std::int64_t id) const;
   Result<OutboxStatus> read_status() const;
   Status resolve(std::int64_t id, const std::string& change) const;
 
   UserFile file_;
 };
 
+// What waits and may be delivered, as message_of() reads it.
+std::string select_waiting() {
+  return std::string(
+             "SELECT id, key, topic, payload, idempotency_key, attempts"
+             " FROM main.leasehold_outbox o WHERE done_at IS NULL AND ") +
+         kKeyGoesOn;
+}
+
+OutboxMessage message_of(const Statement& row) {
+  return {.id = row.integer(0),
+          .key = std::string(row.text(1)),
+          .topic = std::string(row.text(2)),
+          .payload = bytes_of(row, 3),
+          .idempotency_key = std::string(row.text(4)),
+          .attempts = row.integer(5)};
+}
+
+// The keys are compared here: they may be more than a statement has parameters.
 Result<std::vector<OutboxMessage>> SqliteOutbox::read_next(
     int limit, const std::vector<std::string>& except) const {
-  std::string sql =
-      "SELECT id, key, topic, payload, idempotency_key, attempts FROM main.leasehold_outbox o"
-      " WHERE done_at IS NULL AND ";
-  sql += kKeyGoesOn;
-  for (std::size_t i = 0; i < except.size(); ++i) sql += (i == 0 ? " AND key NOT IN (?" : ",?");
-  sql += std::string(except.empty() ? "" : ")") + " ORDER BY id LIMIT " + std::to_string(limit);
-  auto select = connection().prepare(sql);
+  const std::set<std::string_view> left_out(except.begin(), except.end());
+  auto select = connection().prepare(select_waiting() + " ORDER BY id");
   if (!select) return fail(std::move(select.error()));
-  for (std::size_t i = 0; i < except.size(); ++i) {
-    select->bind(static_cast<int>(i) + 1, std::string_view(except[i]));
-  }
   std::vector<OutboxMessage> messages;
-  for (;;) {
+  while (messages.size() < static_cast<std::size_t>(limit)) {
     auto row = select->step();
     if (!row) return fail(std::move(row.error()));
-    if (!*row) return messages;
-    messages.push_back({.id = select->integer(0),
-                        .key = std::string(select->text(1)),
-                        .topic = std::string(select->text(2)),
-                        .payload = bytes_of(*select, 3),
-                        .idempotency_key = std::string(select->text(4)),
-                        .attempts = select->integer(5)});
+    if (!*row) break;
+    if (!left_out.contains(select->text(1))) messages.push_back(message_of(*select));
   }
+  return messages;
+}
+
+Result<std::optional<OutboxMessage>> SqliteOutbox::read_one(std::int64_t id) const {
+  auto select = connection().prepare(select_waiting() + " AND id = ?1");
+  if (!select) return fail(std::move(select.error()));
+  auto row = select->bind(1, id).step();
+  if (!row) return fail(std::move(row.error()));
+  if (!*row) return std::nullopt;
+  return message_of(*select);
 }
 
 Result<OutboxStatus> SqliteOutbox::read_status() const {

@@ -24,5 +24,5 @@ leasehold_test(sqlite_fence_forms_test
   PRIVATE_HEADERS_OF adapters/sqlite/src)
 
 leasehold_test(sqlite_ways_test
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/fenced_once_test.cc ${CMAKE_CURRENT_LIST_DIR}/versioned_row_test.cc
-  LIBS leasehold::sqlite leasehold_test_support SQLite::SQLite3)
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/fenced_once_test.cc ${CMAKE_CURRENT_LIST_DIR}/ways_test.cc
+  LIBS leasehold::sqlite leasehold_ways_conformance SQLite::SQLite3)

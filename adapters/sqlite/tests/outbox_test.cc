@@ -42,6 +42,9 @@ class SqliteOutboxUnderTest final : public OutboxUnderTest {
         "INSERT INTO leasehold_outbox(key, topic, payload) VALUES('" + key + "', 'paid', '" +
         payload + "')");
   }
+  std::string deliver_all_by_sql() override {
+    return UserConnection(path()).exec("UPDATE leasehold_outbox SET done_at = put_at");
+  }
   std::int64_t refused() override {
     const UserConnection user(path());
     return sqlite::fence_marks(user.get()).value().front().refused;

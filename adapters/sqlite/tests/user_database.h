@@ -12,11 +12,22 @@
 
 #include "leasehold/error.h"
 #include "leasehold/token.h"
+#include "testing/results.h"
 #include "testing/temp_folder.h"
+#include "testing/tokens.h"
 
 namespace leasehold::sqlite {
 
 using leasehold::testing::TempFolder;
+
+// Empty, or SQLite's own words.
+inline std::string exec_on(sqlite3* db, const std::string& sql) {
+  char* words = nullptr;
+  sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &words);
+  const std::string message = words == nullptr ? "" : words;
+  sqlite3_free(words);
+  return message;
+}
 
 // The user's own connection, made with SQLite's own interface.
 class UserConnection {
@@ -32,13 +43,7 @@ class UserConnection {
   sqlite3* get() const { return db_; }
 
   // Empty, or SQLite's own words.
-  std::string exec(const std::string& sql) const {
-    char* words = nullptr;
-    sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, &words);
-    const std::string message = words == nullptr ? "" : words;
-    sqlite3_free(words);
-    return message;
-  }
+  std::string exec(const std::string& sql) const { return exec_on(db_, sql); }
 
   // The first column of the first row as text, or "none".
   std::string ask(const std::string& sql) const {
@@ -59,29 +64,10 @@ class UserConnection {
   sqlite3* db_ = nullptr;
 };
 
-template <class T>
-::testing::AssertionResult good(const Result<T>& result) {
-  if (result) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
-
-template <class T>
-::testing::AssertionResult bad(const Result<T>& result, ErrorCode code) {
-  if (result) return ::testing::AssertionFailure() << "it succeeded";
-  if (result.error().code == code) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << to_string(result.error());
-}
-
-inline RequestId request_of(char digit) {
-  return RequestId::from_hex(std::string(32, digit)).value();
-}
-
-inline Lineage lineage_of(char digit) {
-  return Lineage::parse(std::string(32, digit) + "/invoice/1234").value();
-}
-
-inline Token token_of(std::int64_t number, char request, char store = 'a') {
-  return Token{TokenNumber::of(number).value(), lineage_of(store), request_of(request)};
-}
+using leasehold::testing::bad;
+using leasehold::testing::good;
+using leasehold::testing::lineage_of;
+using leasehold::testing::request_of;
+using leasehold::testing::token_of;
 
 }  // namespace leasehold::sqlite

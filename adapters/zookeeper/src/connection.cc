@@ -35,6 +35,12 @@ int flags_of(NodeMode mode) {
   return ZOO_PERSISTENT;
 }
 
+// It knows no brackets around an IPv6 address; the port is what comes after the last colon.
+std::string as_the_library_reads(std::string hosts) {
+  std::erase_if(hosts, [](char c) { return c == '[' || c == ']'; });
+  return hosts;
+}
+
 }  // namespace
 
 const int kNoNode = ZNONODE;
@@ -171,10 +177,11 @@ Connection::~Connection() {
 
 Status Connection::open(const Options& options, Millis session_timeout) {
   private_nodes_ = !options.credentials.empty();
+  const std::string hosts = as_the_library_reads(options.hosts);
   MutexLock lock(mutex_);  // events that come before this returns wait for it when they send
   handle_ =
-      zookeeper_init2(options.hosts.c_str(), Callbacks::on_event,
-                      static_cast<int>(session_timeout.count()), nullptr, this, 0, keep_quiet);
+      zookeeper_init2(hosts.c_str(), Callbacks::on_event, static_cast<int>(session_timeout.count()),
+                      nullptr, this, 0, keep_quiet);
   if (handle_ == nullptr) {
     return fail(ErrorCode::unavailable,
                 "cannot begin to connect to " + options.hosts + "; is every host name right?",

@@ -10,7 +10,7 @@ namespace leasehold::zookeeper {
 
 struct Options {
   std::string address;      // without secrets, for messages
-  std::string hosts;        // "a:2181,b:2181", as the client library reads it
+  std::string hosts;        // "a:2181,[::1]:2181"
   std::string base;         // "/leasehold": the folder of everything we write
   std::string credentials;  // "user:password" for digest authentication; may be empty
 

@@ -60,8 +60,8 @@ class ZkCli {
     return process::read_until(child_.out().get(), end, process::within(60s));
   }
   // The path of a new ephemeral sequential node.
-  std::string create(const std::string& folder) {
-    tell("create -e -s " + folder + "/lock- someone");
+  std::string create(const std::string& folder, const std::string& name = "lock-") {
+    tell("create -e -s " + folder + "/" + name + " someone");
     const std::string said = process::read_until(child_.err().get(), "\n", process::within(60s));
     const std::size_t at = said.find(folder);  // "Created /folder/lock-0000000001"
     if (at == std::string::npos) throw std::runtime_error("zkCli says: " + said);
@@ -128,6 +128,38 @@ TEST(ZookeeperAccess, SharesALockWithAnyProgramThatUsesTheRecipe) {
   ASSERT_TRUE(held && held->holder);
   EXPECT_EQ(store.force_release(held->holder->request).value(), ReleaseReply::released);
   EXPECT_TRUE(std::holds_alternative<Granted>(store.acquire(new_request()).value()));
+}
+
+// Curator's InterProcessMutex writes a uuid before the number, and its address into the node. The
+// uuids are in the other order than the numbers.
+TEST(ZookeeperAccess, QueuesWithCuratorsNodes) {
+  const std::string folder = fresh_folder();
+  RawStore store(open_zookeeper("zookeeper://" + long_server().address() + folder));
+  const std::string lock = store.inspect()->known_as;
+  const RequestId first = new_request();
+  ASSERT_TRUE(std::holds_alternative<Granted>(store.acquire(first).value()));
+  ZkCli cli;
+  const std::string early = cli.create(lock, "_c_ffffffff-2222-4333-8444-555555555555-lock-");
+  const std::string late = cli.create(lock, "_c_00000000-2222-4333-8444-555555555555-lock-");
+  EXPECT_EQ(store.inspect()->waiters.size(), 2u);
+  ASSERT_EQ(store.release(first), ReleaseReply::released);
+
+  const RequestId waiter = new_request();
+  ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(waiter, 30s, true).value()));
+  const auto status = store.inspect();
+  ASSERT_TRUE(status && status->holder);
+  EXPECT_THAT(status->holder->owner, HasSubstr("another program"));
+  EXPECT_THAT(status->holder->owner, HasSubstr("_c_ffffffff"));
+  ASSERT_EQ(status->waiters.size(), 2u);
+
+  // What zkCli has answered to is done.
+  cli.tell("delete " + early);
+  cli.ask("get " + late, "someone");
+  EXPECT_TRUE(std::holds_alternative<Queued>(store.acquire(waiter, 30s, true).value()))
+      << "the other one is still before it";
+  cli.tell("delete " + late);
+  ASSERT_TRUE(store.events.wait_for_nudge(waiter, 30s));
+  EXPECT_TRUE(std::holds_alternative<Granted>(store.acquire(waiter, 30s, true).value()));
 }
 
 // ---- wrong addresses ------------------------------------------------------------------------

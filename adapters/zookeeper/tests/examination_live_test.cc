@@ -4,6 +4,7 @@
 #include "leasehold/client.h"
 #include "leasehold/diagnosis.h"
 #include "leasehold/zookeeper/adapter.h"
+#include "testing/examining.h"
 #include "testing/findings.h"
 #include "testing/servers/zookeeper.h"
 #include "words.h"
@@ -12,6 +13,7 @@ namespace leasehold::zookeeper {
 namespace {
 
 using namespace std::chrono_literals;
+using leasehold::testing::Examining;
 using leasehold::testing::findings_of;
 using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
@@ -24,20 +26,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-struct ExaminationTest : ::testing::Test {
-  ExaminationTest() { registry.add(adapters()); }
-
-  Result<Diagnosis> look(const std::string& hosts, Millis ttl = 1s, Millis within = 30s,
-                         ExaminedAs as = ExaminedAs::store) const {
-    return registry.examine("zookeeper://" + hosts, {as, ttl, {BootClock::now() + within, {}}});
-  }
-  std::vector<Finding> found(const std::string& hosts, Millis ttl = 1s) const {
-    const auto diagnosis = look(hosts, ttl);
-    EXPECT_TRUE(diagnosis) << to_string(diagnosis.error());
-    return diagnosis ? diagnosis->findings : std::vector<Finding>{};
-  }
-
-  Registry registry;
+struct ExaminationTest : Examining {
+  ExaminationTest() : Examining(adapters(), "zookeeper://", 1s) {}
 };
 
 TEST_F(ExaminationTest, AnEnsembleOfThreeIsOkUntilServersAreGone) {
@@ -60,7 +50,7 @@ TEST_F(ExaminationTest, AnEnsembleOfThreeIsOkUntilServersAreGone) {
               AllOf(Finds("zookeeper.hosts", Severity::warning, "does not answer"),
                     Measures("zookeeper.round_trip")));
   ensemble[1].kill();
-  const auto alone = look(ensemble.addresses(), 1s, 4s);
+  const auto alone = look(ensemble.addresses(), {.ttl = 1s, .within = 4s});
   ASSERT_FALSE(alone) << told(alone->findings);
   EXPECT_EQ(alone.error().code, ErrorCode::unavailable);
 }
@@ -91,10 +81,10 @@ TEST_F(ExaminationTest, ALogThatIsNotSyncedIsADanger) {
 
 TEST_F(ExaminationTest, SessionsAreComparedWithTheTtl) {
   const ZookeeperServer server;  // 0.4 to 4 s
-  EXPECT_THAT(found(server.address(), 30s),
+  EXPECT_THAT(found(server.address(), {.ttl = 30s}),
               Finds("zookeeper.session", Severity::warning, "maxSessionTimeout="));
-  EXPECT_THAT(found(server.address(), 1s), is_ok("zookeeper.session"));
-  EXPECT_THAT(found(server.address(), 100ms),
+  EXPECT_THAT(found(server.address(), {.ttl = 1s}), is_ok("zookeeper.session"));
+  EXPECT_THAT(found(server.address(), {.ttl = 100ms}),
               Finds("zookeeper.session", Severity::note, "400 ms given"));
 }
 
@@ -115,7 +105,7 @@ TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
   ZookeeperServer server;
   server.freeze();
   const BootTime before = BootClock::now();
-  const auto frozen = look(server.address(), 1s, 1s);
+  const auto frozen = look(server.address(), {.ttl = 1s, .within = 1s});
   EXPECT_LT(BootClock::now() - before, 30s);
   server.thaw();
   EXPECT_EQ(frozen.error().code, ErrorCode::unavailable);

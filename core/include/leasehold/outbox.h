@@ -77,10 +77,13 @@ class Outbox {
   // Raises the mark. From then on every older relay is refused; so do it before next().
   [[nodiscard]] virtual Status enter(const Token& token) = 0;
 
-  // What waits, in order of id, without the keys that are set aside and without `except`. Of each
-  // key there is an unbroken beginning.
+  // What waits, in order of id, without the keys that are set aside and without `except`, which
+  // may be many. Of each key there is an unbroken beginning.
   [[nodiscard]] virtual Result<std::vector<OutboxMessage>> next(
       int limit, const std::vector<std::string>& except) = 0;
+
+  // One that next() gave; nothing if it does not wait any more, or its key is set aside.
+  [[nodiscard]] virtual Result<std::optional<OutboxMessage>> find(std::int64_t id) = 0;
 
   // `invalid` if it does not wait any more.
   [[nodiscard]] virtual Status delivered(const Token& token, std::int64_t id) = 0;
@@ -89,7 +92,7 @@ class Outbox {
   [[nodiscard]] virtual Result<bool> failed(const Token& token, std::int64_t id,
                                             const std::string& why, int attempts) = 0;
 
-  // Deletes what was delivered or skipped so long ago; how many.
+  // Deletes what was delivered or skipped so long ago, 2000 at most; how many.
   [[nodiscard]] virtual Result<std::int64_t> forget(const Token& token, Millis age) = 0;
 
   [[nodiscard]] virtual Result<OutboxStatus> status() = 0;

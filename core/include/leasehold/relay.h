@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stop_token>
 
 #include "leasehold/lease.h"
@@ -25,7 +26,10 @@ struct RelayOptions {
   Millis longest_pause{60'000};          //
   Millis keep = std::chrono::hours(24);  // how long delivered messages stay in the table
   bool until_empty = false;              // return when nothing waits but what is set aside
-  std::stop_token stop{};                // return after the delivery that is going on
+  // With until_empty: return also when all that waits pauses after a failure, and nothing was
+  // delivered or set aside for so long. Nothing: go on trying.
+  std::optional<Millis> give_up_after{};
+  std::stop_token stop{};  // return after the delivery that is going on
   std::function<void(const RelayEvent&)> tell{};
 };
 
@@ -33,14 +37,15 @@ struct RelayReport {
   std::int64_t delivered = 0;
   std::int64_t failed = 0;  // counted failures
   std::int64_t set_aside = 0;
+  bool emptied = false;  // with until_empty: nothing waits but what is set aside
 };
 
 // Enters the outbox with the lease's token, then delivers what waits: one message at a time, of
 // each key the next only when the one before was delivered, marked and committed. A key whose
-// message failed pauses, the others go on. Each delivery is marked in a transaction of its own, so
-// that a crash repeats one message at most.
+// message failed pauses, the others go on, however many pause or fail again and again. Each
+// delivery is marked in a transaction of its own, so that a crash repeats one message at most.
 //
-// Blocks until options.stop, until_empty or a failure:
+// Blocks until options.stop, until_empty, give_up_after or a failure:
 // - `lost`: the lease is over; the delivery that was going on was told to stop, nothing counted.
 // - `fenced_out`: another relay has entered. What this one delivered last will come again.
 // - as Outbox: the database failed. The message that was delivered last may come again.

@@ -1,0 +1,141 @@
+// The relay's loop, on an outbox that writes down what is asked of it. What every real outbox must
+// do is in testing/outbox_conformance.cc.
+#include "leasehold/relay.h"
+
+#include <gmock/gmock.h>
+
+#include <deque>
+
+#include "leasehold/client.h"
+#include "testing/memory_store.h"
+
+namespace leasehold {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+
+class ScriptedOutbox final : public Outbox {
+ public:
+  Status install() override { return {}; }
+  Status enter(const Token&) override { return note("enter"); }
+  Result<std::vector<OutboxMessage>> next(int, const std::vector<std::string>& except) override {
+    note("next");
+    if (on_next) on_next();
+    std::vector<OutboxMessage> batch;
+    for (const OutboxMessage& message : waiting) {
+      if (std::find(except.begin(), except.end(), message.key) == except.end()) {
+        batch.push_back(message);
+      }
+    }
+    return batch;
+  }
+  Result<std::optional<OutboxMessage>> find(std::int64_t id) override {
+    for (const OutboxMessage& message : waiting) {
+      if (message.id == id) return message;
+    }
+    return std::nullopt;
+  }
+  Status delivered(const Token&, std::int64_t id) override {
+    remove(id);
+    return note("delivered");
+  }
+  Result<bool> failed(const Token&, std::int64_t, const std::string&, int) override {
+    return false;
+  }
+  Result<std::int64_t> forget(const Token&, Millis) override {
+    note("forget");
+    if (to_forget.empty()) return 0;
+    const std::int64_t gone = to_forget.front();
+    to_forget.pop_front();
+    return gone;
+  }
+  Result<OutboxStatus> status() override { return OutboxStatus{}; }
+  Status retry(std::int64_t) override { return {}; }
+  Status skip(std::int64_t) override { return {}; }
+
+  Status note(const std::string& what) {
+    log.push_back(what);
+    return {};
+  }
+  void remove(std::int64_t id) {
+    std::erase_if(waiting, [id](const OutboxMessage& message) { return message.id == id; });
+  }
+
+  std::vector<OutboxMessage> waiting;
+  std::deque<std::int64_t> to_forget;
+  std::function<void()> on_next;
+  std::vector<std::string> log;
+};
+
+class RelayTest : public ::testing::Test, public OutboxTarget {
+ protected:
+  Status deliver(const OutboxMessage& message, const Delivery&) override {
+    outbox_.note("deliver " + std::to_string(message.id));
+    return answer_ ? answer_(message) : Status();
+  }
+  Result<RelayReport> run() {
+    auto lease = client_.acquire_fenced("relay", {.ttl = 1min});
+    if (!lease) return fail(std::move(lease.error()));
+    return relay(outbox_, *this, *lease, options_);
+  }
+  static OutboxMessage message(std::int64_t id, const std::string& key) {
+    return {.id = id, .key = key, .topic = "t", .payload = "p", .idempotency_key = "i"};
+  }
+
+  ScriptedOutbox outbox_;
+  RelayOptions options_{.until_empty = true};
+  std::function<Status(const OutboxMessage&)> answer_;
+  Client client_{std::make_unique<testing::MemoryStore>()};
+};
+
+// Whoever put it there may not have waited for the disk: a commit of the relay's own does.
+TEST_F(RelayTest, CommitsBetweenReadingAndSending) {
+  outbox_.waiting = {message(1, "a"), message(2, "b")};
+  ASSERT_TRUE(run());
+  EXPECT_THAT(outbox_.log, ElementsAre("enter", "next", "enter", "deliver 1", "delivered",
+                                       "deliver 2", "delivered", "forget", "next"));
+}
+
+TEST_F(RelayTest, ForgetsAgainAtOnceWhileThereIsMuch) {
+  outbox_.to_forget = {2000, 2000, 7, 0};
+  std::stop_source stop;
+  int rounds = 0;
+  outbox_.on_next = [&] {
+    if (++rounds == 6) stop.request_stop();
+  };
+  options_ = {.poll = 1ms, .stop = stop.get_token()};
+  ASSERT_TRUE(run());
+  EXPECT_EQ(std::count(outbox_.log.begin(), outbox_.log.end(), "forget"), 3);
+}
+
+TEST_F(RelayTest, GivesUpWhenAllThatWaitsFails) {
+  outbox_.waiting = {message(1, "a"), message(2, "a"), message(3, "b")};
+  answer_ = [](const OutboxMessage& message) {
+    return message.key == "b" ? Status() : fail(ErrorCode::unavailable, "not now");
+  };
+  options_.first_pause = 24h;
+  options_.longest_pause = 24h;
+  options_.give_up_after = 0ms;
+  const auto report = run();
+  ASSERT_TRUE(report);
+  EXPECT_FALSE(report->emptied);
+  EXPECT_EQ(report->delivered, 1);
+}
+
+TEST_F(RelayTest, KeyBeginsAnewWhenSomebodyHasRemovedTheMessageThatFailed) {
+  outbox_.waiting = {message(1, "a"), message(2, "a")};
+  answer_ = [&](const OutboxMessage& message) -> Status {
+    if (message.id == 2) return {};
+    outbox_.remove(1);
+    return fail(ErrorCode::unavailable, "not now");
+  };
+  options_.first_pause = 1ms;
+  const auto report = run();
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->emptied);
+  EXPECT_EQ(report->delivered, 1);
+}
+
+}  // namespace
+}  // namespace leasehold
