@@ -136,8 +136,9 @@ int RelaySession::end_of(Outbox& outbox) const {
   const auto status = outbox.status();
   if (!status) return report(status.error());
   if (status->set_aside.empty()) return 0;
-  note(std::to_string(status->set_aside.size()) +
-       " messages are set aside; see 'leasehold outbox show'");
+  const std::size_t count = status->set_aside.size();
+  note(std::to_string(count) + (count == 1 ? " message is" : " messages are") +
+       " set aside; see 'leasehold outbox show URL'");
   return kExitSetAside;
 }
 
