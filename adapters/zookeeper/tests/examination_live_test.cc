@@ -135,6 +135,13 @@ TEST(WordsTest, AnswersAreRead) {
   EXPECT_EQ(fields.size(), 2u);
   EXPECT_EQ(version_in("3.8.0-5a02, built on")->minor, 8);
   EXPECT_FALSE(version_in("new"));
+  EXPECT_FALSE(version_in("-3.8"));
+  EXPECT_FALSE(version_in("3.-8"));
+  EXPECT_EQ(millis_in("2000"), 2s);
+  EXPECT_EQ(millis_in("-1"), 0s);
+  EXPECT_EQ(millis_in("soon"), 0s);
+  EXPECT_EQ(millis_in("9223372036854775807"), 24h * 365);
+  EXPECT_EQ(millis_in("99999999999999999999"), 24h * 365);
   EXPECT_EQ(voters_in("server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:observer\n"
                       "server.3=c:1:2\nversion=100000000\n"),
             2u);
