@@ -111,6 +111,19 @@ TEST_F(ExaminationTest, WordsThatAreNotAllowedAreUnseen) {
                     Finds("zookeeper.force_sync", Severity::unseen, "4lw.commands.whitelist")));
 }
 
+TEST_F(ExaminationTest, AServerWithoutItsMajorityIsADanger) {
+  ZookeeperEnsemble ensemble({.read_only_without_majority = true});
+  ensemble[0].kill();
+  ensemble[1].kill();
+  const BootTime give_up = BootClock::now() + 60s;
+  while (ensemble[2].mode() != "read-only" && BootClock::now() < give_up) {
+  }
+  // Another server takes the session, as the majority would that this one cannot reach.
+  const ZookeeperServer other;
+  EXPECT_THAT(found(other.address() + "," + ensemble[2].address()),
+              Finds("zookeeper.mode", Severity::danger, "read-only"));
+}
+
 TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
   ZookeeperServer server;
   server.freeze();
