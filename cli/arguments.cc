@@ -25,7 +25,16 @@ struct Arguments::State {
 
   CLI::Option* add(const std::string& names, const std::string& value, std::string help,
                    const std::function<void(const std::string&)>& take) {
-    return app->add_option_function<std::string>(names, take, std::move(help))->type_name(value);
+    // Else an option whose value was forgotten would swallow the next one.
+    const auto take_value = [names, take](const std::string& text) {
+      if (text.starts_with("--")) {
+        throw CLI::ValidationError(names.substr(0, names.find(',')),
+                                   "the value is missing: '" + text + "' is an option");
+      }
+      take(text);
+    };
+    return app->add_option_function<std::string>(names, take_value, std::move(help))
+        ->type_name(value);
   }
 };
 
@@ -65,6 +74,21 @@ std::function<void(const std::string&)> take_duration(const std::string& names, 
   };
 }
 
+template <class Into>
+std::function<void(const std::string&)> take_number(const std::string& names, int least, int most,
+                                                    Into& into) {
+  return [name = first_name(names), least, most, &into](const std::string& text) {
+    int value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || stop != end || value < least || value > most) {
+      throw CLI::ValidationError(name, "'" + text + "' is not a whole number from " +
+                                           std::to_string(least) + " to " + std::to_string(most));
+    }
+    into = value;
+  };
+}
+
 // CLI11 says these with line breaks, capitals and hints of its own.
 std::string sentence(const CLI::ParseError& error, const std::string& program) {
   std::string text = error.what();
@@ -77,15 +101,15 @@ std::string sentence(const CLI::ParseError& error, const std::string& program) {
   return text + "; see '" + program + " --help'";
 }
 
-Error unexpected(const std::vector<std::string>& words, bool takes_command,
+// `command`: what comes before the words that belong behind '--'; empty: there is no such place.
+Error unexpected(const std::vector<std::string>& words, const std::string& command,
                  const std::string& program) {
   const std::string first = words.empty() ? "" : words.front();
   std::string text = "'" + first + "' was not expected";
   if (first.starts_with('-')) {
     text = "there is no option '" + first + "'";
-  } else if (takes_command) {
-    text += "; the command comes after '--', as in '" + program + " NAME -- " + joined(words, " ") +
-            "'";
+  } else if (!command.empty()) {
+    text += "; the command comes after '--', as in '" + command + " -- " + joined(words, " ") + "'";
   }
   return Error(ErrorCode::invalid, text + "; see '" + program + " --help'");
 }
@@ -124,7 +148,8 @@ void Arguments::option(const std::string& names, const std::string& value,
 
 void Arguments::required_option(const std::string& names, const std::string& value,
                                 std::string& into, std::string help) {
-  state_->app->add_option(names, into, std::move(help))->required()->type_name(value);
+  state_->add(names, value, std::move(help), [&into](const std::string& text) { into = text; })
+      ->required();
 }
 
 void Arguments::choice(const std::string& names, std::vector<std::string> choices,
@@ -144,18 +169,12 @@ void Arguments::duration(const std::string& names, std::optional<Millis>& into, 
 }
 
 void Arguments::number(const std::string& names, int least, int most, int& into, std::string help) {
-  state_->add(names, "N", std::move(help),
-              [name = first_name(names), least, most, &into](const std::string& text) {
-                int value = 0;
-                const char* end = text.data() + text.size();
-                const auto [stop, error] = std::from_chars(text.data(), end, value);
-                if (error != std::errc() || stop != end || value < least || value > most) {
-                  throw CLI::ValidationError(name, "'" + text + "' is not a whole number from " +
-                                                       std::to_string(least) + " to " +
-                                                       std::to_string(most));
-                }
-                into = value;
-              });
+  state_->add(names, "N", std::move(help), take_number(names, least, most, into));
+}
+
+void Arguments::number(const std::string& names, int least, int most, std::optional<int>& into,
+                       std::string help) {
+  state_->add(names, "N", std::move(help), take_number(names, least, most, into));
 }
 
 void Arguments::flag(const std::string& names, bool& into, std::string help) {
@@ -295,6 +314,17 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
     return doc;
   };
 
+  const auto command_before_rest = [&]() -> std::string {
+    const Arguments* command = named_by(arguments);
+    if (command == nullptr || command->state_->rest == nullptr) return "";
+    const CommandDoc doc = deepest();
+    std::string text = doc.path;
+    for (const PositionalDoc& each : doc.positionals) {
+      if (each.name != command->state_->rest_doc.name) text += " " + each.name;
+    }
+    return text;
+  };
+
   auto end = arguments.end();
   const Arguments* named = named_by(arguments);
   std::vector<std::string>* rest = named ? named->state_->rest : nullptr;
@@ -309,13 +339,13 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
   } catch (const CLI::CallForVersion&) {
     return Parsed(VersionWanted{});
   } catch (const CLI::ExtrasError&) {
-    return fail(unexpected(app->remaining(true), rest != nullptr, deepest().path));
+    return fail(unexpected(app->remaining(true), command_before_rest(), deepest().path));
   } catch (const CLI::RequiredError& error) {
     const CommandDoc at = deepest();
     const std::vector<std::string> words = app->remaining(true);
     if (at.children.empty()) return fail(ErrorCode::invalid, sentence(error, at.path));
     if (!words.empty() && words.front().starts_with('-')) {
-      return fail(unexpected(words, false, at.path));
+      return fail(unexpected(words, "", at.path));
     }
     return fail(no_command(at, words.empty() ? "" : words.front()));
   } catch (const CLI::ParseError& error) {
@@ -323,9 +353,8 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
   }
   const bool dashes = end != arguments.end();
   if (rest && rest->empty() && (named->state_->rest_needed || dashes)) {
-    return fail(ErrorCode::invalid,
-                "the command is missing: write it after '--', as in '" + deepest().path +
-                    (named->state_->rest_needed ? " NAME" : "") + " -- echo hello'");
+    return fail(ErrorCode::invalid, "the command is missing: write it after '--', as in '" +
+                                        command_before_rest() + " -- echo hello'");
   }
   return Parsed(std::monostate{});
 }

@@ -73,6 +73,8 @@ class Arguments {
   void duration(const std::string& names, Millis& into, std::string help, std::string limits = "");
   void duration(const std::string& names, std::optional<Millis>& into, std::string help);
   void number(const std::string& names, int least, int most, int& into, std::string help);
+  void number(const std::string& names, int least, int most, std::optional<int>& into,
+              std::string help);
   void flag(const std::string& names, bool& into, std::string help);
 
   // Everything after the first "--", untouched; at least one word. Only for commands right below

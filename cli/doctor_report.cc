@@ -42,10 +42,16 @@ std::string paragraph(const std::string& text) {
   return wrapped(visible(text), kIndent) + "\n";
 }
 
-std::string entry(const Finding& finding) {
+// A store of one place is named in the last line, and not again in every entry.
+bool is_the_store(const std::string& where, const DiagnosisReport& report) {
+  const bool one_place = report.store.find(',') == std::string::npos;
+  return one_place && report.store.find(where) != std::string::npos;
+}
+
+std::string entry(const Finding& finding, const DiagnosisReport& report) {
   const std::string indent(kIndent, ' ');
-  std::string text = label(finding.severity) +
-                     paragraph(finding.check + " at " + finding.where + ": " + finding.seen);
+  const std::string at = is_the_store(finding.where, report) ? "" : " at " + finding.where;
+  std::string text = label(finding.severity) + paragraph(finding.check + at + ": " + finding.seen);
   if (!finding.consequence.empty()) text += indent + paragraph(finding.consequence);
   if (!finding.fix.empty()) text += indent + paragraph("Fix: " + finding.fix);
   return text;
@@ -81,7 +87,7 @@ std::string doctor_text(const DiagnosisReport& report) {
   std::string text;
   for (const Severity severity : kWorstFirst) {
     for (const Finding& finding : report.findings) {
-      if (finding.severity == severity) text += entry(finding);
+      if (finding.severity == severity) text += entry(finding, report);
     }
   }
   return text + "\n" + visible(report.store) +

@@ -55,12 +55,17 @@ class ProgressLine {
   std::size_t drawn_ = 0;
 };
 
-Result<std::vector<drill::Fault>> parse_faults(const std::string& list) {
+struct ChosenFaults {
   std::vector<drill::Fault> faults;
+  bool all = false;  // that the store can have
+};
+
+Result<ChosenFaults> parse_faults(const std::string& list) {
+  ChosenFaults chosen;
   std::istringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
     if (word == "none") continue;
-    if (word == "all") return drill::all_faults();
+    if (word == "all") return ChosenFaults{drill::all_faults(), true};
     const auto fault = drill::parse_fault(word);
     if (!fault) {
       std::string known;
@@ -70,9 +75,10 @@ Result<std::vector<drill::Fault>> parse_faults(const std::string& list) {
       return fail(ErrorCode::invalid,
                   "there is no fault '" + word + "'; there are " + known + ", all and none");
     }
+    auto& faults = chosen.faults;
     if (std::find(faults.begin(), faults.end(), *fault) == faults.end()) faults.push_back(*fault);
   }
-  return faults;
+  return chosen;
 }
 
 class Drill final : public Subcommand {
@@ -82,6 +88,7 @@ class Drill final : public Subcommand {
 
  private:
   Status check();
+  Status check_own_worker() const;
   static Result<drill::Drilled> run(const drill::Plan& plan);
   Result<drill::Drilled> run_own_worker() const;
 
@@ -89,9 +96,9 @@ class Drill final : public Subcommand {
   std::optional<std::string> fence_;
   std::optional<std::string> faults_;
   std::optional<Millis> ttl_;
-  Millis duration_ = 10s;
-  int workers_ = 3;
-  int locks_ = 6;
+  std::optional<Millis> duration_;
+  std::optional<int> workers_;
+  std::optional<int> locks_;
   int cycles_ = 0;
   int seed_ = 1;
   bool each_fault_ = false;
@@ -121,7 +128,8 @@ void Drill::declare(Arguments& arguments) {
   arguments.option(
       "--fault", "LIST", faults_,
       "What the nemesis does, with commas: pause, kill-holder, kill-server, "
-      "restart-server, cut, delay, lose-reply, clock, failover; all, none. Default: pause");
+      "restart-server, cut, delay, lose-reply, clock, failover; all that the store can have, none. "
+      "Default: pause");
   arguments.flag("--each-fault", each_fault_,
                  "A drill for each fault by itself, with pauses, and one table of all");
   arguments.flag("--markdown", markdown_, "That table for a page in Markdown");
@@ -149,19 +157,35 @@ Status Drill::check() {
   if (ttl_) {
     if (auto ttl = Ttl::of(*ttl_); !ttl) return fail(ttl.error());
   }
-  if (duration_ < 100ms || duration_ > 24h) {
+  if (duration_ && (*duration_ < 100ms || *duration_ > 24h)) {
     return fail(ErrorCode::invalid, "--duration must be from 100 ms to 24 h");
   }
   plan_.store = store_.value_or("sqlite");
   plan_.fence = fence_.value_or("");
-  plan_.faults = std::move(*faults);
-  plan_.workers = static_cast<unsigned>(workers_);
-  plan_.locks = static_cast<unsigned>(locks_);
+  plan_.faults = std::move(faults->faults);
+  plan_.faults_where_possible = faults->all;
+  if (workers_) plan_.workers = static_cast<unsigned>(*workers_);
+  if (locks_) plan_.locks = static_cast<unsigned>(*locks_);
   plan_.ttl = ttl_;
-  plan_.duration = duration_;
+  if (duration_) plan_.duration = *duration_;
   plan_.cycles = static_cast<std::uint64_t>(cycles_);
   plan_.seed = static_cast<std::uint64_t>(seed_);
   plan_.program = own_program();
+  return {};
+}
+
+// Nothing that was asked for is left out silently.
+Status Drill::check_own_worker() const {
+  for (const auto& [name, given] :
+       {std::pair("--workers", workers_.has_value()), std::pair("--locks", locks_.has_value()),
+        std::pair("--duration", duration_.has_value()), std::pair("--each-fault", each_fault_),
+        std::pair("--markdown", markdown_)}) {
+    if (!given) continue;
+    return fail(ErrorCode::invalid,
+                std::string(name) +
+                    " does not go with a program of your own: such a drill is one, on one lock, "
+                    "with as many workers as it takes, and ends after --cycles");
+  }
   return {};
 }
 
@@ -189,9 +213,8 @@ Result<drill::Drilled> Drill::run_own_worker() const {
 
 int Drill::execute() {
   if (auto ok = check(); !ok) return report(ok.error());
-  if (!own_worker_.chosen()) {
-    if (auto ok = own_worker_.check_not_chosen(); !ok) return report(ok.error());
-  }
+  const Status fits = own_worker_.chosen() ? check_own_worker() : own_worker_.check_not_chosen();
+  if (!fits) return report(fits.error());
   register_stores();
   if (auto ok = output_.open(); !ok) return report(ok.error());
   if (own_worker_.chosen()) {

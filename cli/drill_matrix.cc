@@ -161,6 +161,7 @@ std::vector<drill::Plan> drills_of(const drill::Plan& plan, bool each_fault) {
       plans.push_back(one);
       continue;
     }
+    one.faults_where_possible = false;  // each that cannot be had is told by itself
     for (const drill::Fault fault : plan.faults) {
       one.faults = {drill::Fault::pause};
       if (fault != drill::Fault::pause) one.faults.push_back(fault);

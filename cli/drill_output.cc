@@ -91,6 +91,15 @@ Status DrillOutput::open() {
   return open_if_named(html_, html_file_);
 }
 
+std::string DrillOutput::files_written() const {
+  std::string text;
+  for (const auto& [what, file] : {std::pair("page", &html_), std::pair("JUnit file", &junit_),
+                                   std::pair("history", &history_)}) {
+    if (*file) text += std::string("The ") + what + " is in " + visible(**file) + ".\n";
+  }
+  return text;
+}
+
 int DrillOutput::tell(const drill::Outcome& outcome, const drill::History& history) {
   Status written;
   if (history_) written = save_history(history, *history_, drill::current_boot());
@@ -98,6 +107,7 @@ int DrillOutput::tell(const drill::Outcome& outcome, const drill::History& histo
   if (written && html_file_) written = html_file_->write(to_html(outcome, history));
   std::string text = json_ ? to_json(outcome) : text_of(outcome);
   if (details_ && !json_) text += "\n" + to_text(outcome.report, history);
+  if (written && !json_) text += files_written();
   const int printed = print(text);
   if (!written) return report(written.error());
   return printed != 0 ? printed : status_of(judge(outcome));

@@ -28,6 +28,8 @@ class DrillOutput {
   int tell(const drill::Outcome& outcome, const drill::History& history);
 
  private:
+  std::string files_written() const;
+
   bool json_ = false;
   bool details_ = false;
   std::optional<std::string> junit_;

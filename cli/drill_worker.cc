@@ -1,4 +1,6 @@
 // One worker process of 'leasehold drill', which starts it.
+#include <cstdlib>
+
 #include "arguments.h"
 #include "drill/runner/worker.h"
 #include "leasehold/stores.h"
@@ -15,9 +17,10 @@ constexpr int kValueBits = 32;
 class DrillWorker final : public Subcommand {
  public:
   void declare(Arguments& arguments) override {
-    arguments.description("One worker of 'leasehold drill', which starts it.");
-    arguments.required_option("--store", "URL", plan_.store, "Where the lock lives");
-    arguments.required_option("--resource", "URL", plan_.resource.url, "What it guards");
+    arguments.description(
+        "One worker of 'leasehold drill', which starts it and names the store and what it guards "
+        "in "
+        "the environment.");
     arguments.choice("--fencing", {"token", "claim", "none"}, fencing_, "How it is guarded");
     arguments.required_option("--lock", "NAME", plan_.resource.name, "The lock");
     arguments.required_option("--name", "NAME", plan_.name, "The worker");
@@ -28,6 +31,7 @@ class DrillWorker final : public Subcommand {
   }
 
   int execute() override {
+    if (auto ok = take_urls(); !ok) return report(ok.error());
     plan_.resource.fencing = fencing_ == "token"   ? drill::Fencing::token
                              : fencing_ == "claim" ? drill::Fencing::claim
                                                    : drill::Fencing::none;
@@ -38,6 +42,20 @@ class DrillWorker final : public Subcommand {
   }
 
  private:
+  Status take_urls() {
+    for (const auto& [variable, url] : {std::pair(drill::kStoreVariable, &plan_.store),
+                                        std::pair(drill::kResourceVariable, &plan_.resource.url)}) {
+      const char* value = std::getenv(variable);
+      if (value == nullptr) {
+        return fail(ErrorCode::invalid, std::string(variable) +
+                                            " is not set: a worker is started "
+                                            "by 'leasehold drill'");
+      }
+      *url = value;
+    }
+    return {};
+  }
+
   drill::WorkerPlan plan_;
   std::string fencing_ = "token";
   int number_ = 1;

@@ -171,8 +171,9 @@ int RelaySession::end_of(Outbox& outbox, bool emptied) const {
     return kExitNotEmpty;
   }
   if (status->set_aside.empty()) return 0;
-  note(std::to_string(status->set_aside.size()) +
-       " messages are set aside; see 'leasehold outbox show'");
+  const std::size_t count = status->set_aside.size();
+  note(std::to_string(count) + (count == 1 ? " message is" : " messages are") +
+       " set aside; see 'leasehold outbox show URL'");
   return kExitSetAside;
 }
 

@@ -138,6 +138,29 @@ TEST_P(StoreConformance, WaitersComeInTheOrderOfArrival) {
   }
 }
 
+TEST_P(StoreConformance, WaiterThatAsksAgainWaitsForThoseBeforeIt) {
+  RawStore holder(store->open());
+  RawStore waiters(store->open());
+  const RequestId held = new_request();
+  const RequestId next = new_request();
+  const RequestId last = new_request();
+  ASSERT_TRUE(std::holds_alternative<Granted>(holder.acquire(held).value()));
+  const auto is_granted = [&](const RequestId& request) {
+    return std::holds_alternative<Granted>(waiters.acquire(request, 30s, true).value());
+  };
+  // A nudge may come for nothing, and a waiter also asks unasked: so nobody gets the lock by it.
+  for (int times = 0; times < 3; ++times) {
+    EXPECT_FALSE(is_granted(next)) << "while another holds the lock";
+    EXPECT_FALSE(is_granted(last)) << "while another holds the lock";
+  }
+  EXPECT_EQ(holder.release(held), ReleaseReply::released);
+  if (holder.traits().queues) {
+    EXPECT_FALSE(is_granted(last)) << "while another waits before it";
+  }
+  while (!is_granted(next)) std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(is_granted(last)) << "while the other waiter holds the lock";
+}
+
 TEST_P(StoreConformance, NewcomerDoesNotOvertakeAWaiter) {
   Client holder = client();
   if (!holder.store().queues) return;  // nothing promised

@@ -190,5 +190,18 @@ TEST_F(DrillOwnWorkerTest, ACommandMustFollowTheDashes) {
   EXPECT_THAT(done.err, HasSubstr("the command is missing"));
 }
 
+TEST_F(DrillOwnWorkerTest, RefusesWhatItWouldIgnore) {
+  for (const Words& options : std::vector<Words>{{"--workers", "3"},
+                                                 {"--locks", "2"},
+                                                 {"--duration", "1s"},
+                                                 {"--each-fault"},
+                                                 {"--markdown"}}) {
+    const Finished end = drill(options, {"true"});
+    EXPECT_EQ(end.status, 64) << options[0];
+    EXPECT_THAT(end.err, HasSubstr(options[0] + " does not go with a program of your own"));
+    EXPECT_EQ(std::count(end.err.begin(), end.err.end(), '\n'), 1) << end.err;
+  }
+}
+
 }  // namespace
 }  // namespace leasehold::cli

@@ -1,6 +1,8 @@
 // `leasehold drill` on the embedded store.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "cli_fixture.h"
 #include "leasehold/drill/checker.h"
@@ -96,6 +98,54 @@ TEST_F(DrillTest, ServiceBehindTheGate) {
   EXPECT_EQ(end.status, 0) << end.out << end.err;
 }
 
+// What a program is started with, as everybody on the machine can read it.
+std::string command_line_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
+TEST_F(DrillTest, UrlsAreNotInTheCommandLinesOfWorkers) {
+  const std::string url = "sqlite:" + path("secret.db");
+  process::Command what = command_of(
+      {"--duration", "1h", "--store", url, "--fence", "sqlite:" + path("secret-fence.db")});
+  what.placement = process::Placement::own_group;
+  auto child = Child::start(what);
+  ASSERT_TRUE(child);
+  std::vector<std::string> workers;
+  while (workers.size() < 6) {
+    ASSERT_FALSE(child->wait_for(1ms)) << finish(std::move(*child)).err;
+    workers.clear();
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const pid_t pid = std::atoi(entry.path().filename().c_str());
+      const std::string line = pid > 0 ? command_line_of(pid) : "";
+      // A folder of this test's own is among the arguments of its workers.
+      const bool mine = line.find(path("tmp")) != std::string::npos;
+      if (mine && line.find("drill-worker") != std::string::npos) workers.push_back(line);
+    }
+  }
+  for (const std::string& line : workers) EXPECT_THAT(line, Not(HasSubstr("secret")));
+  child->signal(SIGINT);
+  EXPECT_THAT(finish(std::move(*child)).out, HasSubstr("interrupted"));
+}
+
+TEST_F(DrillTest, AllFaultsAreThoseThatTheStoreCanHave) {
+  const Finished end = drilled({"--cycles", "2", "--fault", "all"});
+  EXPECT_EQ(end.status, 0) << end.out << end.err;
+  EXPECT_THAT(end.out, AllOf(HasSubstr("fault: pause"), HasSubstr("fault: kill-holder"),
+                             HasSubstr("left out of all faults: kill-server, restart-server, cut"),
+                             HasSubstr("(SQLite has no server and no network)")));
+}
+
+TEST_F(DrillTest, SaysWhereItsFilesAre) {
+  const Finished end =
+      drilled({"--cycles", "1", "--html", path("page.html"), "--history", path("history")});
+  EXPECT_EQ(end.status, 0) << end.out << end.err;
+  EXPECT_THAT(end.out, AllOf(HasSubstr("The page is in " + path("page.html")),
+                             HasSubstr("The history is in " + path("history"))));
+}
+
 TEST_F(DrillTest, SaysIfTooLittleHappened) {
   const Finished end = drilled({"--fault", "none", "--duration", "500ms"});
   EXPECT_EQ(end.status, 3) << end.out << end.err;
@@ -156,7 +206,10 @@ TEST_F(DrillTest, WrongInputIsToldInOneSentence) {
       {{"--fault", "paus"}, 64, "there is no fault 'paus'"},
       {{"--fault", "cut"}, 77, "'cut' cannot be had on this store: SQLite has no server"},
       {{"--store", "mysql"}, 64, "there is no store 'mysql' for a drill; there are sqlite,"},
-      {{"--store", "mysql://x"}, 77, "mysql"},
+      {{"--store", "mysql://x"}, 77, "'mysql'; there are: etcd, postgres, "},
+      {{"--fence", "mysql://x"}, 77, "there is no fence for 'mysql' in a drill"},
+      {{"--html", "--fence", "none"}, 64, "--html: the value is missing: '--fence' is an option"},
+      {{"extra"}, 64, "as in 'leasehold drill -- extra'"},
       {{"--fence", "paper"}, 64, "there is no fence 'paper' for a drill"},
       {{"--store", store(), "--fault", "kill-server"}, 77, "that it has started itself"},
       {{"--ttl", "1ms"}, 64, "100 ms"},

@@ -11,7 +11,8 @@ std::string reason(const Token& token, Objection why, const Threshold& threshold
              " (mark " + mark +
              "). A lineage names the store and lock that count the tokens, and numbers of two "
              "lineages cannot be compared. If the store was replaced on purpose, run `leasehold "
-             "fence adopt`";
+             "fence adopt URL RESOURCE --lineage '" +
+             token.lineage.str() + "' --at-least " + std::to_string(token.number.value()) + "`";
     case Objection::lower:
       return ": its mark is " + mark + ", so another holder has entered since";
     case Objection::twice:

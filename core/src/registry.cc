@@ -41,11 +41,16 @@ Result<Registry::Found> Registry::find(std::string_view text) const {
     if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
     return Found{found->second, std::move(*url)};
   }
-  std::string known;
-  for (const auto& [name, adapter] : state_->adapters) known += (known.empty() ? "" : ", ") + name;
+  std::string stores;
+  std::string others;
+  for (const auto& [name, adapter] : state_->adapters) {
+    std::string& list = adapter.open_store ? stores : others;
+    list += (list.empty() ? "" : ", ") + name;
+  }
   return fail(ErrorCode::unsupported,
-              "no store is known for the scheme '" + url->scheme + "'; this program has: " +
-                  (known.empty() ? "none (was register_stores() called?)" : known));
+              "no store is known for the scheme '" + url->scheme + "'; there are: " +
+                  (stores.empty() ? "none (was register_stores() called?)" : stores) +
+                  (others.empty() ? "" : "; and without locks, only with a fence: " + others));
 }
 
 namespace {

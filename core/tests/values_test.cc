@@ -116,7 +116,8 @@ TEST(RegistryTest, NamesWhatItKnows) {
   EXPECT_EQ(opened, "h");
   const auto missing = registry.open_store("etcd://h", IfMissing::create);
   EXPECT_EQ(missing.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(missing.error().message, HasSubstr("one, two"));
+  EXPECT_THAT(missing.error().message,
+              HasSubstr("there are: one; and without locks, only with a fence: two"));
   EXPECT_EQ(registry.open_fence("two://h").error().code, ErrorCode::unsupported);
   EXPECT_EQ(registry.open_store("two://h", IfMissing::create).error().code, ErrorCode::unsupported);
   EXPECT_EQ(registry.open_store("one", IfMissing::create).error().code, ErrorCode::invalid);

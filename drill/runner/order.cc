@@ -4,7 +4,10 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <unordered_set>
+#include <utility>
 
 namespace leasehold::drill {
 namespace {
@@ -18,7 +21,10 @@ struct Access {
   std::int64_t asked = 0;
   std::int64_t answered = kNever;
   Told told = Told::nothing;
+  // Of a claim: another one has entered by then. Never of one that was let write.
+  std::int64_t overtaken = kNever;
 
+  bool claims() const { return record.token == 0; }
   bool writes() const { return record.operation == Operation::write; }
 };
 
@@ -74,44 +80,105 @@ class Sequence {
     }
   }
 
+  // Claims have no number that tells who entered first, but the resource has: it let nobody write
+  // who was no longer the last.
+  void resolve_claims() {
+    std::unordered_map<RequestRef, const Access*> write_of;
+    for (const Access& each : accesses_) {
+      if (each.writes() && each.told != Told::nothing) write_of[each.record.request] = &each;
+    }
+    for (Access& each : accesses_) {
+      if (!each.claims() || each.writes()) continue;
+      const auto found = write_of.find(each.record.request);
+      const Access* write = found == write_of.end() ? nullptr : found->second;
+      each.overtaken = each.told == Told::refused      ? each.answered
+                       : write == nullptr              ? kNever - 1
+                       : write->told == Told::accepted ? kNever
+                                                       : write->answered;
+    }
+  }
+
   void put_into_order(ResourceLog& log) {
     for (std::size_t i = 0; i < accesses_.size(); ++i) {
-      if (accesses_[i].told == Told::nothing) unseen_.push_back(i);
+      if (may_have_entered_unseen(accesses_[i])) unseen_.insert(i);
     }
     while (const auto next = choose()) place(*next, log);
   }
 
  private:
+  // A write with a token enters, too. A claim is entered before its read, which may be refused
+  // then.
+  static bool may_have_entered_unseen(const Access& it) {
+    if (it.claims() && it.writes()) return false;
+    return it.told == Told::nothing || (it.claims() && it.told == Told::refused);
+  }
+
   static std::uint64_t base_or_value(const Access& it) {
     return it.writes() ? it.record.base : it.record.value;
   }
 
-  // Lower is better: reads of what is there, then writes over it, then refusals, then what does not
-  // fit at all.
-  int fit(const Access& it) const {
-    if (it.told == Told::refused) return 2;
+  // An accepted access that can have been done now: it saw what is there.
+  bool fits(const Access& it) const {
+    if (it.told != Told::accepted) return false;
     const bool repeated = it.writes() && it.record.value == value_;
-    if (base_or_value(it) != value_ && !repeated) return 3;
-    return it.writes() ? 1 : 0;
+    return base_or_value(it) == value_ || repeated;
   }
 
-  // Among those that nobody was answered before; an index into accesses_.
+  // A refusal that needs nobody else to enter first.
+  bool is_explained(const Access& it) const {
+    if (it.told != Told::refused) return false;
+    return it.claims() ? it.record.request != holder_ : it.record.token < token_;
+  }
+
+  // An index into accesses_. Nothing is placed before it must be: one that was asked for later may
+  // have been done earlier.
   std::optional<std::size_t> choose() {
     while (first_ < accesses_.size() && !is_open(first_)) done_.erase(first_++);
-    std::int64_t earliest = kNever;
-    for (std::size_t i = first_; i < accesses_.size() && accesses_[i].asked <= earliest; ++i) {
-      if (is_open(i)) earliest = std::min(earliest, accesses_[i].answered);
-    }
-    std::optional<std::size_t> best;
-    const auto better = [this](const Access& a, const Access& b) {
-      const int one = fit(a);
-      const int other = fit(b);
-      if (one != other) return one < other;
-      if (one == 3) return a.answered < b.answered;
-      return a.record.token < b.record.token;
+    const auto due = first_answered();
+    if (!due) return std::nullopt;
+    const Access& must = accesses_[*due];
+    if (is_explained(must)) return due;
+    const auto best = best_before(must.answered);
+    if (!best) return due;
+    const auto unseen = must.told == Told::refused ? unseen_before(must) : std::nullopt;
+    const auto rank = [this](std::size_t i) {
+      return std::pair(accesses_[i].record.token, accesses_[i].overtaken);
     };
-    for (std::size_t i = first_; i < accesses_.size() && accesses_[i].asked <= earliest; ++i) {
-      if (is_open(i) && (!best || better(accesses_[i], accesses_[*best]))) best = i;
+    if (unseen && rank(*unseen) < rank(*best)) return due;
+    const bool can_be_alone = must.claims() && fits(must) && must.overtaken != kNever;
+    return can_be_alone && has_follower(*best, *due) ? due : best;
+  }
+
+  // Somebody but `due` can enter after the claim before its write is refused.
+  bool has_follower(std::size_t claim, std::size_t due) const {
+    for (std::size_t i = first_; i < accesses_.size(); ++i) {
+      if (accesses_[i].asked > accesses_[claim].overtaken) return false;
+      const bool other = i != claim && i != due && is_open(i);
+      if (other && accesses_[i].told == Told::accepted && !accesses_[i].writes()) return true;
+    }
+    return false;
+  }
+
+  std::optional<std::size_t> first_answered() const {
+    std::optional<std::size_t> due;
+    for (std::size_t i = first_; i < accesses_.size(); ++i) {
+      if (due && accesses_[i].asked > accesses_[*due].answered) break;
+      if (!is_open(i)) continue;
+      if (!due || accesses_[i].answered < accesses_[*due].answered) due = i;
+    }
+    return due;
+  }
+
+  // Of those that can have been done before `answered`.
+  std::optional<std::size_t> best_before(std::int64_t answered) const {
+    std::optional<std::size_t> best;
+    const auto rank = [this](std::size_t i) {
+      const Access& it = accesses_[i];
+      return std::tuple(it.record.token, it.overtaken, it.writes());
+    };
+    for (std::size_t i = first_; i < accesses_.size() && accesses_[i].asked <= answered; ++i) {
+      if (!is_open(i) || !fits(accesses_[i])) continue;
+      if (!best || rank(i) < rank(*best)) best = i;
     }
     return best;
   }
@@ -134,41 +201,58 @@ class Sequence {
     if (it.record.token >= token_) {
       token_ = it.record.token;
       holder_ = it.record.request;
+      entered_ = it.asked;
     }
   }
 
   // Whoever entered last is refused only if somebody else has entered since; so somebody did who
   // was not told.
   void enter_unseen(const Access& refused, ResourceLog& log) {
-    for (auto at = unseen_.begin(); at != unseen_.end(); ++at) {
-      const Access& it = accesses_[*at];
-      if (it.asked > refused.answered) return;
+    const auto found = unseen_before(refused);
+    if (!found) return;
+    const Access& it = accesses_[*found];
+    unseen_.erase(*found);
+    Record record = it.record;
+    record.kind = Kind::accept;
+    record.operation = Operation::read;
+    record.value = value_;
+    record.base = 0;
+    record.sequence = 0;
+    time_ = std::max(time_, it.asked);
+    record.time = time_;
+    log.records.push_back(record);
+    token_ = record.token;
+    holder_ = record.request;
+    entered_ = it.asked;
+  }
+
+  // The lowest token, or the claim that was answered first: the others may be needed later.
+  std::optional<std::size_t> unseen_before(const Access& refused) const {
+    std::optional<std::size_t> best;
+    for (const std::size_t at : unseen_) {
+      const Access& it = accesses_[at];
+      if (it.asked > refused.answered) break;
+      const bool placed = it.told != Told::nothing && (at < first_ || done_.contains(at));
+      if (placed || it.answered < entered_) continue;
       const bool later = it.record.token > refused.record.token ||
-                         (it.record.token == 0 && it.record.request != refused.record.request);
+                         (it.claims() && it.record.request != refused.record.request);
       if (!later) continue;
-      unseen_.erase(at);
-      Record record = it.record;
-      record.kind = Kind::accept;
-      record.operation = Operation::read;
-      record.value = value_;
-      record.base = 0;
-      record.sequence = 0;
-      time_ = std::max(time_, it.asked);
-      record.time = time_;
-      log.records.push_back(record);
-      token_ = record.token;
-      holder_ = record.request;
-      return;
+      const auto rank = [this](std::size_t i) {
+        return std::pair(accesses_[i].record.token, accesses_[i].answered);
+      };
+      if (!best || rank(at) < rank(*best)) best = at;
     }
+    return best;
   }
 
   std::vector<Access> accesses_;
   std::size_t first_ = 0;
   std::unordered_set<std::size_t> done_;  // beyond first_
-  std::vector<std::size_t> unseen_;       // got no answer, and nobody saw their value
+  std::set<std::size_t> unseen_;          // may have entered without being told
   std::uint64_t value_ = 0;
   std::int64_t token_ = 0;
   RequestRef holder_ = 0;
+  std::int64_t entered_ = 0;  // when the holder asked for its last access
   std::int64_t time_ = 0;
 };
 
@@ -207,6 +291,7 @@ ResourceLog order_accesses(History& history,
     const std::uint64_t value = known == last.end() ? 0 : known->second;
     Sequence sequence(std::move(accesses));
     sequence.resolve_unknown(value);
+    sequence.resolve_claims();
     sequence.count(value, log);
     sequence.put_into_order(log);
   }

@@ -4,7 +4,8 @@
 // and names the value that it was made from, and every read tells which one it saw. So the order
 // follows, as far as there is one: an access comes after the write that it saw, and after what had
 // been answered before it was asked for. A write whose answer was lost was done if somebody saw its
-// value.
+// value. Tokens tell who entered first; of claims, which overlap where leases do, the resource's
+// own answers tell it: who was let write had entered last, and who was refused had been followed.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,8 @@ struct Plan {
   std::string store = "sqlite";  // a URL; or the name of a technology: one is started
   std::string fence;             // the same, or "none"; empty: the store's own
   std::vector<Fault> faults{Fault::pause};
-  unsigned workers = 3;  // per lock
+  bool faults_where_possible = false;  // leaves out those that the store cannot have, and says so
+  unsigned workers = 3;                // per lock
   unsigned locks = 6;
   std::optional<Millis> ttl;  // default: as short as the store allows
   Millis duration{10'000};

@@ -18,6 +18,7 @@
 #include "server_nemesis.h"
 #include "site.h"
 #include "testing/temp_folder.h"
+#include "worker.h"
 #include "worker_process.h"
 
 namespace leasehold::drill {
@@ -90,10 +91,10 @@ Result<WorkerProcess> Run::start_worker(const std::string& lock) {
   constexpr const char* kFencings[] = {"token", "claim", "none"};
   return WorkerProcess::start(
       name,
-      {plan_.program, "drill-worker", "--store", site_->store_url, "--resource", site_->fence_url,
-       "--fencing", kFencings[static_cast<int>(site_->fencing)], "--lock", lock, "--name", name,
-       "--history", histories_.back(), "--ttl", std::to_string(site_->ttl.count()) + "ms",
-       "--number", number},
+      {plan_.program, "drill-worker", "--fencing", kFencings[static_cast<int>(site_->fencing)],
+       "--lock", lock, "--name", name, "--history", histories_.back(), "--ttl",
+       std::to_string(site_->ttl.count()) + "ms", "--number", number},
+      {{kStoreVariable, site_->store_url}, {kResourceVariable, site_->fence_url}},
       folder_.file("errors"));
 }
 
@@ -255,8 +256,13 @@ Result<Drilled> Run::run() {
 }  // namespace
 
 Result<Drilled> run_drill(const Plan& plan, const Hooks& hooks) {
+  Plan possible = plan;
+  std::string left_out;
+  if (plan.faults_where_possible) left_out = leave_out_impossible_faults(possible);
   try {
-    return Run(plan, hooks).run();
+    auto drilled = Run(possible, hooks).run();
+    if (drilled && !left_out.empty()) drilled->outcome.notes.push_back(std::move(left_out));
+    return drilled;
   } catch (const std::runtime_error& broken) {  // a server that does not start, or no folder
     return fail(ErrorCode::unavailable, "a server of the drill is not as it should be",
                 broken.what());

@@ -68,19 +68,18 @@ Status check_store(const Plan& plan) {
 }
 
 Status check_fence(const std::string& fence) {
-  if (is_url(fence) || contains(known_fences(), fence)) return {};
+  if (contains(known_fences(), is_url(fence) ? technology_of(fence) : fence)) return {};
+  if (is_url(fence)) {
+    return fail(ErrorCode::unsupported, "there is no fence for '" + technology_of(fence) +
+                                            "' in a drill; there are " + listed(known_fences()));
+  }
   return fail(ErrorCode::invalid, "there is no fence '" + fence + "' for a drill; there are " +
                                       listed(known_fences()) + ", or a URL");
 }
 
 Status check_faults(const Plan& plan) {
   for (const Fault fault : plan.faults) {
-    std::optional<std::string> reason;
-    if (!is_url(plan.store)) {
-      reason = why_not(plan.store, fault);
-    } else if (fault != Fault::pause && fault != Fault::kill_holder) {
-      reason = "the drill does this only to servers that it has started itself";
-    }
+    const auto reason = why_impossible(plan.store, fault);
     if (!reason) continue;
     return fail(ErrorCode::unsupported, "the fault '" + std::string(to_string(fault)) +
                                             "' cannot be had on this store: " + *reason);
@@ -136,6 +135,29 @@ void place_fence(const Plan& plan, const std::string& fence, const std::string& 
 }
 
 }  // namespace
+
+std::optional<std::string> why_impossible(const std::string& store, Fault fault) {
+  if (!is_url(store)) return why_not(store, fault);
+  if (fault == Fault::pause || fault == Fault::kill_holder) return std::nullopt;
+  return "the drill does this only to servers that it has started itself";
+}
+
+std::string leave_out_impossible_faults(Plan& plan) {
+  std::vector<std::pair<std::string, std::string>> left_out;  // reason, faults
+  std::erase_if(plan.faults, [&](Fault fault) {
+    const auto reason = why_impossible(plan.store, fault);
+    if (!reason) return false;
+    if (left_out.empty() || left_out.back().first != *reason) left_out.emplace_back(*reason, "");
+    std::string& faults = left_out.back().second;
+    faults += (faults.empty() ? "" : ", ") + std::string(to_string(fault));
+    return true;
+  });
+  std::string text;
+  for (const auto& [reason, faults] : left_out) {
+    text += (text.empty() ? "left out of all faults: " : "; ") + faults + " (" + reason + ")";
+  }
+  return text;
+}
 
 std::vector<std::string> known_stores() {
   std::vector<std::string> names = startable_stores();

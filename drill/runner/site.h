@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ struct Site {
 // the plan must not ask, and says why; `unavailable` if a store does not answer. Throws
 // std::runtime_error if a server does not start.
 [[nodiscard]] Result<Site> open_site(const Plan& plan, const std::string& folder);
+
+// Why a fault cannot be had on a store of a plan; nothing if it can.
+std::optional<std::string> why_impossible(const std::string& store, Fault fault);
+// Takes those out of the plan, and says which and why; empty if there are none.
+std::string leave_out_impossible_faults(Plan& plan);
 
 // Names for --store and --fence, besides URLs.
 std::vector<std::string> known_stores();

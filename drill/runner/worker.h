@@ -17,6 +17,10 @@
 
 namespace leasehold::drill {
 
+// How the drill hands the URLs to the worker: they may contain passwords.
+inline constexpr const char* kStoreVariable = "LEASEHOLD_STORE";
+inline constexpr const char* kResourceVariable = "LEASEHOLD_DRILL_RESOURCE";
+
 struct WorkerPlan {
   std::string store;  // URL, as all below
   ResourceChoice resource;

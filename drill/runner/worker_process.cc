@@ -7,9 +7,10 @@
 namespace leasehold::drill {
 
 Result<WorkerProcess> WorkerProcess::start(std::string name, std::vector<std::string> argv,
-                                           const std::string& errors) {
+                                           Environment environment, const std::string& errors) {
   // A group of its own: Ctrl-C is for the drill, which then ends the workers.
   auto child = process::Child::start({.argv = std::move(argv),
+                                      .environment = std::move(environment),
                                       .in = process::Piped{},
                                       .out = process::Piped{},
                                       .err = process::ToFile{errors, true},

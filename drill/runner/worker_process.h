@@ -13,8 +13,12 @@ namespace leasehold::drill {
 // Killed with the object. Not thread safe.
 class WorkerProcess {
  public:
-  // Fails with `unavailable` if it cannot be started.
+  using Environment = decltype(process::Command::environment);
+
+  // Fails with `unavailable` if it cannot be started. What is secret goes by the environment, which
+  // only its own user can read; argv is everybody's.
   [[nodiscard]] static Result<WorkerProcess> start(std::string name, std::vector<std::string> argv,
+                                                   Environment environment,
                                                    const std::string& errors);
 
   const std::string& name() const { return name_; }

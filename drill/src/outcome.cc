@@ -24,6 +24,7 @@ std::string damage_of(const Outcome& outcome) {
     add(std::string(to_string(static_cast<Check>(i))) + " was broken " +
         counted(outcome.report.counts[i], "time", "times"));
   }
+  if (!outcome.report.clean()) text += " (docs/proof.md says what these invariants are)";
   return text;
 }
 
@@ -64,7 +65,8 @@ std::string sentence(const Outcome& outcome) {
              counted(injected(outcome), "fault", "faults") + ", " +
              counted(outcome.cycles, "full cycle", "full cycles") + ", " +
              counted(outcome.stale_refused, "late write", "late writes") + " refused, " +
-             counted(outcome.writes, "write", "writes") + "; let it run longer.";
+             counted(outcome.writes, "write", "writes") +
+             "; give it more time (--duration) or more cycles (--cycles).";
   }
   return {};
 }

@@ -42,7 +42,8 @@ TEST(OutcomeTest, EachKindOfDamageIsDamage) {
   broken.report.violations.push_back({Check::I2, "", {}});
   broken.report.counts[static_cast<std::size_t>(Check::I2)] = 4;
   EXPECT_EQ(judge(broken), Verdict::damage);
-  EXPECT_EQ(sentence(broken), "Damage: I2 was broken 4 times.");
+  EXPECT_EQ(sentence(broken),
+            "Damage: I2 was broken 4 times (docs/proof.md says what these invariants are).");
 }
 
 TEST(OutcomeTest, WithoutFaultsCyclesOrWritesNothingIsSaid) {

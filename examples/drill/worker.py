@@ -44,10 +44,10 @@ def main():
     if "LEASEHOLD_TOKEN" not in os.environ:
         take_the_lock()
     database = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=5)
-    balance, = behind_the_fence(
-        database, lambda: database.execute("SELECT balance FROM account").fetchone())
-    time.sleep(0.3)  # the work
     try:
+        balance, = behind_the_fence(
+            database, lambda: database.execute("SELECT balance FROM account").fetchone())
+        time.sleep(0.3)  # the work
         behind_the_fence(
             database, lambda: database.execute("UPDATE account SET balance = ?", (balance + 10,)))
     except sqlite3.Error as error:

@@ -20,6 +20,14 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
+// Nothing for years that nanoseconds do not reach.
+std::optional<WallTime> wall_time(std::chrono::seconds since_epoch) {
+  using Span = WallTime::duration;
+  const auto farthest = std::chrono::duration_cast<std::chrono::seconds>(Span::max());
+  if (since_epoch >= farthest || since_epoch <= -farthest) return std::nullopt;
+  return WallTime(since_epoch);
+}
+
 std::string_view take_line(std::string_view& text) {
   const auto end = std::min(text.find('\n'), text.size());
   std::string_view line = text.substr(0, end);
@@ -85,7 +93,7 @@ std::optional<WallTime> date_of(std::string_view headers) {
     std::tm parts{};
     const std::string value(line.substr(field.size()));
     if (strptime(value.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) break;
-    return WallTime(std::chrono::seconds(timegm(&parts)));
+    return wall_time(std::chrono::seconds(timegm(&parts)));
   }
   return std::nullopt;
 }

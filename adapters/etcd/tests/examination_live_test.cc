@@ -63,9 +63,24 @@ TEST_F(ExaminationTest, AHealthyClusterOfThree) {
   const auto lost = look(cluster.addresses(), {.ttl = 30s, .within = 6s});
   ASSERT_TRUE(lost);
   EXPECT_THAT(lost->findings, AllOf(Not(is_ok("etcd.round_trip")), Not(is_ok("etcd.lease"))));
+  // The last one notices within an election's time that there is no leader any more.
+  std::vector<Finding> alone = lost->findings;
+  const BootTime give_up = BootClock::now() + 60s;
+  while (findings_of(alone, "etcd.leader").front().severity == Severity::ok &&
+         BootClock::now() < give_up) {
+    const auto again = look(cluster.addresses(), 30s, 6s);
+    if (again) alone = again->findings;
+  }
+  EXPECT_THAT(alone, Finds("etcd.leader", Severity::danger, "It knows no leader"));
   cluster[2].kill();
   EXPECT_EQ(look(cluster.addresses(), {.ttl = 30s, .within = 3s}).error().code,
             ErrorCode::unavailable);
+}
+
+TEST_F(ExaminationTest, AnEvenNumberOfMembersIsNoted) {
+  EtcdCluster two(2);
+  EXPECT_THAT(found(two.addresses()),
+              Finds("etcd.members", Severity::note, "An even number survives no more"));
 }
 
 TEST_F(ExaminationTest, ASingleMemberIsAWarningAndItsVersionIsJudged) {

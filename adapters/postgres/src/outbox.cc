@@ -95,7 +95,7 @@ class PostgresOutbox final : public Outbox {
         session().run("UPDATE leasehold_outbox.message SET " + change +
                           " WHERE id = $1 AND set_aside AND done_at IS NULL RETURNING id",
                       {number.c_str()}),
-        id, "is not set aside; see `leasehold outbox show`"));
+        id, "is not set aside; see `leasehold outbox show URL`"));
   }
 
   AdminConnection connection_;

@@ -1,11 +1,10 @@
 #include "node_examination.h"
 
-#include <charconv>
-
 #include "keys.h"
 #include "leasehold/detail/findings.h"
 #include "leasehold/random.h"
 #include "leasehold/resp/command.h"
+#include "server_numbers.h"
 
 namespace leasehold::redis {
 namespace {
@@ -18,12 +17,6 @@ using resp::Value;
 
 constexpr int kTries = 5;
 constexpr const char* kLetInfo = "Grant the user +info (ACL SETUSER name +info)";
-
-std::int64_t number_in(const std::string& digits) {
-  std::int64_t number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return number;
-}
 
 class NodeExamination {
  public:
@@ -140,11 +133,11 @@ class NodeExamination {
 
   void judge_memory() {
     constexpr const char* check = "redis.memory";
-    const std::int64_t limit = number_in(info_field(info_, "maxmemory"));
-    const std::int64_t used = number_in(info_field(info_, "used_memory"));
-    if (limit == 0) return;
-    const std::string seen = std::to_string(used * 100 / limit) + " % of its maxmemory are in use.";
-    if (used < limit / 10 * 9) return findings_.ok(check, seen);
+    constexpr std::int64_t nearly_full = 90;
+    const auto percent = memory_in_percent(info_);
+    if (!percent) return;
+    const std::string seen = std::to_string(*percent) + " % of its maxmemory are in use.";
+    if (*percent < nearly_full) return findings_.ok(check, seen);
     findings_.add(Severity::warning, check,
                   {seen, "Full, it evicts, or refuses every acquire (OOM).",
                    "Raise maxmemory, or keep locks on a server of their own"});
@@ -210,7 +203,7 @@ class NodeExamination {
 
   void judge_uptime() {
     constexpr const char* check = "redis.uptime";
-    const Nanos up = std::chrono::seconds(number_in(info_field(info_, "uptime_in_seconds")));
+    const Nanos up = uptime_in(info_);
     const std::string seen = "It was started " + leasehold::detail::in_words(up) + " ago.";
     const bool forgot = info_field(info_, "aof_enabled") != "1";
     if (up >= ttl_ || !forgot) return findings_.ok(check, seen);
@@ -255,8 +248,9 @@ class NodeExamination {
       auto sample = leasehold::detail::sample_clock([this]() -> Result<WallTime> {
         const auto time = ask({"TIME"});
         if (!time) return fail(time.error());
-        return WallTime(std::chrono::seconds(number_in(time->at(0).text)) +
-                        std::chrono::microseconds(number_in(time->at(1).text)));
+        const auto clock = time_in(*time);
+        if (!clock) return fail(ErrorCode::unavailable, "TIME was answered with no time");
+        return *clock;
       });
       if (!sample) return;
       clock_.push_back(*sample);

@@ -1,6 +1,9 @@
 // Each fault is seen at a server that has it, and not at one that has not.
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <stdexcept>
+
 #include "leasehold/client.h"
 #include "leasehold/diagnosis.h"
 #include "leasehold/redis/adapter.h"
@@ -17,6 +20,7 @@ using leasehold::testing::Examining;
 using leasehold::testing::findings_of;
 using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
+using leasehold::testing::output_of;
 using leasehold::testing::RedisServer;
 using leasehold::testing::told;
 using ::testing::AllOf;
@@ -95,6 +99,66 @@ TEST_F(ExaminationTest, PersistenceIsJudgedByWhatARestartForgets) {
               Finds("redis.persistence", Severity::warning, "everysec"));
   server.cli({"CONFIG", "SET", "appendfsync", "no"});
   EXPECT_THAT(found(server.url()), Finds("redis.persistence", Severity::warning, "fsync no"));
+}
+
+// A redis-server that is started in a way of its own.
+class OddServer {
+ public:
+  // `before`: what comes before its own arguments.
+  explicit OddServer(std::vector<std::string> before, const std::string& config)
+      : process_({.argv = with_config(std::move(before), config),
+                  .log = folder_.file("log"),
+                  .answers = [this] {
+                    try {
+                      return cli({"PING"}) == "PONG";
+                    } catch (const std::runtime_error&) {
+                      return false;
+                    }
+                  }}) {}
+
+  std::string url() const { return "redis://" + port_.address(); }
+  std::string pid() const { return std::to_string(process_.pid()); }
+  std::string cli(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"redis-cli", "-p", port_.str()});
+    return output_of(std::move(words));
+  }
+
+ private:
+  std::vector<std::string> with_config(std::vector<std::string> argv, const std::string& config) {
+    std::ofstream(folder_.file("redis.conf"))
+        << "port " << port_.str() << "\nbind 127.0.0.1\ndir " << folder_.path().string() << "\n"
+        << config;
+    argv.insert(argv.end(), {"redis-server", folder_.file("redis.conf")});
+    if (config.starts_with("sentinel")) argv.emplace_back("--sentinel");
+    return argv;
+  }
+
+  leasehold::testing::TempFolder folder_;
+  leasehold::testing::Port port_ = leasehold::testing::Port::take();
+  leasehold::testing::ServerProcess process_;
+};
+
+TEST_F(ExaminationTest, ALogThatCannotBeWrittenIsADanger) {
+  // No file may grow beyond a limit that is set later; a disk that is full says the same.
+  const OddServer server({"sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"},
+                         "appendonly yes\nappendfsync everysec\nsave \"\"\n");
+  EXPECT_THAT(found(server.url()), Finds("redis.persistence", Severity::note, "everysec"));
+  output_of({"prlimit", "--pid", server.pid(), "--fsize=1000:1000"});
+  const auto has_failed = [&] {
+    return server.cli({"INFO", "persistence"}).find("aof_last_write_status:err") !=
+           std::string::npos;
+  };
+  for (int i = 0; i < 1000 && !has_failed(); ++i) {
+    server.cli({"SET", "key", std::string(2000, 'x')});
+  }
+  EXPECT_THAT(found(server.url()),
+              AllOf(Finds("redis.persistence", Severity::danger, "append-only file failed"),
+                    Finds("redis.writes", Severity::danger, "MISCONF")));
+}
+
+TEST_F(ExaminationTest, ASentinelIsNoStore) {
+  const OddServer sentinel({}, "sentinel resolve-hostnames no\n");
+  EXPECT_THAT(found(sentinel.url()), Finds("redis.version", Severity::danger, "sentinel"));
 }
 
 TEST_F(ExaminationTest, AFreshStartWithoutDataIsAWarningWithinTheTtl) {

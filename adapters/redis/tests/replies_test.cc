@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "calls.h"
+#include "server_numbers.h"
 
 namespace leasehold::redis {
 namespace {
@@ -64,6 +65,28 @@ TEST(RedisReplies, LabelsThatAnotherProgramWroteCanBeShown) {
   EXPECT_EQ(std::get<Busy>(*busy).ahead, hidden);
   const auto nobody = read_acquire(list({number(3), text(""), text("")}), Millis(1000));
   EXPECT_EQ(std::get<Busy>(*nobody).ahead, "");
+}
+
+TEST(ServerNumbersTest, TimesThatNoClockShowsAreNone) {
+  const auto time = time_in(list({text("100"), text("5")}));
+  ASSERT_TRUE(time);
+  EXPECT_EQ(time->time_since_epoch(), std::chrono::microseconds(100'000'005));
+  EXPECT_FALSE(time_in(list({text("9223372036854775807"), text("0")})));
+  EXPECT_FALSE(time_in(list({text("100"), text("1000000")})));
+  EXPECT_FALSE(time_in(list({text("-1"), text("0")})));
+  EXPECT_FALSE(time_in(list({text("100")})));
+  EXPECT_FALSE(time_in(text("100")));
+}
+
+TEST(ServerNumbersTest, HugeAndNegativeNumbersOfInfoAreBounded) {
+  EXPECT_EQ(uptime_in("\nuptime_in_seconds:7\r\n"), std::chrono::seconds(7));
+  EXPECT_GT(uptime_in("\nuptime_in_seconds:9223372036854775807\r\n"), std::chrono::hours(24));
+  EXPECT_EQ(uptime_in("\nuptime_in_seconds:-7\r\n"), std::chrono::seconds(0));
+  EXPECT_EQ(memory_in_percent("\nmaxmemory:200\r\nused_memory:182\r\n"), 91);
+  EXPECT_EQ(memory_in_percent("\nmaxmemory:0\r\nused_memory:182\r\n"), std::nullopt);
+  EXPECT_EQ(memory_in_percent("\nmaxmemory:9223372036854775807\r\n"
+                              "used_memory:9223372036854775807\r\n"),
+            100);
 }
 
 }  // namespace

@@ -254,7 +254,7 @@ Status SqliteOutbox::resolve(std::int64_t id, const std::string& change) const {
   if (!update) return fail(std::move(update.error()));
   if (auto ok = update->bind(1, id).run(); !ok) return ok;
   if (connection().changes() == 1) return {};
-  return not_one(id, "is not set aside; see `leasehold outbox show`");
+  return not_one(id, "is not set aside; see `leasehold outbox show URL`");
 }
 
 Result<Statement> prepare_put(Connection connection, const OutboxEntry& entry) {

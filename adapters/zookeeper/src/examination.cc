@@ -73,7 +73,7 @@ class ServerExamination {
  private:
   void judge_server(const std::string& srvr) {
     const auto fields = fields_in(srvr, ": ");
-    if (!fields.contains("Mode")) {
+    if (!fields.contains("Mode") || !fields.contains("Zookeeper version")) {
       findings_.add(Severity::warning, "zookeeper.hosts",
                     {"It says: " + srvr.substr(0, srvr.find('\n')) + ".",
                      "It has no part in the ensemble now.",
@@ -109,7 +109,7 @@ class ServerExamination {
     const auto found = fields.find("Latency min/avg/max");
     if (found == fields.end()) return;
     const auto slash = found->second.rfind('/');
-    const Millis worst(std::atoll(found->second.c_str() + slash + 1));
+    const Millis worst = millis_in(std::string_view(found->second).substr(slash + 1));
     const std::string seen =
         "Since its start its requests took " + found->second + " ms (least/mean/most).";
     if (worst < how_.ttl / 3) return findings_.ok("zookeeper.latency", seen);
@@ -129,7 +129,7 @@ class ServerExamination {
     if (tick == fields.end()) {
       return findings_.unseen(check, "what tickTime is", "'conf' does not tell", "");
     }
-    const Millis length(std::atoll(tick->second.c_str()));
+    const Millis length = millis_in(tick->second);
     const std::string seen = "tickTime is " + in_words(length) + ".";
     if (length <= kLongestTick) return findings_.ok(check, seen);
     findings_.add(

@@ -1,5 +1,6 @@
 #include "words.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "leasehold/detail/conversation.h"
@@ -43,8 +44,16 @@ std::optional<ServerVersion> version_in(std::string_view text) {
   const auto major = std::from_chars(text.data(), end, version.major);
   if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return std::nullopt;
   const auto minor = std::from_chars(major.ptr + 1, end, version.minor);
-  if (minor.ec != std::errc()) return std::nullopt;
+  if (minor.ec != std::errc() || version.major < 0 || version.minor < 0) return std::nullopt;
   return version;
+}
+
+Millis millis_in(std::string_view text) {
+  constexpr Millis longest = std::chrono::hours(24 * 365);
+  std::int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec == std::errc::result_out_of_range) return longest;
+  return Millis(std::clamp<std::int64_t>(number, 0, longest.count()));
 }
 
 std::size_t voters_in(std::string_view config) {

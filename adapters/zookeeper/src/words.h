@@ -27,6 +27,9 @@ struct ServerVersion {
 };
 std::optional<ServerVersion> version_in(std::string_view text);
 
+// The whole number at the beginning, as milliseconds: 0 if there is none, a year at the most.
+Millis millis_in(std::string_view text);
+
 // How many voting servers the lines "server.N=..." name.
 std::size_t voters_in(std::string_view config);
 

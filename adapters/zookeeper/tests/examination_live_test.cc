@@ -101,6 +101,19 @@ TEST_F(ExaminationTest, WordsThatAreNotAllowedAreUnseen) {
                     Finds("zookeeper.force_sync", Severity::unseen, "4lw.commands.whitelist")));
 }
 
+TEST_F(ExaminationTest, AServerWithoutItsMajorityIsADanger) {
+  ZookeeperEnsemble ensemble({.read_only_without_majority = true});
+  ensemble[0].kill();
+  ensemble[1].kill();
+  const BootTime give_up = BootClock::now() + 60s;
+  while (ensemble[2].mode() != "read-only" && BootClock::now() < give_up) {
+  }
+  // Another server takes the session, as the majority would that this one cannot reach.
+  const ZookeeperServer other;
+  EXPECT_THAT(found(other.address() + "," + ensemble[2].address()),
+              Finds("zookeeper.mode", Severity::danger, "read-only"));
+}
+
 TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
   ZookeeperServer server;
   server.freeze();
@@ -125,6 +138,13 @@ TEST(WordsTest, AnswersAreRead) {
   EXPECT_EQ(fields.size(), 2u);
   EXPECT_EQ(version_in("3.8.0-5a02, built on")->minor, 8);
   EXPECT_FALSE(version_in("new"));
+  EXPECT_FALSE(version_in("-3.8"));
+  EXPECT_FALSE(version_in("3.-8"));
+  EXPECT_EQ(millis_in("2000"), 2s);
+  EXPECT_EQ(millis_in("-1"), 0s);
+  EXPECT_EQ(millis_in("soon"), 0s);
+  EXPECT_EQ(millis_in("9223372036854775807"), 24h * 365);
+  EXPECT_EQ(millis_in("99999999999999999999"), 24h * 365);
   EXPECT_EQ(voters_in("server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:observer\n"
                       "server.3=c:1:2\nversion=100000000\n"),
             2u);
