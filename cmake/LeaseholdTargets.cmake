@@ -136,7 +136,7 @@ function(leasehold_test name)
     set_tests_properties(${name} PROPERTIES ${properties})
     return()
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
                        PROPERTIES ${properties})
 endfunction()
 

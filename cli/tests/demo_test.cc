@@ -49,7 +49,9 @@ class DemoTest : public CliTest {
     std::error_code gone;
     for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
       std::ifstream file(entry.path() / "cmdline");
-      std::string words(std::istreambuf_iterator<char>(file), {});
+      std::ostringstream read;
+      read << file.rdbuf();  // a process that ends meanwhile has no words
+      std::string words = read.str();
       std::replace(words.begin(), words.end(), '\0', ' ');
       if (words.find(temporary()) != std::string::npos) left.push_back(words);
     }

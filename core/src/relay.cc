@@ -12,7 +12,7 @@ namespace leasehold {
 namespace {
 
 constexpr int kBatch = 100;
-constexpr std::ptrdiff_t kRetries = 10;  // between two batches, if they are quick
+constexpr int kFailedRetries = 10;  // between two batches, if they are quick
 constexpr Millis kRetriesTake = std::chrono::seconds(1);
 constexpr int kMostDoublings = 16;
 constexpr std::int64_t kMany = 1000;  // forgotten at once: there may be more
@@ -55,6 +55,7 @@ class Relay {
   const RelayOptions& options_;
   std::map<std::string, Pause> pauses_;  // by key; stays until a delivery of the key succeeds
   bool idle_ = false;                    // the last round found nothing to do yet
+  bool only_failing_ = false;            // it found nothing but keys that have failed
   BootTime progress_at_ = BootClock::now();
   std::optional<BootTime> forget_at_;
   RelayReport report_;
@@ -67,15 +68,16 @@ Result<RelayReport> Relay::run() {
     if (auto ok = lease_.require(); !ok) return fail(std::move(ok.error()));
     if (auto ok = round(); !ok) return fail(std::move(ok.error()));
     if (auto ok = forget(); !ok) return fail(std::move(ok.error()));
-    if (!idle_) continue;
-    report_.emptied = pauses_.empty();
+    report_.emptied = idle_ && pauses_.empty();
     if (options_.until_empty && (report_.emptied || gives_up())) return report_;
-    wait();
+    if (idle_) wait();
   }
 }
 
+// Not by whether it is idle: with many keys, or slow failures, one of them is always due.
 bool Relay::gives_up() const {
-  return options_.give_up_after && BootClock::now() - progress_at_ >= *options_.give_up_after;
+  return options_.give_up_after && only_failing_ &&
+         BootClock::now() - progress_at_ >= *options_.give_up_after;
 }
 
 std::vector<std::string> Relay::failing_keys() const {
@@ -84,23 +86,23 @@ std::vector<std::string> Relay::failing_keys() const {
   return keys;
 }
 
-// Some of the keys whose pause is over, the one that waited longest first.
+// The keys whose pause is over, the one that waited longest first.
 std::vector<std::string> Relay::due_keys() const {
   std::vector<std::map<std::string, Pause>::const_iterator> due;
   const BootTime now = BootClock::now();
   for (auto it = pauses_.begin(); it != pauses_.end(); ++it) {
     if (it->second.until <= now) due.push_back(it);
   }
-  const auto most = due.begin() + std::min<std::ptrdiff_t>(std::ssize(due), kRetries);
-  std::partial_sort(due.begin(), most, due.end(),
-                    [](const auto& a, const auto& b) { return a->second.until < b->second.until; });
+  std::sort(due.begin(), due.end(),
+            [](const auto& a, const auto& b) { return a->second.until < b->second.until; });
   std::vector<std::string> keys;
-  for (auto it = due.begin(); it != most; ++it) keys.push_back((*it)->first);
+  for (const auto& it : due) keys.push_back(it->first);
   return keys;
 }
 
 // Keys that fail are asked for by themselves, and a few at a time: however many they are, and
-// however slowly they fail, the others come in between.
+// however slowly they fail, the others come in between. Those that succeed again are not few at a
+// time: after an outage they may be all that there are.
 Status Relay::round() {
   idle_ = true;
   if (auto ok = first_tries(); !ok) return ok;
@@ -110,6 +112,7 @@ Status Relay::round() {
 Status Relay::first_tries() {
   auto batch = outbox_.next(kBatch, failing_keys());
   if (!batch) return fail(std::move(batch.error()));
+  only_failing_ = batch->empty();
   if (batch->empty()) return {};
   idle_ = false;
   // A commit of this relay's own: what it has read is on the disk then, also if those who put it
@@ -128,11 +131,13 @@ Status Relay::first_tries() {
 
 Status Relay::retries() {
   const BootTime until = BootClock::now() + kRetriesTake;
+  int failed = 0;
   for (const std::string& key : due_keys()) {
     if (options_.stop.stop_requested()) return {};
     idle_ = false;
     if (auto ok = retry(key); !ok) return ok;
-    if (BootClock::now() >= until) return {};
+    if (pauses_.contains(key)) ++failed;
+    if (failed == kFailedRetries || BootClock::now() >= until) return {};
   }
   return {};
 }

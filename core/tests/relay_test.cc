@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <deque>
+#include <set>
 
 #include "leasehold/client.h"
 #include "testing/memory_store.h"
@@ -121,6 +122,33 @@ TEST_F(RelayTest, GivesUpWhenAllThatWaitsFails) {
   ASSERT_TRUE(report);
   EXPECT_FALSE(report->emptied);
   EXPECT_EQ(report->delivered, 1);
+}
+
+TEST_F(RelayTest, GivesUpAlsoIfSomeKeyIsAlwaysDue) {
+  outbox_.waiting = {message(1, "a"), message(2, "b")};
+  answer_ = [](const OutboxMessage&) { return fail(ErrorCode::unavailable, "not now"); };
+  options_.first_pause = 0ms;
+  options_.longest_pause = 0ms;
+  options_.give_up_after = 0ms;
+  const auto report = run();
+  ASSERT_TRUE(report);
+  EXPECT_FALSE(report->emptied);
+  EXPECT_EQ(report->delivered, 0);
+}
+
+TEST_F(RelayTest, KeysThatRecoverDoNotWaitForOneAnother) {
+  std::set<std::int64_t> tried;
+  for (int id = 1; id <= 200; ++id) outbox_.waiting.push_back(message(id, std::to_string(id)));
+  answer_ = [&](const OutboxMessage& message) -> Status {
+    if (!tried.insert(message.id).second) return {};
+    return fail(ErrorCode::unavailable, "not now");
+  };
+  options_.first_pause = 0ms;
+  options_.longest_pause = 0ms;
+  const auto report = run();
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->delivered, 200);
+  EXPECT_LT(std::count(outbox_.log.begin(), outbox_.log.end(), "next"), 10);
 }
 
 TEST_F(RelayTest, KeyBeginsAnewWhenSomebodyHasRemovedTheMessageThatFailed) {

@@ -68,7 +68,7 @@ TEST_F(ExaminationTest, AHealthyClusterOfThree) {
   const BootTime give_up = BootClock::now() + 60s;
   while (findings_of(alone, "etcd.leader").front().severity == Severity::ok &&
          BootClock::now() < give_up) {
-    const auto again = look(cluster.addresses(), 30s, 6s);
+    const auto again = look(cluster.addresses(), {.ttl = 30s, .within = 6s});
     if (again) alone = again->findings;
   }
   EXPECT_THAT(alone, Finds("etcd.leader", Severity::danger, "It knows no leader"));

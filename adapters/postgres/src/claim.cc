@@ -7,7 +7,7 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr NamedStatement kConfirm = {"leasehold_fence_confirm",
+constexpr NamedStatement kConfirm = {"leasehold_fence_confirm_1",
                                      "SELECT leasehold_fence.confirm($1, $2)"};
 
 }  // namespace

@@ -67,17 +67,18 @@ Result<std::unique_ptr<Connection>> CommonStore::connect(const CallContext& cont
   return fail(std::move(error));
 }
 
-Result<CommonStore::Pool::Loan> CommonStore::healthy_connection(const CallContext& context) {
+Result<CommonStore::Pool::Loan> CommonStore::healthy_connection(const CallContext& context,
+                                                                Look look) {
   for (;;) {
     auto loan = pool_.take(context);
-    if (!loan || !loan->rested() || (*loan)->healthy()) return loan;
+    if (!loan || !loan->needs(look) || (*loan)->healthy()) return loan;
     loan->discard();
   }
 }
 
 Result<Rows> CommonStore::ask(const Statement& statement, Parameters parameters,
-                              const CallContext& context) {
-  auto connection = healthy_connection(context);
+                              const CallContext& context, Look look) {
+  auto connection = healthy_connection(context, look);
   if (!connection) return fail(std::move(connection.error()));
   detail::CallWait wait(context, closing_);
   auto rows = (*connection)->run(statement, parameters, wait);

@@ -54,9 +54,11 @@ class CommonStore : public Store {
   virtual const StoreId& own(const StoreId& rows, const StoreId& sessions) const = 0;
 
   Result<std::unique_ptr<Connection>> connect(const CallContext& context);
-  Result<Pool::Loan> healthy_connection(const CallContext& context);
+  using Look = detail::Look;
+  Result<Pool::Loan> healthy_connection(const CallContext& context, Look look = Look::always);
   // Runs the statement on a connection of the pool.
-  Result<Rows> ask(const Statement& statement, Parameters parameters, const CallContext& context);
+  Result<Rows> ask(const Statement& statement, Parameters parameters, const CallContext& context,
+                   Look look = Look::always);
   Statement statement(const char* name, const std::string& sql) const;
 
   template <class Reply>

@@ -7,7 +7,7 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr NamedStatement kEnter = {"leasehold_fence_enter",
+constexpr NamedStatement kEnter = {"leasehold_fence_enter_1",
                                    "SELECT leasehold_fence.enter($1, $2, $3, $4, $5)"};
 
 // A token as the parameters of kEnter, which must not outlive it.

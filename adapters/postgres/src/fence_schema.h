@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 1;
+inline constexpr int kFenceVersion = 2;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Their bodies name every schema.

@@ -15,7 +15,7 @@ namespace {
 constexpr Part kOnce = {"leasehold_once", kOnceVersion, kOnceSchema, "Once", "with install_once()"};
 
 constexpr NamedStatement kClaim = {
-    "leasehold_once_claim",
+    "leasehold_once_claim_1",
     "SELECT pg_catalog.encode(leasehold_once.claim($1, pg_catalog.decode($2, 'hex'), $3), 'hex')"};
 
 // So long a stop is not heard, since the server waits.

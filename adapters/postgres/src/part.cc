@@ -18,6 +18,8 @@ BEGIN
     EXECUTE 'SELECT @SCHEMA.version()' INTO there;
     IF there >= @VERSION THEN RETURN; END IF;
   END IF;
+  -- Whoever uses the part waits behind an upgrade that waits for the longest transaction.
+  PERFORM pg_catalog.set_config('lock_timeout', '10s', true);
   PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
   EXECUTE $ddl$ @DDL $ddl$;
 END $do$

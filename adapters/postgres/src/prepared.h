@@ -6,7 +6,7 @@
 namespace leasehold::postgres {
 
 // A statement that may be prepared under its name. The name stands for this text alone, so that it
-// does not matter who prepared it.
+// does not matter who prepared it: another text needs another number at its end.
 struct NamedStatement {
   const char* name;
   const char* sql;

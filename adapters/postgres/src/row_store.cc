@@ -57,7 +57,7 @@ Result<AcquireReply> RowStore::acquire(const AcquireCall& call, const CallContex
                         {call.lock.str().c_str(), request.c_str(), call.owner.str().c_str(),
                          number(call.ttl.length()).c_str(), call.queue ? "t" : "f",
                          presence ? presence_text.c_str() : nullptr},
-                        context);
+                        context, Look::if_rested);
   auto reply = rows ? read_acquire(*rows, call) : fail(rows.error());
   if (!reply && reply.error().code == ErrorCode::outcome_unknown) doubts_.doubt(call.request);
   const bool waits = reply && std::holds_alternative<Queued>(*reply);
@@ -79,7 +79,8 @@ void RowStore::renew(std::vector<RenewCall> calls, CallContext context,
     requests.add(call.request.hex());
     ttls.add(number(call.ttl.length()));
   }
-  const auto rows = ask(renew_, {locks.c_str(), requests.c_str(), ttls.c_str()}, context);
+  const auto rows =
+      ask(renew_, {locks.c_str(), requests.c_str(), ttls.c_str()}, context, Look::if_rested);
   if (!rows) return answer<std::vector<RenewReply>>(done, fail(rows.error()));
   std::vector<RenewReply> replies;
   for (const bool renewed : read_flags(rows->text(0))) {
@@ -93,7 +94,7 @@ void RowStore::release(ReleaseCall call, CallContext context, Completion<Release
   const auto rows = ask(release_,
                         {call.lock.str().c_str(), call.request.hex().c_str(),
                          number(call.keep_for).c_str(), doubts_.doubts(call.request) ? "t" : "f"},
-                        context);
+                        context, Look::if_rested);
   if (!rows) return answer<ReleaseReply>(done, fail(rows.error()));
   doubts_.settle(call.request);
   answer<ReleaseReply>(done, rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held);

@@ -69,12 +69,12 @@ TEST_F(FenceTest, FenceRemovedUnderAnOpenHandleFailsClosed) {
 
 TEST_F(FenceTest, AnotherVersionIsRefusedAndKept) {
   ASSERT_EQ(user_.exec("CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer "
-                       "LANGUAGE sql IMMUTABLE AS 'SELECT 2'"),
+                       "LANGUAGE sql IMMUTABLE AS 'SELECT 9'"),
             "");
   for (const Status& status : {install_fence(user_.get()), remove_fence(user_.get()),
                                guard_table(user_.get(), "data", ledger())}) {
     ASSERT_TRUE(bad(status, ErrorCode::unavailable));
-    EXPECT_THAT(status.error().message, HasSubstr("version 2"));
+    EXPECT_THAT(status.error().message, HasSubstr("version 9"));
   }
   EXPECT_TRUE(bad(Fence::open(user_.get(), "ledger"), ErrorCode::unavailable));
   EXPECT_EQ(user_.exec(enter("33")), "") << "nothing was removed";
@@ -256,7 +256,7 @@ TEST_F(FenceTest, CommitIsDurableWhateverTheSessionSays) {
 TEST_F(FenceTest, EntryIsPreparedOnceAndItsLossIsNotNoticed) {
   const auto prepared = [&] {
     return user_.ask(
-        "SELECT count(*) FROM pg_prepared_statements WHERE name = 'leasehold_fence_enter'");
+        "SELECT count(*) FROM pg_prepared_statements WHERE name = 'leasehold_fence_enter_1'");
   };
   EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
   EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
@@ -285,7 +285,7 @@ TEST_F(FenceTest, RefusedEntryIsPreparedAllTheSame) {
 
 // As a pooler's session may have it, from another client.
 TEST_F(FenceTest, EntryThatSomebodyElseHasPreparedIsNoObstacle) {
-  ASSERT_EQ(user_.exec("PREPARE leasehold_fence_enter AS SELECT 1"), "");
+  ASSERT_EQ(user_.exec("PREPARE leasehold_fence_enter_1 AS SELECT 1"), "");
   EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
   EXPECT_EQ(mark(), "33");
   EXPECT_TRUE(bad(fence().transaction(token_of(32, '2'), insert_row), ErrorCode::fenced_out));

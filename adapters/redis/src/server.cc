@@ -74,10 +74,10 @@ Result<std::unique_ptr<resp::Connection>> Server::connect(const CallContext& con
   return connector_->connect(context, closing_);
 }
 
-Result<Server::Pool::Loan> Server::borrow(const CallContext& context) {
+Result<Server::Pool::Loan> Server::borrow(const CallContext& context, Look look) {
   for (;;) {
     auto loan = pool_.take(context);
-    if (!loan || !loan->rested() || (*loan)->alive()) return loan;
+    if (!loan || !loan->needs(look) || (*loan)->alive()) return loan;
     drop(*loan);
   }
 }
@@ -100,12 +100,12 @@ Result<Value> Server::run(const ScriptCall& call, const CallContext& context) {
   return reply ? checked(std::move(reply)) : reply;
 }
 
-// The other side may have ended a connection that was used a moment ago. What could not be sent is
-// sent once more, on another.
+// The other side may have ended a connection that was used a moment ago, which nobody has looked
+// at. What could not be sent at all is sent once more, on another.
 template <class Ask>
 Result<Value> Server::on_a_connection(const CallContext& context, const Ask& ask) {
   for (bool first = true;; first = false) {
-    auto loan = borrow(context);
+    auto loan = borrow(context, Look::if_rested);
     if (!loan) return fail(std::move(loan.error()));
     CallWait wait(context, closing_);
     auto reply = ask(**loan, wait);

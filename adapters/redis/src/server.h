@@ -33,7 +33,8 @@ class Server {
   [[nodiscard]] Result<resp::Value> answer(const ScriptCall& call, const CallContext& context);
 
   // A connection that is alive, as far as this side knows.
-  [[nodiscard]] Result<Pool::Loan> borrow(const CallContext& context);
+  using Look = detail::Look;
+  [[nodiscard]] Result<Pool::Loan> borrow(const CallContext& context, Look look = Look::always);
   // A connection beside the pool.
   [[nodiscard]] Result<std::unique_ptr<resp::Connection>> connect(const CallContext& context);
 

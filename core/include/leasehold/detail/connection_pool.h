@@ -13,6 +13,10 @@
 
 namespace leasehold::detail {
 
+// Whether a connection is looked at before it is used: the other side may have ended it. A call
+// that is repeated anyway when it fails can do without, if the connection was used a moment ago.
+enum class Look { always, if_rested };
+
 // Thread safe. Connections are made when they are needed, up to `limit`, and kept for the next
 // call; the one used last is used next, so that few stay busy.
 template <class Connection>
@@ -39,8 +43,9 @@ class ConnectionPool {
     Connection* operator->() { return connection_.get(); }
     // It is of no use any more.
     void discard() { connection_.reset(); }
-    // Nobody used it for a while: worth a look whether the other side has ended it meanwhile.
+    // Nobody used it for a while.
     bool rested() const { return rested_; }
+    bool needs(Look look) const { return look == Look::always || rested_; }
 
    private:
     ConnectionPool* pool_;
