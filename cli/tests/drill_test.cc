@@ -132,7 +132,8 @@ TEST_F(DrillTest, UrlsAreNotInTheCommandLinesOfWorkers) {
 
 TEST_F(DrillTest, AllFaultsAreThoseThatTheStoreCanHave) {
   const Finished end = drilled({"--cycles", "2", "--fault", "all"});
-  EXPECT_EQ(end.status, 0) << end.out << end.err;
+  // Two cycles may pass without a kill, and then too little has happened.
+  EXPECT_THAT(end.status, testing::AnyOf(0, 3)) << end.out << end.err;
   EXPECT_THAT(end.out, AllOf(HasSubstr("fault: pause"), HasSubstr("fault: kill-holder"),
                              HasSubstr("left out of all faults: kill-server, restart-server, cut"),
                              HasSubstr("(SQLite has no server and no network)")));
