@@ -31,16 +31,18 @@ TEST_F(PoolTest, ReusesWhatWasGivenBackAndReplacesWhatWasDiscarded) {
   EXPECT_EQ(**pool.take(within(1s)), 3);
 }
 
-TEST_F(PoolTest, SaysWhatNobodyUsedForAWhile) {
-  EXPECT_FALSE(pool.take(within(1s))->rested());
+TEST_F(PoolTest, AskedForALookOnlyAtWhatNobodyUsedForAWhile) {
+  const auto needs_look = [&] { return pool.take(within(1s))->needs(Look::if_rested); };
+  EXPECT_FALSE(needs_look()) << "it is new";
+  EXPECT_TRUE(pool.take(within(1s))->needs(Look::always));
   const BootTime given_back = BootClock::now();
-  const bool at_once = pool.take(within(1s))->rested();
+  const bool at_once = needs_look();
   EXPECT_TRUE(!at_once || BootClock::now() - given_back > 10ms);
   // Time itself is the event.
   std::this_thread::sleep_for(20ms);
-  EXPECT_TRUE(pool.take(within(1s))->rested());
+  EXPECT_TRUE(needs_look());
   pool.drop_idle();
-  EXPECT_FALSE(pool.take(within(1s))->rested());
+  EXPECT_FALSE(needs_look());
 }
 
 TEST_F(PoolTest, WaitsForAConnectionButNotForEver) {

@@ -80,6 +80,27 @@ TEST_F(FenceTest, AnotherVersionIsRefusedAndKept) {
   EXPECT_EQ(user_.exec(enter("33")), "") << "nothing was removed";
 }
 
+TEST_F(FenceTest, EarlierVersionIsBroughtUpToDateWithItsMarks) {
+  ASSERT_TRUE(good(guard_table(user_.get(), "data", ledger())));
+  ASSERT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
+  ASSERT_EQ(
+      user_.exec("CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer "
+                 "LANGUAGE sql IMMUTABLE AS 'SELECT 1';"
+                 "CREATE OR REPLACE FUNCTION leasehold_fence.enter(resource text, token bigint, "
+                 "lineage text, request text, once boolean DEFAULT false) RETURNS void "
+                 "LANGUAGE sql AS ''"),
+      "");
+  EXPECT_TRUE(bad(Fence::open(user_.get(), "ledger"), ErrorCode::unavailable));
+
+  ASSERT_TRUE(good(install_fence(user_.get())));
+  EXPECT_EQ(mark(), "33");
+  EXPECT_TRUE(bad(fence().transaction(token_of(32, '2'), insert_row), ErrorCode::fenced_out));
+  EXPECT_THAT(user_.exec("INSERT INTO data VALUES('x')"), StartsWith("LH002"))
+      << "the table is still guarded";
+  EXPECT_TRUE(good(fence().transaction(token_of(34, '3'), insert_row)));
+  EXPECT_EQ(rows(), "2");
+}
+
 TEST_F(FenceTest, SomebodysOwnSchemaOfThatNameIsLeftAlone) {
   ASSERT_TRUE(good(remove_fence(user_.get())));
   ASSERT_EQ(user_.exec("CREATE SCHEMA leasehold_fence; CREATE TABLE leasehold_fence.mine(a int)"),

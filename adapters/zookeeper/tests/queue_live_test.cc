@@ -274,13 +274,10 @@ void end_session_behind(ProxiedZookeeper& server, SessionKey& key, RawStore& sto
     return !seen.empty() && seen.substr(0, 8) != std::string(8, '\0');
   };
   // Cut off, it comes back and shows its key; again, if it was just coming back by itself.
-  for (BootTime cut_again = BootClock::now(); !is_shown();) {
-    if (BootClock::now() < cut_again) {
-      std::this_thread::sleep_for(2ms);  // the proxy has no event for it
-      continue;
-    }
+  while (!is_shown()) {
     server.proxy().cut();
-    cut_again = BootClock::now() + 3s;
+    const BootTime again = BootClock::now() + 3s;
+    wait_until([&] { return is_shown() || BootClock::now() >= again; });
   }
   // It is back, and will not take the session over from the one who ends it.
   wait_until([&] { return store.inspect().has_value(); });

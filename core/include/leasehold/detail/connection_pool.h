@@ -43,14 +43,12 @@ class ConnectionPool {
     Connection* operator->() { return connection_.get(); }
     // It is of no use any more.
     void discard() { connection_.reset(); }
-    // Nobody used it for a while.
-    bool rested() const { return rested_; }
     bool needs(Look look) const { return look == Look::always || rested_; }
 
    private:
     ConnectionPool* pool_;
     std::unique_ptr<Connection> connection_;
-    bool rested_;
+    bool rested_;  // nobody used it for a while
   };
 
   // Waits for a connection if all are on loan. Fails as the maker does, or with `unavailable`
