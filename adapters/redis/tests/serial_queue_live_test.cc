@@ -211,17 +211,18 @@ TEST_F(RedisSerialQueue, ServerThatWouldForgetOperationsIsRefused) {
 }
 
 TEST_F(RedisSerialQueue, WorkersKilledAtAnyPointLeaveNothingUndone) {
-  constexpr int kOperations = 60;
   constexpr int kKills = 8;
   const std::vector<std::string> entities = {"a", "b", "c", "d", "e"};
   const TempFolder folder;
-  for (int i = 0; i < kOperations; ++i) push(entities[i % entities.size()], std::to_string(i));
-
   std::vector<std::string> argv = {LEASEHOLD_SERIAL_WORKER, server().url(), "orders", folder.path(),
                                    "3000"};
   argv.insert(argv.end(), entities.begin(), entities.end());
   CrashingWorkers workers(argv, 4);
-  for (int i = 0; i < kKills; ++i) ASSERT_TRUE(workers.kill_one()) << "after kill " << i;
+  int operations = 0;
+  for (int i = 0; i < kKills; ++i) {
+    for (const std::string& entity : entities) push(entity, std::to_string(operations++));
+    ASSERT_TRUE(workers.kill_one()) << "after kill " << i;
+  }
   while (queue_.entities().value() > 0) std::this_thread::sleep_for(5ms);
 
   std::ostringstream overlap;
@@ -237,7 +238,7 @@ TEST_F(RedisSerialQueue, WorkersKilledAtAnyPointLeaveNothingUndone) {
   ASSERT_EQ(firsts.size(), entities.size());
   for (std::size_t i = 0; i < entities.size(); ++i) {
     std::vector<int> wanted;
-    for (int n = static_cast<int>(i); n < kOperations; n += static_cast<int>(entities.size())) {
+    for (int n = static_cast<int>(i); n < operations; n += static_cast<int>(entities.size())) {
       wanted.push_back(n);
     }
     EXPECT_EQ(firsts[entities[i]], wanted) << entities[i];
