@@ -136,6 +136,20 @@ TEST_F(RelayTest, GivesUpAlsoIfSomeKeyIsAlwaysDue) {
   EXPECT_EQ(report->delivered, 0);
 }
 
+TEST_F(RelayTest, DoesNotGiveUpBeforeEveryKeyWasTried) {
+  for (int id = 1; id <= 200; ++id) outbox_.waiting.push_back(message(id, std::to_string(id)));
+  answer_ = [](const OutboxMessage& message) -> Status {
+    if (message.id == 200) return {};
+    return fail(ErrorCode::unavailable, "not now");
+  };
+  options_.first_pause = 24h;
+  options_.longest_pause = 24h;
+  options_.give_up_after = 0ms;
+  const auto report = run();
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->delivered, 1);
+}
+
 TEST_F(RelayTest, KeysThatRecoverDoNotWaitForOneAnother) {
   std::set<std::int64_t> tried;
   for (int id = 1; id <= 200; ++id) outbox_.waiting.push_back(message(id, std::to_string(id)));
