@@ -20,11 +20,13 @@ class ScriptedOutbox final : public Outbox {
  public:
   Status install() override { return {}; }
   Status enter(const Token&) override { return note("enter"); }
-  Result<std::vector<OutboxMessage>> next(int, const std::vector<std::string>& except) override {
+  Result<std::vector<OutboxMessage>> next(int limit,
+                                          const std::vector<std::string>& except) override {
     note("next");
     if (on_next) on_next();
     std::vector<OutboxMessage> batch;
     for (const OutboxMessage& message : waiting) {
+      if (std::ssize(batch) == limit) break;
       if (std::find(except.begin(), except.end(), message.key) == except.end()) {
         batch.push_back(message);
       }
