@@ -122,7 +122,7 @@ Status Session::check_outside() const {
 // A transaction that was open when the connection broke is rolled back: nobody sent its COMMIT.
 Error Session::failure(const PGresult* result, bool inside) const {
   const std::string_view state = field(result, PG_DIAG_SQLSTATE);
-  const std::string words = one_line(PQresultErrorMessage(result));
+  const std::string words = words_of(result);
   // Anything worse than an ERROR has ended the session.
   const bool goes_on = field(result, PG_DIAG_SEVERITY_NONLOCALIZED) == "ERROR";
   if (PQstatus(connection_) == CONNECTION_BAD || !goes_on) {
