@@ -163,12 +163,14 @@ void EtcdStore::watch_began_late(const RequestId& request) {
   if (!claim || claim->state != Claim::State::waiting) return;
   wire::TxnRequest txn;
   *txn.add_success() = get_without_value(claim->predecessor);
-  session_.txn(std::move(txn),
-               {.deadline = BootClock::now() + kLookWithin, .stop = {}, .repeat = false},
-               [this, request](const tl::expected<wire::TxnResponse, Failure>& response) {
-                 const bool still_there = response && first_kv(*response, 0) != nullptr;
-                 if (!still_there) events_->nudged(request);
-               });
+  session_.txn(
+      std::move(txn), {.deadline = BootClock::now() + kLookWithin, .stop = {}, .repeat = false},
+      [this, request,
+       created = claim->created](const tl::expected<wire::TxnResponse, Failure>& response) {
+        const wire::KeyValue* before = response ? first_kv(*response, 0) : nullptr;
+        const bool still_before = before != nullptr && before->create_revision() < created;
+        if (!still_before) events_->nudged(request);
+      });
 }
 
 // ---- leases --------------------------------------------------------------------------------

@@ -189,11 +189,27 @@ TEST_F(EtcdTest, CompactionDuringAWaitHurtsNobody) {
     ASSERT_TRUE(other);
     const std::string revision = std::to_string(other->token().number.value());
     ASSERT_EQ(etcd.server().ctl({"compact", "--physical", revision}).status, 0);
-    proxy().cut();  // its next watch begins behind the compaction
+    proxy().cut();
     ASSERT_TRUE(other->release());
   }
   ASSERT_TRUE(lease->release());
   EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(EtcdTest, WatchThatBeginsBehindACompactionIsNoLoss) {
+  RawStore holder(etcd.open_through_proxies());
+  const RequestId held = new_request();
+  ASSERT_TRUE(holder.acquire(held));
+  proxy().delay(500ms);  // so long is the watch of its own key on its way
+  EXPECT_EQ(holder.renew(held), RenewReply::renewed);
+  Client other = client();
+  ASSERT_TRUE(other.acquire("other")->release());
+  const auto last = other.acquire_fenced("other");
+  ASSERT_TRUE(last);
+  const std::string revision = std::to_string(last->token().number.value());
+  ASSERT_EQ(etcd.server().ctl({"compact", "--physical", revision}).status, 0);
+  EXPECT_EQ(holder.renew(held), RenewReply::renewed) << "told after the end of the watch";
+  EXPECT_FALSE(holder.events.was_ended(held));
 }
 
 // ---- etcdctl lock --------------------------------------------------------------------------

@@ -33,10 +33,20 @@ std::string one_line(std::string_view text) {
 }
 
 std::string words_of(const PGresult* result) {
-  if (std::string_view(PQresultErrorMessage(result)).empty()) return "";
-  const std::unique_ptr<char, void (*)(void*)> words(
-      PQresultVerboseErrorMessage(result, PQERRORS_DEFAULT, PQSHOW_CONTEXT_NEVER), &PQfreemem);
-  return one_line(words.get());
+  const auto field = [&](int code) {
+    const char* text = PQresultErrorField(result, code);
+    return std::string(text == nullptr ? "" : text);
+  };
+  const std::string primary = field(PG_DIAG_MESSAGE_PRIMARY);
+  if (primary.empty()) return one_line(PQresultErrorMessage(result));
+  std::string words = field(PG_DIAG_SEVERITY) + ":  " + primary;
+  for (const auto& [label, code] :
+       {std::pair("DETAIL", PG_DIAG_MESSAGE_DETAIL), std::pair("HINT", PG_DIAG_MESSAGE_HINT)}) {
+    if (const std::string more = field(code); !more.empty()) {
+      words.append(" ").append(label).append(":  ").append(more);
+    }
+  }
+  return one_line(words);
 }
 
 std::int64_t Rows::number(int column, int row) const {

@@ -176,7 +176,7 @@ Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
   Connection& connection = *session->connection;
   if (session->phase == Phase::held) return granted_already(call, context);
   if (session->phase == Phase::waiting) {
-    if (!connection.has_answer()) return Queued{kRecheck, who_is_ahead(call.lock, context)};
+    if (!connection.has_answer()) return Queued{kRecheck, session->ahead};
     auto got = connection.receive(wait);
     if (!got) return fail(std::move(got.error()));
     session->phase = Phase::has_lock;
@@ -210,17 +210,6 @@ Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
   return wait_in_line(session, *rows, wait);
 }
 
-// For messages. Not asked when a wait begins: reading what other programs hold takes longer than
-// all the rest, and in a lively queue nobody waits long enough to be told.
-std::string SessionStore::who_is_ahead(const LockName& lock, const CallContext& context) {
-  const auto rows = ask(statement("",
-                                  "SELECT coalesce((SELECT owner FROM @S.session_lock"
-                                  " WHERE name = $1 AND expires_at > clock_timestamp()),"
-                                  " @S.foreign_label(@S.key($1)), '')"),
-                        {lock.str().c_str()}, context);
-  return rows && rows->count() == 1 ? readable(rows->text(0)) : "";
-}
-
 // The same grant again, without a word to its session, whose idle time must not begin anew.
 Result<AcquireReply> SessionStore::granted_already(const AcquireCall& call,
                                                    const CallContext& context) {
@@ -245,11 +234,12 @@ Result<AcquireReply> SessionStore::wait_in_line(const SessionPointer& session, c
   if (!sent) return fail(std::move(sent.error()));
   session->phase = Phase::waiting;
   session->told = false;
+  session->ahead = readable(rows.text(kAhead));
   {
     MutexLock lock(mutex_);
     if (!watcher_.joinable() && !closed_) watcher_ = std::thread([this] { watch(); });
   }
-  return Queued{kRecheck, readable(rows.text(kAhead))};
+  return Queued{kRecheck, session->ahead};
 }
 
 // ---- the watcher ---------------------------------------------------------------------------

@@ -40,6 +40,7 @@ class SessionStore final : public CommonStore {
     Phase phase = Phase::asking;
     bool busy = true;
     bool told = false;  // the engine knows that its turn has come
+    std::string ahead;  // who had the lock when it began to wait, for messages
   };
   using SessionPointer = std::shared_ptr<Session>;
   class Use;
@@ -63,7 +64,6 @@ class SessionStore final : public CommonStore {
                                   const CallContext& context);
   Result<AcquireReply> acquire_with(const SessionPointer& session, const AcquireCall& call,
                                     const CallContext& context);
-  std::string who_is_ahead(const LockName& lock, const CallContext& context);
   Result<AcquireReply> granted_already(const AcquireCall& call, const CallContext& context);
   Result<AcquireReply> wait_in_line(const SessionPointer& session, const Rows& rows,
                                     detail::CallWait& wait);

@@ -121,6 +121,16 @@ TEST_F(FenceTest, ServersWordsComeWithoutTheStatement) {
     EXPECT_THAT(refused.error().store_words, Not(HasSubstr("CREATE")));
   }
   ASSERT_EQ(user_.exec("DROP ROLE guest"), "");
+
+  // An error at a place in the text, of which the server repeats the whole.
+  ASSERT_EQ(user_.exec("CREATE SCHEMA leasehold_fence; CREATE TABLE leasehold_fence.mark(a int);"
+                       "CREATE FUNCTION leasehold_fence.version() RETURNS integer LANGUAGE sql "
+                       "AS 'SELECT 1'"),
+            "");
+  const auto failed = install_fence(user_.get());
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().store_words, HasSubstr("does not exist"));
+  EXPECT_THAT(failed.error().store_words, Not(HasSubstr("CREATE")));
 }
 
 TEST_F(FenceTest, RoleWithoutRightsIsToldWhatItNeeds) {

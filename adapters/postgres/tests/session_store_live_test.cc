@@ -145,16 +145,15 @@ TEST_F(SessionStoreTest, PsqlAndLeaseholdExcludeEachOther) {
   EXPECT_TRUE(waiting.get()) << "the server wakes it";
 }
 
-TEST_F(SessionStoreTest, WhoWaitsForLongerIsToldForWhom) {
+TEST_F(SessionStoreTest, WhoWaitsForAnotherProgramIsToldSoAlsoLater) {
   Libpq other(server.database());
   ASSERT_EQ(other.run(known_as()), "t");
   RawStore raw(server.open());
   const RequestId request = new_request();
-  const auto ahead = [&] {
-    return std::get<Queued>(raw.acquire(request, 30s, /*queue=*/true).value()).ahead;
-  };
-  EXPECT_EQ(ahead(), "") << "it would take too long to find out at once";
-  EXPECT_THAT(ahead(), HasSubstr("user postgres"));
+  for (int i = 0; i < 2; ++i) {
+    const auto reply = raw.acquire(request, 30s, /*queue=*/true).value();
+    EXPECT_THAT(std::get<Queued>(reply).ahead, HasSubstr("user postgres"));
+  }
 }
 
 TEST_F(SessionStoreTest, KeyIsTheDocumentedOne) {

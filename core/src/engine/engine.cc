@@ -367,7 +367,7 @@ void Engine::send_renewals(BootTime now, std::span<Acquisition* const> due) {
     it->renew_sent = now;
     send.deadline = std::min(send.deadline, it->grant->deadline);
     send.calls.push_back(RenewCall{it->spec.lock, it->request, it->spec.ttl});
-    reschedule(*it);
+    set_wake(*it, wake_of(*it));  // else each would wake once more, by itself
   }
   effects_.calls.push_back(std::move(send));
 }

@@ -24,6 +24,7 @@ class LEASEHOLD_TS(capability("mutex")) Mutex {
  public:
   Mutex() = default;
   Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
   void lock() LEASEHOLD_TS(acquire_capability()) { pthread_mutex_lock(&mutex_); }
   void unlock() LEASEHOLD_TS(release_capability()) { pthread_mutex_unlock(&mutex_); }
   bool try_lock() LEASEHOLD_TS(try_acquire_capability(true)) {
