@@ -145,7 +145,9 @@ TEST_F(DemoTest, ends_when_nobody_reads_on) {
   Child child = started(demo());
   EXPECT_THAT(read_until(child.out().get(), "SIGSTOP", within(kPatience)), HasSubstr("SIGSTOP"));
   child.out().reset();
-  EXPECT_NE(child.wait_for(kPatience), ExitStatus::exited(0));
+  const Finished end = finish(std::move(child));
+  EXPECT_EQ(end.status, 74);
+  EXPECT_EQ(end.err, "") << "as with head(1)";
   expect_nothing_left();
 }
 
