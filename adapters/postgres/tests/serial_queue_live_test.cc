@@ -306,7 +306,9 @@ TEST_F(SerialQueueTest, WorkersKilledAtAnyPointDoEachOperationOnceAndOneAtATime)
   CrashingWorkers workers(argv, 4);
   int operations = 0;
   for (int i = 0; i < kKills; ++i) {
-    while (operations < 6 * (i + 1)) push(entities[operations % 2], std::to_string(operations++));
+    for (int three = 0; three < 3; ++three) {
+      for (const std::string& entity : entities) push(entity, std::to_string(operations++));
+    }
     ASSERT_TRUE(workers.kill_one()) << "after kill " << i;
   }
   while (queue().waiting().value() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
