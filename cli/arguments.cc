@@ -276,7 +276,7 @@ Error no_command(const CommandDoc& above, const std::string& word) {
   std::string names;
   for (const CommandDoc& child : above.children) names += (names.empty() ? "" : ", ") + child.name;
   return Error(ErrorCode::invalid,
-               (word.empty() ? "a command is missing" : "'" + word + "' is not a command") +
+               (word.empty() ? "a command is missing" : "'" + shown(word) + "' is not a command") +
                    std::string("; there are: ") + names + "; see '" + above.path + " --help'");
 }
 
