@@ -53,7 +53,7 @@ release: ## build what 'make install' installs
 	@cmake --preset release --log-level=WARNING
 	@cmake --build --preset release
 
-install: ## install what 'make release' built: program, manual, libraries, CMake package (PREFIX=/usr/local)
+install: ## install what 'make release' built: program, manual, documents, libraries, CMake package (PREFIX=/usr/local)
 	@test -f build/release/build.ninja || { echo "Please run 'make release' first (not as root)."; exit 1; }
 	@cmake --install build/release --prefix $(PREFIX)
 

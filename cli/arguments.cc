@@ -3,10 +3,13 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <charconv>
 #include <map>
 
 #include "duration.h"
+#include "leasehold/url.h"
+#include "output.h"
 
 namespace leasehold::cli {
 
@@ -20,6 +23,7 @@ struct Arguments::State {
   std::vector<std::string>* rest = nullptr;
   PositionalDoc rest_doc;
   bool rest_needed = false;
+  const CLI::Option* shell_command = nullptr;
   std::map<const CLI::Option*, std::vector<std::string>> choices;
   std::vector<std::unique_ptr<Arguments>> children;
 
@@ -89,29 +93,42 @@ std::function<void(const std::string&)> take_number(const std::string& names, in
   };
 }
 
-// CLI11 says these with line breaks, capitals and hints of its own.
-std::string sentence(const CLI::ParseError& error, const std::string& program) {
-  std::string text = error.what();
-  for (char& letter : text) {
-    if (letter == '\n') letter = ' ';
+const OptionDoc* find_option(const CommandDoc& command, const std::string& name) {
+  for (const OptionDoc& option : command.options) {
+    const auto& names = option.names;
+    if (std::find(names.begin(), names.end(), name) != names.end()) return &option;
   }
-  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1]))) {
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  }
-  return text + "; see '" + program + " --help'";
+  return nullptr;
 }
 
-// `command`: what comes before the words that belong behind '--'; empty: there is no such place.
-Error unexpected(const std::vector<std::string>& words, const std::string& command,
-                 const std::string& program) {
-  const std::string first = words.empty() ? "" : words.front();
-  std::string text = "'" + first + "' was not expected";
-  if (first.starts_with('-')) {
-    text = "there is no option '" + first + "'";
-  } else if (!command.empty()) {
-    text += "; the command comes after '--', as in '" + command + " -- " + joined(words, " ") + "'";
-  }
-  return Error(ErrorCode::invalid, text + "; see '" + program + " --help'");
+bool has_positional(const CommandDoc& command, const std::string& name) {
+  return std::any_of(command.positionals.begin(), command.positionals.end(),
+                     [&](const PositionalDoc& one) { return one.name == name; });
+}
+
+Error wrong(const std::string& what, const CommandDoc& at) {
+  return Error(ErrorCode::invalid, what + "; see '" + at.path + " --help'");
+}
+
+// An option that has too few values or too many, which CLI11 tells apart only by its words.
+Error wrong_number(const CLI::ArgumentMismatch& error, const CommandDoc& at) {
+  const std::string words = error.what();
+  const std::string name = words.substr(0, words.find_first_of(": "));
+  const OptionDoc* option = find_option(at, name);
+  if (option == nullptr) return wrong("--" + name + " takes no value", at);  // it names a flag so
+  if (words.find("At Most") != std::string::npos) return wrong(name + " was given twice", at);
+  return wrong(name + " needs a value: " + name + " " + option->value, at);
+}
+
+std::string shown_line(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shown(word);
+  return text;
+}
+
+// "--store" of "--store=URL"
+std::string option_in(const std::string& word) {
+  return word.starts_with("--") ? word.substr(0, word.find('=')) : word;
 }
 
 }  // namespace
@@ -146,6 +163,12 @@ void Arguments::option(const std::string& names, const std::string& value,
   state_->add(names, value, std::move(help), [&into](const std::string& text) { into = text; });
 }
 
+void Arguments::shell_command(const std::string& names, const std::string& value,
+                              std::optional<std::string>& into, std::string help) {
+  state_->shell_command =
+      state_->add(names, value, std::move(help), [&into](const std::string& text) { into = text; });
+}
+
 void Arguments::required_option(const std::string& names, const std::string& value,
                                 std::string& into, std::string help) {
   state_->add(names, value, std::move(help), [&into](const std::string& text) { into = text; })
@@ -178,7 +201,7 @@ void Arguments::number(const std::string& names, int least, int most, std::optio
 }
 
 void Arguments::flag(const std::string& names, bool& into, std::string help) {
-  state_->app->add_flag(names, into, std::move(help));
+  state_->app->add_flag(names, into, std::move(help))->disable_flag_override();
 }
 
 void Arguments::rest_after_dashes(const std::string& name, std::vector<std::string>& into,
@@ -204,6 +227,13 @@ Arguments& Arguments::subcommand(const std::string& name, const std::string& sum
 
 bool Arguments::chosen() const {
   return state_->app->parsed();
+}
+
+const Arguments& Arguments::deepest_chosen() const {
+  for (const auto& child : state_->children) {
+    if (child->chosen()) return child->deepest_chosen();
+  }
+  return *this;
 }
 
 CommandLine::CommandLine(const std::string& program, const std::string& description) {
@@ -246,17 +276,21 @@ Error no_command(const CommandDoc& above, const std::string& word) {
   std::string names;
   for (const CommandDoc& child : above.children) names += (names.empty() ? "" : ", ") + child.name;
   return Error(ErrorCode::invalid,
-               (word.empty() ? "a command is missing" : "'" + word + "' is not a command") +
+               (word.empty() ? "a command is missing" : "'" + shown(word) + "' is not a command") +
                    std::string("; there are: ") + names + "; see '" + above.path + " --help'");
+}
+
+static std::string path_of(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
 }
 
 // Walks the parser's own tree, so that nothing it accepts can be missing here.
 static CommandDoc document_from(
-    const CLI::App& app, const std::string& prefix,
-    const std::map<const CLI::Option*, std::vector<std::string>>& choices) {
+    const CLI::App& app, const std::map<const CLI::Option*, std::vector<std::string>>& choices) {
   CommandDoc doc;
   doc.name = app.get_name();
-  doc.path = prefix.empty() ? doc.name : prefix + " " + doc.name;
+  doc.path = path_of(app);
   doc.summary = app.get_description();
   for (const CLI::Option* option : app.get_options()) {
     const auto found = choices.find(option);
@@ -270,23 +304,63 @@ static CommandDoc document_from(
   return doc;
 }
 
-CommandDoc CommandLine::document() const {
-  const auto walk = [](const auto& self, const Arguments& arguments,
-                       const std::string& prefix) -> CommandDoc {
-    const Arguments::State& state = *arguments.state_;
-    CommandDoc doc = document_from(*state.app, prefix, state.choices);
-    for (const auto& child : state.children) {
-      if (child->state_->app->get_group().empty()) continue;
-      doc.children.push_back(self(self, *child, doc.path));
-    }
-    if (state.rest) doc.positionals.push_back(state.rest_doc);
-    doc.description = state.description;
-    doc.examples = state.examples;
-    doc.lists_exit_statuses = state.lists_exit_statuses;
-    doc.usage = state.usage.empty() ? default_usage(doc) : state.usage;
-    return doc;
-  };
-  return walk(walk, *root_, "");
+CommandDoc CommandLine::document_of(const Arguments& arguments) {
+  const Arguments::State& state = *arguments.state_;
+  CommandDoc doc = document_from(*state.app, state.choices);
+  for (const auto& child : state.children) doc.children.push_back(document_of(*child));
+  if (state.rest) doc.positionals.push_back(state.rest_doc);
+  doc.description = state.description;
+  doc.examples = state.examples;
+  doc.lists_exit_statuses = state.lists_exit_statuses;
+  doc.usage = state.usage.empty() ? default_usage(doc) : state.usage;
+  return doc;
+}
+
+// "leasehold run NAME -- echo hello"
+std::string CommandLine::example_with_rest(const Arguments& at,
+                                           const std::vector<std::string>& rest) {
+  const CommandDoc doc = document_of(at);
+  std::string text = doc.path;
+  for (const PositionalDoc& each : doc.positionals) {
+    if (each.name != at.state_->rest_doc.name) text += " " + each.name;
+  }
+  return text + " -- " + shown_line(rest);
+}
+
+// How to write what these words may have meant; empty: nobody knows.
+std::string CommandLine::hint(const Arguments& at, const std::vector<std::string>& words) {
+  const CommandDoc doc = document_of(at);
+  const std::string& first = words.front();
+  if (option_in(first) == "--store" && has_positional(doc, "URL")) {
+    return "; the URL stands by itself, as in '" + doc.path + " URL'";
+  }
+  if (first.starts_with('-')) return "";
+  if (Url::parse(first) && find_option(doc, "--store")) {
+    return "; a store is named with an option: --store " + shown(first);
+  }
+  if (at.state_->shell_command) {
+    std::vector<std::string> command = at.state_->shell_command->results();
+    command.insert(command.end(), words.begin(), words.end());
+    return "; a command of several words is one argument: " + at.state_->shell_command->get_name() +
+           " '" + shown_line(command) + "'";
+  }
+  if (!at.state_->rest) return "";
+  return "; the command comes after '--', as in '" + example_with_rest(at, words) + "'";
+}
+
+Error CommandLine::unexpected(const Arguments& at, const std::vector<std::string>& words) {
+  const std::string& first = words.front();
+  const std::string what = first.starts_with('-') ? "there is no option '" + option_in(first) + "'"
+                                                  : "'" + shown(first) + "' was not expected";
+  return wrong(what + hint(at, words), document_of(at));
+}
+
+Error CommandLine::missing(const Arguments& at, const std::vector<std::string>& words,
+                           const std::string& what) {
+  if (!words.empty() && words.front().starts_with('-')) return unexpected(at, words);
+  const CommandDoc doc = document_of(at);
+  if (doc.children.empty()) return wrong(what, doc);
+  return no_command(doc, words.empty() ? "" : words.front());
 }
 
 Arguments* CommandLine::named_by(const std::vector<std::string>& arguments) const {
@@ -300,31 +374,6 @@ Arguments* CommandLine::named_by(const std::vector<std::string>& arguments) cons
 
 Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& arguments) {
   CLI::App* app = root_->state_->app;
-  const auto deepest = [&] {
-    CommandDoc doc = document();
-    for (const CLI::App* at = app; !at->get_subcommands().empty();) {
-      at = at->get_subcommands().front();
-      const auto child =
-          std::find_if(doc.children.begin(), doc.children.end(),
-                       [&](const CommandDoc& it) { return it.name == at->get_name(); });
-      if (child == doc.children.end()) break;
-      CommandDoc next = std::move(*child);
-      doc = std::move(next);
-    }
-    return doc;
-  };
-
-  const auto command_before_rest = [&]() -> std::string {
-    const Arguments* command = named_by(arguments);
-    if (command == nullptr || command->state_->rest == nullptr) return "";
-    const CommandDoc doc = deepest();
-    std::string text = doc.path;
-    for (const PositionalDoc& each : doc.positionals) {
-      if (each.name != command->state_->rest_doc.name) text += " " + each.name;
-    }
-    return text;
-  };
-
   auto end = arguments.end();
   const Arguments* named = named_by(arguments);
   std::vector<std::string>* rest = named ? named->state_->rest : nullptr;
@@ -335,26 +384,22 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
   try {
     app->parse(std::vector<std::string>(std::reverse_iterator(end), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    return Parsed(HelpWanted{deepest()});
+    return Parsed(HelpWanted{document_of(root_->deepest_chosen())});
   } catch (const CLI::CallForVersion&) {
     return Parsed(VersionWanted{});
   } catch (const CLI::ExtrasError&) {
-    return fail(unexpected(app->remaining(true), command_before_rest(), deepest().path));
+    return fail(unexpected(root_->deepest_chosen(), app->remaining(true)));
   } catch (const CLI::RequiredError& error) {
-    const CommandDoc at = deepest();
-    const std::vector<std::string> words = app->remaining(true);
-    if (at.children.empty()) return fail(ErrorCode::invalid, sentence(error, at.path));
-    if (!words.empty() && words.front().starts_with('-')) {
-      return fail(unexpected(words, "", at.path));
-    }
-    return fail(no_command(at, words.empty() ? "" : words.front()));
+    return fail(missing(root_->deepest_chosen(), app->remaining(true), error.what()));
+  } catch (const CLI::ArgumentMismatch& error) {
+    return fail(wrong_number(error, document_of(root_->deepest_chosen())));
   } catch (const CLI::ParseError& error) {
-    return fail(ErrorCode::invalid, sentence(error, deepest().path));
+    return fail(wrong(error.what(), document_of(root_->deepest_chosen())));
   }
   const bool dashes = end != arguments.end();
   if (rest && rest->empty() && (named->state_->rest_needed || dashes)) {
     return fail(ErrorCode::invalid, "the command is missing: write it after '--', as in '" +
-                                        command_before_rest() + " -- echo hello'");
+                                        example_with_rest(*named, {"echo", "hello"}) + "'");
   }
   return Parsed(std::monostate{});
 }

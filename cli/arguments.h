@@ -65,6 +65,9 @@ class Arguments {
   // `names` as in "--verbose,-v"; `value` names the value in the help.
   void option(const std::string& names, const std::string& value, std::optional<std::string>& into,
               std::string help);
+  // One argument that the shell reads as a command. Who writes several is told to quote them.
+  void shell_command(const std::string& names, const std::string& value,
+                     std::optional<std::string>& into, std::string help);
   void required_option(const std::string& names, const std::string& value, std::string& into,
                        std::string help);
   void choice(const std::string& names, std::vector<std::string> choices, std::string& into,
@@ -91,6 +94,7 @@ class Arguments {
   friend class CommandLine;
   struct State;
   explicit Arguments(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  const Arguments& deepest_chosen() const;
   std::shared_ptr<State> state_;
 };
 
@@ -111,9 +115,15 @@ class CommandLine {
   // Fills in the declared values. Fails with `invalid` and one sentence.
   [[nodiscard]] Result<Parsed> parse(const std::vector<std::string>& arguments);
 
-  CommandDoc document() const;
+  CommandDoc document() const { return document_of(*root_); }
 
  private:
+  static CommandDoc document_of(const Arguments& arguments);
+  static std::string example_with_rest(const Arguments& at, const std::vector<std::string>& rest);
+  static std::string hint(const Arguments& at, const std::vector<std::string>& words);
+  static Error unexpected(const Arguments& at, const std::vector<std::string>& words);
+  static Error missing(const Arguments& at, const std::vector<std::string>& words,
+                       const std::string& what);
   Arguments* named_by(const std::vector<std::string>& arguments) const;
   std::unique_ptr<Arguments> root_;
 };

@@ -471,7 +471,7 @@ int run_demo(Signals& signals) {
     note("the demo was interrupted, and has cleaned up");
     return kExitCancelled;
   } catch (const OutputGone&) {
-    return kExitUnknown;  // print() has said why
+    return kExitUnknown;  // print() has said why, unless nobody reads on
   } catch (const StoryBroken& reason) {
     note(std::string("the demo did not go as told: ") + reason.what());
     return kExitInternal;

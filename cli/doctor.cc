@@ -58,12 +58,14 @@ class Doctor final : public Subcommand {
       return report(Error(ErrorCode::invalid, "--within: " + format_duration(within_) +
                                                   " is not from 100 ms to 10 min"));
     }
+    if (is_not_there_yet(store_)) return report(not_there_yet());
     const auto store = chosen_store(store_);
     if (!store) return report(store.error());
     register_stores();
     const auto found = diagnose(Registry::standard(), *store, fence_,
                                 {.ttl = ttl_, .within = within_, .stop = {}});
-    if (!found) return report(found.error());
+    // With a fence it may be the fence that went wrong.
+    if (!found) return report(fence_ ? found.error() : with_source(store_, found.error()));
     const int printed = print(json_ ? doctor_json(*found) : doctor_text(*found));
     if (printed != 0) return printed;
     return found->worst() >= severity_of(fail_on_) ? kExitFindings : 0;

@@ -1,8 +1,9 @@
 // The program's exit statuses: documented in --help, the manual page and docs/run.md.
 #pragma once
 
-#include <span>
+#include <array>
 #include <string_view>
+#include <vector>
 
 #include "leasehold/error.h"
 
@@ -27,7 +28,9 @@ int exit_status(ErrorCode code);
 struct ExitStatusDoc {
   std::string_view status;
   std::string_view meaning;
+  std::array<std::string_view, 2> only_of = {};  // these commands; none: all
 };
-std::span<const ExitStatusDoc> exit_status_docs();
+// `command` as in "leasehold outbox relay"; all of them for "leasehold".
+std::vector<ExitStatusDoc> exit_status_docs(std::string_view command);
 
 }  // namespace leasehold::cli

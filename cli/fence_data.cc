@@ -143,13 +143,13 @@ int FenceData::execute() const {
 
 int FenceData::enter(const files::Fence& fence, const Token& token) const {
   const auto last = fence.enter(token, entry());
-  if (!last) return report(last.error());
+  if (!last) return report_at(url_, last.error());
   return print(std::to_string(*last) + "\n");
 }
 
 int FenceData::read(const files::Fence& fence, const Token& token) const {
   const auto content = fence.read(token);
-  if (!content) return report(content.error());
+  if (!content) return report_at(url_, content.error());
   return print(*content);
 }
 
@@ -161,7 +161,7 @@ int FenceData::write(const files::Fence& fence, const Token& token) const {
   const auto fill = std::filesystem::is_directory(next->path()) ? fill_folder : fill_file;
   if (const auto ok = fill(next->path(), from_); !ok) return report(ok.error());
   const auto done = next->publish(token, {.sequence = *sequence, .entry = entry()});
-  return done ? 0 : report(done.error());
+  return done ? 0 : report_at(url_, done.error());
 }
 
 }  // namespace leasehold::cli

@@ -36,11 +36,12 @@ Json lock_of(const LockStatus& lock) {
           {"known_as", lock.known_as.empty() ? Json(nullptr) : Json(lock.known_as)}};
 }
 
-Json store_of(const StoreTraits& store) {
-  return {{"address", store.address},
-          {"guarantee", std::string(to_string(store.guarantee))},
-          {"why", store.why},
-          {"instead", store.instead}};
+Json store_of(const std::optional<StoreTraits>& store) {
+  if (!store) return nullptr;
+  return {{"address", store->address},
+          {"guarantee", std::string(to_string(store->guarantee))},
+          {"why", store->why},
+          {"instead", store->instead}};
 }
 
 Json mark_of(const FenceMark& mark) {
@@ -59,13 +60,14 @@ std::string state_of(const LockStatus& lock) {
   return lock.holder->kept ? "kept" : "held";
 }
 
-std::string locks_json(const StoreTraits& store, const std::vector<LockStatus>& locks) {
+std::string locks_json(const std::optional<StoreTraits>& store,
+                       const std::vector<LockStatus>& locks) {
   Json list = Json::array();
   for (const LockStatus& lock : locks) list.push_back(lock_of(lock));
   return text_of({{"store", store_of(store)}, {"locks", list}});
 }
 
-std::string lock_json(const StoreTraits& store, const LockStatus& lock) {
+std::string lock_json(const std::optional<StoreTraits>& store, const LockStatus& lock) {
   return text_of({{"store", store_of(store)}, {"lock", lock_of(lock)}});
 }
 

@@ -1,6 +1,7 @@
 // Answers for programs. The names and types of the fields are part of the program's interface.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@ namespace leasehold::cli {
 // "held", "kept" (released, but nobody gets it yet) or "free".
 std::string state_of(const LockStatus& lock);
 
-std::string locks_json(const StoreTraits& store, const std::vector<LockStatus>& locks);
-std::string lock_json(const StoreTraits& store, const LockStatus& lock);
+// Without a store: the default one is not there yet.
+std::string locks_json(const std::optional<StoreTraits>& store,
+                       const std::vector<LockStatus>& locks);
+std::string lock_json(const std::optional<StoreTraits>& store, const LockStatus& lock);
 std::string fence_json(const std::vector<FenceMark>& marks,
                        const std::vector<GuardedTable>& tables);
 std::string outbox_json(const OutboxStatus& status);

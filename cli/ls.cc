@@ -39,11 +39,17 @@ class Ls final : public Subcommand {
   }
 
   int execute() override {
+    if (is_not_there_yet(store_)) return tell(std::nullopt, {});
     auto client = open_existing_store(store_);
     if (!client) return report(client.error());
     const auto locks = client->list();
     if (!locks) return report(locks.error());
-    if (json_) return print(locks_json(client->store(), *locks));
+    return tell(client->store(), *locks);
+  }
+
+ private:
+  int tell(const std::optional<StoreTraits>& store, const std::vector<LockStatus>& locks) const {
+    if (json_) return print(locks_json(store, locks));
     Table table;
     table.add({{"NAME", Colour::bold},
                {"STATE", Colour::bold},
@@ -51,11 +57,10 @@ class Ls final : public Subcommand {
                {"TOKEN", Colour::bold},
                {"REMAINING", Colour::bold},
                {"WAITERS", Colour::bold}});
-    for (const LockStatus& lock : *locks) table.add(row_of(client->store(), lock));
+    for (const LockStatus& lock : locks) table.add(row_of(*store, lock));
     return print(table.str());
   }
 
- private:
   std::optional<std::string> store_;
   bool json_ = false;
 };

@@ -74,7 +74,9 @@ std::string page(const CommandDoc& root) {
   text += ".SH COMMANDS\n";
   for (const CommandDoc& command : root.children) text += section(command);
   text += ".SH EXIT STATUS\n";
-  for (const ExitStatusDoc& one : exit_status_docs()) text += tagged(bold(one.status), one.meaning);
+  for (const ExitStatusDoc& one : exit_status_docs(root.path)) {
+    text += tagged(bold(one.status), one.meaning);
+  }
   text += ".SH ENVIRONMENT\n";
   text += tagged(bold("LEASEHOLD_STORE"), "The store to use if there is no --store.");
   text += tagged(bold("NO_COLOR"), "If set, no colours.");

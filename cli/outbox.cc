@@ -160,7 +160,8 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
       "aside with its key; the other keys go on. SIGTERM ends the relay after the delivery that "
       "is going on.");
   arguments.positional("URL", o.url, kUrlHelp);
-  arguments.option("--command,-c", "COMMAND", o.command, "Run by the shell for each message");
+  arguments.shell_command("--command,-c", "COMMAND", o.command,
+                          "Run by the shell for each message; one argument");
   arguments.option(
       "--to", "URL", o.target,
       "Instead of a command: https://host/path, POSTed with the header Idempotency-Key "

@@ -19,8 +19,12 @@ using namespace std::chrono_literals;
 constexpr const char* kUsualContentType = "application/octet-stream";
 
 Status check(const OutboxRelayOptions& options) {
-  if (options.command.has_value() == options.target.has_value()) {
-    return fail(ErrorCode::invalid, "say where to deliver: either --command or --to");
+  if (options.command && options.target) {
+    return fail(ErrorCode::invalid,
+                "--command and --to do not go together: all messages go to one place");
+  }
+  if (!options.command && !options.target) {
+    return fail(ErrorCode::invalid, "say where to deliver: with --command or --to");
   }
   const bool to_http = options.target && is_http_url(*options.target);
   if (options.target && !to_http && !options.target->starts_with("redis")) {
@@ -152,10 +156,10 @@ int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
 }
 
 int RelaySession::after(Outbox& outbox, const Result<RelayReport>& report) {
-  if (!report) return cli::report(report.error());
+  if (!report) return report_at(options_.url, report.error());
   if (options_.verbose) {
     note_now("ends: " + std::to_string(report->delivered) + " delivered, " +
-             std::to_string(report->failed) + " failures");
+             std::to_string(report->failed) + " failed");
   }
   return end_of(outbox, report->emptied);
 }
@@ -167,13 +171,14 @@ int RelaySession::end_of(Outbox& outbox, bool emptied) const {
   if (!status) return report(status.error());
   const std::int64_t left = emptied ? 0 : deliverable(*status);
   if (left > 0) {
-    note("the outbox is not empty: " + std::to_string(left) + " messages still wait");
+    note("the outbox is not empty: " + std::to_string(left) +
+         (left == 1 ? " message still waits" : " messages still wait"));
     return kExitNotEmpty;
   }
   if (status->set_aside.empty()) return 0;
   const std::size_t count = status->set_aside.size();
   note(std::to_string(count) + (count == 1 ? " message is" : " messages are") +
-       " set aside; see 'leasehold outbox show URL'");
+       " set aside; see 'leasehold outbox show " + shown(options_.url) + "'");
   return kExitSetAside;
 }
 

@@ -9,6 +9,7 @@
 
 #include "exit_status.h"
 #include "leasehold/process/io.h"
+#include "leasehold/url.h"
 
 namespace leasehold::cli {
 namespace {
@@ -60,6 +61,13 @@ std::string text_of(const Error& error) {
 
 }  // namespace
 
+std::string shown(const std::string& word) {
+  if (word.find_first_of("@?") == std::string::npos) return word;  // no place for a password
+  if (const auto url = Url::parse(word)) return url->redacted();
+  const std::size_t address = word.find("://");
+  return address == std::string::npos ? word : word.substr(0, address) + "://...";
+}
+
 void note(std::string_view text) {
   process::write_all(STDERR_FILENO, line_of(text));
 }
@@ -82,9 +90,19 @@ int report_now(const Error& error) {
   return exit_status(error.code);
 }
 
+int report_at(const std::string& url, Error error) {
+  constexpr std::string_view unknown = "fence adopt URL ";
+  const std::size_t at = error.message.find(unknown);
+  if (at != std::string::npos) {
+    error.message.replace(at, unknown.size(), "fence adopt '" + shown(url) + "' ");
+  }
+  return report(error);
+}
+
 int print(std::string_view text) {
   if (process::write_all(STDOUT_FILENO, text)) return 0;
-  note("cannot write the output: " + std::generic_category().message(errno));
+  // Nobody reads on, as with head(1): that is their choice.
+  if (errno != EPIPE) note("cannot write the output: " + std::generic_category().message(errno));
   return kExitUnknown;
 }
 

@@ -12,6 +12,9 @@ namespace leasehold::cli {
 
 using detail::visible;
 
+// A word of the command line, without the password of a URL.
+std::string shown(const std::string& word);
+
 // "leasehold: <text>" as one line on stderr, made visible.
 void note(std::string_view text);
 
@@ -24,8 +27,11 @@ bool note_soon(std::string_view text);
 // The same for an error, with the store's own words. Gives its exit status.
 int report(const Error& error);
 int report_now(const Error& error);
+// The same for what the fence at `url` said, which does not know its URL: a command that it tells
+// names it.
+int report_at(const std::string& url, Error error);
 
-// Writes to stdout. Gives 0, or 74 after a note if that failed (a full disk, a closed pipe).
+// Writes to stdout. Gives 0, or 74 if that failed: after a note, unless nobody reads on.
 int print(std::string_view text);
 
 enum class Colour { none, green, yellow, red, dim, bold };

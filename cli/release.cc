@@ -38,6 +38,7 @@ class Release final : public Subcommand {
           "'leasehold show', then say --force");
       return kExitUsage;
     }
+    if (is_not_there_yet(store_)) return gone(*name, "is not held");
     auto client = open_existing_store(store_);
     if (!client) return report(client.error());
     return take_away(*client, *name, wanted);

@@ -27,6 +27,7 @@ class RotateLineage final : public Subcommand {
           "lineage; if that is what you want, say --force");
       return kExitUsage;
     }
+    if (is_not_there_yet(store_)) return report(not_there_yet());
     auto client = open_existing_store(store_);
     if (!client) return report(client.error());
     const auto lineage = client->rotate_lineage();

@@ -220,7 +220,13 @@ std::optional<int> RunSession::replay(Grant& grant) {
                                                  "' was used with another command under lock '" +
                                                  lock_.str() + "'; nothing was run")));
   }
-  say("'" + *options_.once + "' was done before, with exit status " + record.result);
+  const std::string done_before =
+      "'" + *options_.once + "' was done before, with exit status " + record.result;
+  if (*status == 0) {
+    say(done_before);
+  } else {
+    note_now(done_before + ", and was not run again; to try again, use another --once key");
+  }
   return give_back_and(*status);
 }
 

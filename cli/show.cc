@@ -14,7 +14,7 @@ std::string state_text(const LockStatus& lock) {
   return lock.holder->kept ? "kept: the holder has finished, and nobody gets it yet" : "held";
 }
 
-std::string page(const StoreTraits& store, const LockStatus& lock) {
+std::string page(const std::optional<StoreTraits>& store, const LockStatus& lock) {
   Table table;
   const auto line = [&](std::string key, std::string value) {
     table.add({{std::move(key), Colour::bold}, {std::move(value)}});
@@ -33,15 +33,19 @@ std::string page(const StoreTraits& store, const LockStatus& lock) {
     line("last token", std::to_string(lock.last_token->value()));
   }
   if (lock.store) line("lineage", Lineage{*lock.store, lock.lock}.str());
-  line("waiters", store.queues ? std::to_string(lock.waiters.size()) : "unknown: it has no queue");
+  if (!store) {
+    line("store", "the default one, which is not there yet");
+    return table.str();
+  }
+  line("waiters", store->queues ? std::to_string(lock.waiters.size()) : "unknown: it has no queue");
   for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
     line("  " + std::to_string(i + 1) + ".", lock.waiters[i].owner);
   }
   if (!lock.known_as.empty()) line("known as", lock.known_as);
-  line("store", store.address);
-  line("guarantee", std::string(to_string(store.guarantee)));
-  if (!store.why.empty()) line("  because", store.why);
-  if (!store.instead.empty()) line("  for more", store.instead);
+  line("store", store->address);
+  line("guarantee", std::string(to_string(store->guarantee)));
+  if (!store->why.empty()) line("  because", store->why);
+  if (!store->instead.empty()) line("  for more", store->instead);
   return table.str();
 }
 
@@ -57,14 +61,19 @@ class Show final : public Subcommand {
   int execute() override {
     const auto name = LockName::parse(name_);
     if (!name) return report(name.error());
+    if (is_not_there_yet(store_)) return tell(std::nullopt, {*name, {}, {}, {}, {}});
     auto client = open_existing_store(store_);
     if (!client) return report(client.error());
     const auto lock = client->inspect(*name);
     if (!lock) return report(lock.error());
-    return print(json_ ? lock_json(client->store(), *lock) : page(client->store(), *lock));
+    return tell(client->store(), *lock);
   }
 
  private:
+  int tell(const std::optional<StoreTraits>& store, const LockStatus& lock) const {
+    return print(json_ ? lock_json(store, lock) : page(store, lock));
+  }
+
   std::string name_;
   std::optional<std::string> store_;
   bool json_ = false;

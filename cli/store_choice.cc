@@ -14,6 +14,8 @@
 namespace leasehold::cli {
 namespace {
 
+constexpr const char* kVariable = "LEASEHOLD_STORE";
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -47,20 +49,28 @@ int make_folders(const std::string& path) {
   return errno;
 }
 
-Result<std::string> default_url() {
+Result<std::string> default_folder() {
   auto state = state_folder();
   if (!state) return fail(state.error());
-  const std::string folder = *state + "/leasehold";
-  if (const int error = make_folders(folder); error != 0) {
-    return fail(ErrorCode::unavailable, "cannot create the folder of the default store, " + folder,
-                std::generic_category().message(error));
-  }
-  return sqlite_url(folder + "/locks.db");
+  return *state + "/leasehold";
+}
+
+std::string default_file(const std::string& folder) {
+  return folder + "/locks.db";
+}
+
+Status make_default_folder() {
+  const auto folder = default_folder();
+  if (!folder) return fail(folder.error());
+  const int error = make_folders(*folder);
+  if (error == 0) return {};
+  return fail(ErrorCode::unavailable, "cannot create the folder of the default store, " + *folder,
+              std::generic_category().message(error));
 }
 
 std::optional<std::string> named_url(const std::optional<std::string>& given) {
   if (given) return given;
-  std::string url = environment("LEASEHOLD_STORE");
+  std::string url = environment(kVariable);
   if (url.empty()) return std::nullopt;
   return url;
 }
@@ -84,19 +94,44 @@ void declare_store(Arguments& arguments, std::optional<std::string>& into) {
 
 Result<std::string> chosen_store(const std::optional<std::string>& given) {
   if (auto named = named_url(given)) return *named;
-  return default_url();
+  const auto folder = default_folder();
+  if (!folder) return fail(folder.error());
+  return sqlite_url(default_file(*folder));
+}
+
+bool is_not_there_yet(const std::optional<std::string>& given) {
+  if (named_url(given)) return false;
+  const auto folder = default_folder();
+  return folder && access(default_file(*folder).c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
+Error not_there_yet() {
+  return Error(ErrorCode::unavailable,
+               "the default store " + default_file(default_folder().value_or("")) +
+                   " is not there yet: the first 'leasehold run' creates it");
+}
+
+Error with_source(const std::optional<std::string>& given, Error error) {
+  const bool from_environment = !given && named_url(given);
+  if (from_environment) error.message = std::string(kVariable) + ": " + error.message;
+  return error;
 }
 
 Result<Client> open_store(const std::optional<std::string>& given, ConnectOptions options) {
   const auto url = chosen_store(given);
   if (!url) return fail(url.error());
+  if (!named_url(given) && options.if_missing == IfMissing::create) {
+    if (const auto made = make_default_folder(); !made) return fail(made.error());
+  }
   register_stores();
-  return connect(*url, std::move(options));
+  auto client = connect(*url, std::move(options));
+  if (!client) return fail(with_source(given, std::move(client.error())));
+  return client;
 }
 
 Result<Client> open_existing_store(const std::optional<std::string>& given) {
   ConnectOptions options;
-  if (named_url(given)) options.if_missing = IfMissing::refuse;
+  options.if_missing = IfMissing::refuse;
   return open_store(given, std::move(options));
 }
 

@@ -16,17 +16,25 @@ std::string sqlite_url(const std::string& path);
 // Declares --store.
 void declare_store(Arguments& arguments, std::optional<std::string>& into);
 
-// The URL of --store, else $LEASEHOLD_STORE, else of the embedded store in the user's state folder,
-// which is created (0700).
+// The URL of --store, else $LEASEHOLD_STORE, else of the embedded store in the user's state folder.
+// Nothing is created.
 [[nodiscard]] Result<std::string> chosen_store(const std::optional<std::string>& given);
 
-// Opens --store, else $LEASEHOLD_STORE, else the embedded store in the user's state folder, which
-// is created (0700) on first use.
+// The default store is meant, and nobody has taken a lock in it yet: it is as good as empty.
+bool is_not_there_yet(const std::optional<std::string>& given);
+
+// `unavailable`, for what cannot be done with a default store that is not there yet.
+Error not_there_yet();
+
+// Says so if the store that went wrong was named by $LEASEHOLD_STORE.
+Error with_source(const std::optional<std::string>& given, Error error);
+
+// Opens the chosen store. The folder of the default store is created (0700) on first use.
 [[nodiscard]] Result<Client> open_store(const std::optional<std::string>& given,
                                         ConnectOptions options = {});
 
-// The same for a subcommand that looks at a store and takes no lock: a file that was named and is
-// not there is a mistake.
+// The same for a subcommand that looks at a store and takes no lock: a file that is not there is a
+// mistake.
 [[nodiscard]] Result<Client> open_existing_store(const std::optional<std::string>& given);
 
 }  // namespace leasehold::cli

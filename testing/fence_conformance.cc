@@ -323,6 +323,7 @@ TEST_P(FenceConformance, ForeignLineageIsRefusedWhateverItsNumber) {
       EXPECT_THAT(write.error().message, HasSubstr("lineage"));
       EXPECT_THAT(write.error().message, HasSubstr(lineage.str()));
       EXPECT_THAT(write.error().message, HasSubstr("leasehold fence adopt"));
+      EXPECT_THAT(write.error().message, ::testing::Not(HasSubstr("RESOURCE")));
     }
   }
   EXPECT_EQ(peek(*here_), "a");

@@ -1,6 +1,7 @@
 // ls, show, release, fence.
 #include <sqlite3.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli_fixture.h"
@@ -70,7 +71,26 @@ TEST_F(AdminTest, LsAsJson) {
   EXPECT_EQ(list.at("store").at("guarantee"), "correctness");
 }
 
+TEST_F(AdminTest, LookingAtADefaultStoreThatIsNotThereYetCreatesNothing) {
+  EXPECT_EQ(json::parse(leasehold({"ls", "--json"}).out),
+            json::parse(R"({"store": null, "locks": []})"));
+  const Finished list = leasehold({"ls"});
+  EXPECT_EQ(list.status, 0);
+  EXPECT_EQ(list.out, "NAME  STATE  HOLDER  TOKEN  REMAINING  WAITERS\n");
+  EXPECT_THAT(leasehold({"show", "x"}).out, AllOf(HasSubstr("free\n"), HasSubstr("not there yet")));
+  EXPECT_EQ(json::parse(leasehold({"show", "x", "--json"}).out).at("lock").at("state"), "free");
+  EXPECT_EQ(leasehold({"release", "x", "--force"}).status, 75);
+  for (const Words& words : {Words{"doctor"}, Words{"rotate-lineage", "--force"}}) {
+    const Finished done = leasehold(words);
+    EXPECT_EQ(done.status, 69);
+    EXPECT_THAT(done.err, HasSubstr(path("leasehold/locks.db") + " is not there yet"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("leasehold")));
+}
+
 TEST_F(AdminTest, LsOfAnEmptyStore) {
+  ASSERT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
+  execute(path("leasehold/locks.db"), "DELETE FROM lock");
   EXPECT_EQ(json::parse(leasehold({"ls", "--json"}).out).at("locks"), json::array());
   EXPECT_EQ(leasehold({"ls"}).status, 0);
 }
@@ -88,6 +108,7 @@ TEST_F(AdminTest, ShowTellsEverythingAboutOneLock) {
 }
 
 TEST_F(AdminTest, ShowOfALockThatNobodyEverTook) {
+  ASSERT_EQ(leasehold({"run", "other", "--", "true"}).status, 0);
   EXPECT_THAT(leasehold({"show", "x"}).out, HasSubstr("free\n"));
   const json lock = json::parse(leasehold({"show", "x", "--json"}).out);
   EXPECT_EQ(lock.at("lock").at("holder"), nullptr);
@@ -112,6 +133,7 @@ TEST_F(AdminTest, ReleaseSaysWhomItTookTheLockFrom) {
 }
 
 TEST_F(AdminTest, ReleaseOfALockThatNobodyHolds) {
+  ASSERT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
   const Finished gone = leasehold({"release", "x", "--force"});
   EXPECT_EQ(gone.status, 75);
   EXPECT_THAT(gone.err, HasSubstr("'x' is not held"));
@@ -143,6 +165,7 @@ TEST_F(AdminTest, ReleaseFreesAKeptLock) {
 }
 
 TEST_F(AdminTest, RotatedLineageIsTheOneThatTokensCarry) {
+  ASSERT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
   const auto lineage = [&] {
     return json::parse(leasehold({"show", "x", "--json"}).out)
         .at("lock")

@@ -49,7 +49,10 @@ TEST_F(BadInputTest, Flags) {
       {{"run", "x", "--nonsense", "--", "echo", "ran"}, 64, "--nonsense"},
       {{"run", "x", "-q", "--", "echo", "ran"}, 64, "-q"},
       {{"run", "x", "--ttl", "--", "echo", "ran"}, 64, "--ttl"},
-      {{"run", "x", "--ttl", "1s", "--ttl", "2s", "--", "echo", "ran"}, 64, "--ttl"},
+      {{"run", "x", "--ttl", "1s", "--ttl", "2s", "--", "echo", "ran"},
+       64,
+       "--ttl was given twice"},
+      {{"run", "x", "--ttl"}, 64, "--ttl needs a value: --ttl DURATION; see"},
       {{"run", "x", "--on-lost", "shrug", "--", "echo", "ran"}, 64, "kill, term, ignore"},
       {{"run", "x", "--busy-status", "256", "--", "echo", "ran"}, 64, "from 0 to 255"},
       {{"run", "x", "--busy-status", "-1", "--", "echo", "ran"}, 64, "--busy-status"},
@@ -57,10 +60,13 @@ TEST_F(BadInputTest, Flags) {
       {{"run", "x", "--once", "", "--", "echo", "ran"}, 64, "--once"},
       {{"run", "x", "--owner", "", "--", "echo", "ran"}, 64, "owner"},
       {{"run", "x", "--owner", "a\nb", "--", "echo", "ran"}, 64, "owner"},
-      {{"run", "x", "--fenced=maybe", "--", "echo", "ran"}, 64, "fenced"},
+      {{"run", "x", "--fenced=maybe", "--", "echo", "ran"}, 64, "--fenced takes no value"},
       {{"ls", "extra"}, 64, "extra"},
       {{"ls", "--jsn"}, 64, "--jsn"},
       {{"show"}, 64, "NAME"},
+      {{"show", "--nonsense"}, 64, "there is no option '--nonsense'"},
+      {{"run", "--nonsense", "--", "echo", "ran"}, 64, "there is no option '--nonsense'"},
+      {{"fence", "show", "--jsn"}, 64, "there is no option '--jsn'"},
       {{"release", "x", "--force", "--request", "123"}, 64, "32 hexadecimal digits"},
       {{"fence"},
        64,
@@ -88,6 +94,23 @@ TEST_F(BadInputTest, Flags) {
   };
   for (const Wrong& wrong : table) check(wrong);
   EXPECT_FALSE(std::filesystem::exists(path("leasehold"))) << "no store was made for nothing";
+}
+
+TEST_F(BadInputTest, AStoreInTheWrongPlaceIsToldTheRightOne) {
+  const Wrong table[] = {
+      {{"ls", "sqlite:x.db"},
+       64,
+       "'sqlite:x.db' was not expected; a store is named with an option: "
+       "--store sqlite:x.db"},
+      {{"show", "x", "etcd://h"}, 64, "--store etcd://h"},
+      {{"run", "x", "sqlite:x.db", "--", "echo", "ran"}, 64, "--store sqlite:x.db"},
+      {{"doctor", "sqlite:x.db"}, 64, "--store sqlite:x.db"},
+      {{"fence", "show", "--store", "sqlite:x.db"}, 64, "as in 'leasehold fence show URL'"},
+      {{"outbox", "show", "--store=sqlite:x.db"},
+       64,
+       "there is no option '--store'; the URL stands"},
+  };
+  for (const Wrong& wrong : table) check(wrong);
 }
 
 TEST_F(BadInputTest, Durations) {
@@ -135,6 +158,7 @@ TEST_F(BadInputTest, StoreUrls) {
       {{"ls", "--store", "sqlite:"}, 64, "path"},
       {{"ls", "--store", "sqlite:/x%zz"}, 64, "percent"},
       {{"ls", "--store", "sqlite:/x?nonsense=1"}, 64, "nonsense"},
+      {{"ls", "--store", "sqlite:~/locks.db"}, 64, "write $HOME instead"},
       {{"ls", "--store", "carrier-pigeon://coop:1"}, 77, "carrier-pigeon"},
       {{"fence", "show", "carrier-pigeon://coop:1"}, 77, "carrier-pigeon"},
       {{"fence", "show", "nonsense"}, 64, "scheme"},
@@ -142,12 +166,30 @@ TEST_F(BadInputTest, StoreUrls) {
   for (const Wrong& wrong : table) check(wrong);
 }
 
+TEST_F(BadInputTest, AStoreOfTheEnvironmentIsNamedAsSuch) {
+  const auto told = [&](const std::string& url, const std::string& command) {
+    const Finished done = shell("LEASEHOLD_STORE='" + url + "' leasehold " + command);
+    EXPECT_NE(done.status, 0);
+    EXPECT_THAT(done.err, Not(HasSubstr("geheim")));
+    return done.err;
+  };
+  const auto names_it = testing::StartsWith("leasehold: LEASEHOLD_STORE: ");
+  for (const char* url : {"geheim", "carrier-pigeon://me:geheim@coop:1", "sqlite:/x?nonsense=1"}) {
+    for (const char* command : {"ls", "run x -- true", "doctor"}) {
+      EXPECT_THAT(told(url, command), names_it) << url << " " << command;
+    }
+    EXPECT_THAT(told(url, "ls --store nonsense"), Not(names_it)) << url;
+  }
+}
+
 TEST_F(BadInputTest, NeverRepeatsAPassword) {
   for (const char* url : {"redis://me:geheim@host:1", "redis://me:geheim@:1", "x y://me:geheim@h",
                           "sqlite://me:geheim@h:x/p"}) {
-    const Finished done = leasehold({"ls", "--store", url});
-    EXPECT_NE(done.status, 0);
-    EXPECT_THAT(done.err + done.out, Not(HasSubstr("geheim")));
+    for (const Words& words : {Words{"ls", "--store", url}, Words{"ls", url}, Words{url}}) {
+      const Finished done = leasehold(words);
+      EXPECT_NE(done.status, 0);
+      EXPECT_THAT(done.err + done.out, Not(HasSubstr("geheim")));
+    }
   }
 }
 

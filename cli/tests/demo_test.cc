@@ -145,7 +145,8 @@ TEST_F(DemoTest, ends_when_nobody_reads_on) {
   Child child = started(demo());
   EXPECT_THAT(read_until(child.out().get(), "SIGSTOP", within(kPatience)), HasSubstr("SIGSTOP"));
   child.out().reset();
-  EXPECT_NE(child.wait_for(kPatience), ExitStatus::exited(0));
+  EXPECT_EQ(read_all(child.err().get(), within(kPatience)), "") << "as with head(1)";
+  EXPECT_EQ(child.wait_for(kPatience), ExitStatus::exited(74));
   expect_nothing_left();
 }
 

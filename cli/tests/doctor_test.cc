@@ -70,6 +70,8 @@ TEST_F(DoctorTest, AForeignLineageIsAWarningThatFailOnCanLetPass) {
   const json lineage = findings_of(found, "fence.lineage");
   ASSERT_EQ(lineage.size(), 1u);
   EXPECT_EQ(lineage[0]["severity"], "warning");
+  EXPECT_THAT(lineage[0]["fix"].get<std::string>(), testing::StartsWith("Give the store of that"))
+      << "most often it is only the wrong one";
   Words lenient = words;
   lenient.insert(lenient.end(), {"--fail-on", "danger"});
   EXPECT_EQ(leasehold(lenient).status, 0);
@@ -89,6 +91,13 @@ TEST_F(DoctorTest, WrongInputAndMissingStoresHaveTheirOwnStatus) {
   EXPECT_EQ(leasehold({"doctor", "--store", store(), "--within", "11m"}).status, 64);
   EXPECT_EQ(leasehold({"doctor", "--store", store(), "--fail-on", "note"}).status, 64);
   EXPECT_EQ(leasehold({"doctor", "extra"}).status, 64);
+}
+
+TEST_F(DoctorTest, AFileThatIsNoDatabaseIsNamed) {
+  write("garbage.db", std::string(5000, '!'));
+  const Finished found = leasehold({"doctor", "--store", "sqlite:" + path("garbage.db")});
+  EXPECT_EQ(found.status, 69);
+  EXPECT_THAT(found.err, HasSubstr("cannot read " + path("garbage.db") + ": the file is not"));
 }
 
 TEST_F(DoctorTest, TheStoreComesFromTheEnvironmentToo) {

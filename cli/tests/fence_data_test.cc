@@ -43,6 +43,13 @@ TEST_F(FenceDataTest, ZombieScriptIsRefusedWithItsOwnStatus) {
   EXPECT_THAT(refused(), HasSubstr("\"refused\":2"));
 }
 
+TEST_F(FenceDataTest, AnotherLockIsToldHowItWouldBeAdopted) {
+  ASSERT_EQ(under_lock("leasehold fence enter $url").status, 0);
+  EXPECT_THAT(
+      leasehold({"run", "other", "--fenced", "--", "leasehold", "fence", "enter", url()}).err,
+      HasSubstr("leasehold fence adopt '" + url() + "' 'total' --lineage '"));
+}
+
 TEST_F(FenceDataTest, SequenceOrdersOneHoldersWrites) {
   const Finished done = under_lock(
       "echo two | leasehold fence write $url --sequence 2 && leasehold fence enter $url &&"

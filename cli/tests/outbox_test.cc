@@ -78,7 +78,7 @@ TEST_F(OutboxTest, PoisonedMessageIsSetAsideAndSkipped) {
       "p=$(cat); test \"$p\" != poison || { echo no >&2; exit 9; }; echo $p >> " + path("came");
   const Finished done = relay(command, {"--attempts", "3"});
   EXPECT_EQ(done.status, 65);
-  EXPECT_THAT(done.err, HasSubstr("set aside"));
+  EXPECT_THAT(done.err, HasSubstr("1 message is set aside; see 'leasehold outbox show " + url()));
   EXPECT_EQ(read("came"), "one\n");
   const json problem = shown().at("set_aside").at(0);
   EXPECT_EQ(problem.at("id"), 1);
@@ -180,7 +180,7 @@ TEST_F(OutboxTest, UntilEmptyThatIsEndedBeforeSaysThatMessagesWait) {
   const std::string end_it = "kill -TERM $PPID; " + append_to("came");
   const Finished done = relay(end_it);
   EXPECT_EQ(done.status, 66) << done.err;
-  EXPECT_THAT(done.err, HasSubstr("not empty: 1 messages still wait"));
+  EXPECT_THAT(done.err, HasSubstr("not empty: 1 message still waits"));
   EXPECT_EQ(relay(end_it).status, 0) << "the last one was delivered: it is empty";
   EXPECT_EQ(read("came"), "one\ntwo\n");
 }
@@ -210,7 +210,7 @@ TEST_F(OutboxTest, UntilEmptyGivesUpWhenNothingCanBeDelivered) {
                                   path("came") + " || exit 75",
                               {"--give-up-after", "50ms", "--attempts", "1"});
   EXPECT_EQ(done.status, 66) << done.err;
-  EXPECT_THAT(done.err, HasSubstr("not empty: 1 messages still wait"));
+  EXPECT_THAT(done.err, HasSubstr("not empty: 1 message still waits"));
   EXPECT_EQ(read("came"), "two\n");
   EXPECT_EQ(leasehold({"outbox", "relay", url(), "-c", "true", "--give-up-after", "1s"}).status,
             64);
@@ -326,6 +326,26 @@ TEST_F(OutboxHttpTest, WrongUrlIsRefused) {
   EXPECT_EQ(relay("true", {"--content-type", "x"}).status, 64);
 }
 
+TEST_F(OutboxTest, AFileOfLocksIsNoPlaceForMessages) {
+  ASSERT_EQ(leasehold({"run", "x", "--store", store(), "--", "true"}).status, 0);
+  for (const char* what : {"outbox", "fence"}) {
+    const Finished refused = leasehold({what, "install", store()});
+    EXPECT_EQ(refused.status, 64);
+    EXPECT_THAT(refused.err, HasSubstr("locks.db is a file of locks; the " + std::string(what)));
+  }
+}
+
+TEST_F(OutboxTest, AnotherLockIsRefusedWithTheCommandThatWouldAdoptIt) {
+  ASSERT_EQ(relay("true").status, 0);
+  const Finished other = relay("true", {"--lock", "other"});
+  EXPECT_EQ(other.status, 76);
+  const std::string command =
+      other.err.substr(std::min(other.err.find("leasehold fence adopt"), other.err.size()));
+  EXPECT_THAT(command, HasSubstr(" '" + url() + "' 'leasehold/outbox' --lineage '"));
+  EXPECT_EQ(shell(command.substr(0, command.find('`'))).status, 0) << command;
+  EXPECT_EQ(relay("true", {"--lock", "other"}).status, 0);
+}
+
 TEST_F(OutboxTest, WhatIsWrongIsSaidInOneSentence) {
   const auto said = [&](Words words, int status, const std::string& what) {
     words.insert(words.begin(), "outbox");
@@ -333,8 +353,10 @@ TEST_F(OutboxTest, WhatIsWrongIsSaidInOneSentence) {
     EXPECT_EQ(done.status, status) << done.err;
     EXPECT_THAT(done.err, HasSubstr(what));
   };
-  said({"relay", url()}, 64, "either --command or --to");
-  said({"relay", url(), "-c", "x", "--to", "redis://h?stream=s"}, 64, "either --command or --to");
+  said({"relay", url()}, 64, "with --command or --to");
+  said({"relay", url(), "-c", "x", "--to", "redis://h?stream=s"}, 64, "do not go together");
+  said({"relay", url(), "-c", "sh", "./x"}, 64, "one argument: --command 'sh ./x'");
+  said({"relay", url(), "--", "sh", "./x"}, 64, "one argument: --command 'sh ./x'");
   said({"relay", url(), "-c", "x", "--attempts", "0"}, 64, "whole number from 1");
   said({"relay", url(), "-c", "x", "--poll", "0"}, 64, "--poll: it must be above 0");
   said({"relay", url(), "-c", "x", "--ttl", "1ms"}, 64, "100 ms");

@@ -196,7 +196,11 @@ TEST_F(RunTest, OnceRunsOncePerKeyAndReplaysTheStatus) {
   EXPECT_EQ(once("x", "monday").status, 7);
   const Finished again = once("x", "monday");
   EXPECT_EQ(again.status, 7);
-  EXPECT_EQ(again.out + again.err, "");
+  EXPECT_EQ(again.out, "");
+  EXPECT_EQ(
+      again.err,
+      "leasehold: 'monday' was done before, with exit status 7, and was not run again; to try "
+      "again, use another --once key\n");
   EXPECT_EQ(read("log"), "ran\n");
   EXPECT_EQ(once("x", "tuesday").status, 7);
   EXPECT_EQ(once("y", "monday").status, 7);

@@ -8,6 +8,7 @@
 
 namespace leasehold {
 
+using detail::counted;
 using detail::Findings;
 
 namespace {
@@ -48,7 +49,8 @@ void judge_guarantee(Findings& findings, const std::optional<StoreTraits>& trait
 
 std::string adopt_command(const std::string& fence, const FenceMark& mark, const StoreId& store) {
   const Lineage wanted{store, mark.lineage->lock};
-  return "If that store is no more, and all its holders have ended: leasehold fence adopt '" +
+  return "Give the store of that lineage as --store; only if it is no more, and all its holders "
+         "have ended: leasehold fence adopt '" +
          fence + "' '" + mark.resource.str() + "' --lineage '" + wanted.str() + "' --at-least 1";
 }
 
@@ -74,8 +76,8 @@ void judge_lineages(Findings& findings, const std::string& fence,
     }
   }
   if (foreign.empty()) {
-    findings.ok(check, std::to_string(ours) + " resources let in this store's lineage alone, " +
-                           std::to_string(open) + " the first to come.");
+    findings.ok(check, "This store's lineage alone is let in at " + counted(ours, "resource") +
+                           ", the first to come at " + std::to_string(open) + ".");
     return;
   }
   for (std::size_t i = 0; i < std::min(foreign.size(), kListed); ++i) {
@@ -89,7 +91,7 @@ void judge_lineages(Findings& findings, const std::string& fence,
   if (foreign.size() > kListed) {
     findings.add(
         Severity::warning, check,
-        {std::to_string(foreign.size() - kListed) + " more resources let in other stores.",
+        {"Other stores are let in at " + counted(foreign.size() - kListed, "more resource") + ".",
          "Every holder of this store is refused there.", "leasehold fence show '" + fence + "'"});
   }
 }
@@ -102,12 +104,12 @@ void judge_marks(Findings& findings, const std::string& fence,
     refused += mark.refused;
     if (mark.mark) ++entered;
   }
-  findings.ok("fence.installed", "The fence answers; it knows " + std::to_string(marks.size()) +
-                                     " resources, and " + std::to_string(entered) +
-                                     " have been entered.");
+  findings.ok("fence.installed", "The fence answers; it knows " +
+                                     counted(marks.size(), "resource") + ", " +
+                                     std::to_string(entered) + " of them entered.");
   if (refused == 0) return;
   findings.add(Severity::note, "fence.refused",
-               {"It has refused " + std::to_string(refused) + " times.",
+               {"It has refused " + counted(refused, "time") + ".",
                 "Holders that were overtaken came late, and were stopped: without the fence each "
                 "would have done damage.",
                 "leasehold fence show '" + fence +
@@ -134,7 +136,7 @@ void judge_guards(Findings& findings, const std::string& fence, FenceAdmin& admi
                   "leasehold fence install '" + fence + "' --table '" + table.table +
                       "' --resource '" + table.resource.str() + "'"});
   }
-  if (armed > 0) findings.ok(check, std::to_string(armed) + " guarded tables have their trigger.");
+  if (armed > 0) findings.ok(check, counted(armed, "guarded table") + " with a trigger in place.");
 }
 
 void judge_fence(Findings& findings, const Registry& registry, const std::string& url,

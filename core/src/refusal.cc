@@ -3,7 +3,8 @@
 namespace leasehold::detail {
 namespace {
 
-std::string reason(const Token& token, Objection why, const Threshold& threshold) {
+std::string reason(const ResourceName& resource, const Token& token, Objection why,
+                   const Threshold& threshold) {
   const std::string mark = std::to_string(threshold.token);
   switch (why) {
     case Objection::foreign:
@@ -11,8 +12,9 @@ std::string reason(const Token& token, Objection why, const Threshold& threshold
              " (mark " + mark +
              "). A lineage names the store and lock that count the tokens, and numbers of two "
              "lineages cannot be compared. If the store was replaced on purpose, run `leasehold "
-             "fence adopt URL RESOURCE --lineage '" +
-             token.lineage.str() + "' --at-least " + std::to_string(token.number.value()) + "`";
+             "fence adopt URL '" +
+             resource.str() + "' --lineage '" + token.lineage.str() + "' --at-least " +
+             std::to_string(token.number.value()) + "`";
     case Objection::lower:
       return ": its mark is " + mark + ", so another holder has entered since";
     case Objection::twice:
@@ -38,7 +40,7 @@ Error refusal(const ResourceName& resource, const Token& token, Objection why,
               const Threshold& mark) {
   Error error(ErrorCode::fenced_out, "resource '" + resource.str() + "' refused token " +
                                          std::to_string(token.number.value()) +
-                                         reason(token, why, mark));
+                                         reason(resource, token, why, mark));
   error.refusal = Refusal{token.number.value(), mark.token};
   return error;
 }

@@ -156,6 +156,11 @@ Result<Url> Url::parse(std::string_view text) {
           "has an '@' behind a '/'; write a '/' of a password as %2F, an '@' of a path as %40");
     }
   }
+  if (address.starts_with('~')) {
+    return bad(
+        "begins its path with '~', which no shell expands there; write $HOME instead, as in " +
+        url.scheme + ":$HOME/..., or %7E if the name begins so");
+  }
   const auto path = percent_decode(address);
   if (!path) return bad("has a wrong percent sign in the path");
   url.path = *path;
@@ -178,7 +183,9 @@ std::string Url::redacted() const {
   }
   // An '@' in the path behind a '//' without a user would be taken for a part of a password.
   const bool looks_secret = text.ends_with("//") || (!hosts.empty() && user.empty());
-  text += percent_encode(path, looks_secret ? "%?@" : "%?");
+  const std::size_t tilde = path.starts_with('~') ? 1 : 0;  // parse() refuses a bare one
+  if (tilde == 1) text += "%7e";
+  text += percent_encode(path.substr(tilde), looks_secret ? "%?@" : "%?");
   char separator = '?';
   for (const auto& [key, value] : query) {
     if (may_be_a_secret(key)) continue;

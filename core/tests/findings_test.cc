@@ -165,6 +165,10 @@ TEST_F(DiagnoseTest, AGoodPairIsOk) {
   EXPECT_EQ(report->worst(), Severity::ok) << leasehold::testing::told(report->findings);
   EXPECT_THAT(report->findings, AllOf(is_ok("store.guarantee"), is_ok("fence.installed"),
                                       is_ok("fence.lineage"), is_ok("fence.guards")));
+  EXPECT_THAT(report->findings,
+              AllOf(Finds("fence.installed", Severity::ok, "knows 2 resources, 0 of them entered"),
+                    Finds("fence.lineage", Severity::ok, "at 1 resource, the first to come at 1"),
+                    Finds("fence.guards", Severity::ok, "1 guarded table with")));
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[0].as, ExaminedAs::store);
   EXPECT_EQ(asked[1].as, ExaminedAs::fence);

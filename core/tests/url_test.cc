@@ -22,6 +22,16 @@ TEST(UrlTest, FilePaths) {
   EXPECT_EQ(Url::parse("sqlite:/with%20space")->path, "/with space");
 }
 
+TEST(UrlTest, ATildeThatNoShellExpandsIsRefused) {
+  for (const auto* text : {"sqlite:~/x.db", "file:~root/x", "sqlite:~"}) {
+    const auto url = Url::parse(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_THAT(url.error().message, HasSubstr(":$HOME/"));
+  }
+  EXPECT_EQ(Url::parse("sqlite:%7E/x.db")->path, "~/x.db");
+  EXPECT_EQ(Url::parse("sqlite:/home/~/x.db")->path, "/home/~/x.db");
+}
+
 TEST(UrlTest, ManyHostsUserPasswordAndOptions) {
   const auto url = Url::parse("etcd://me:s%3Acret@a:1,b,[::1]:3/prefix?ttl=3&x=a%26b");
   ASSERT_TRUE(url);
@@ -50,8 +60,8 @@ TEST(UrlTest, NoErrorRepeatsAPassword) {
 }
 
 TEST(UrlTest, RedactedAddressIsReadAgain) {
-  for (const auto* text :
-       {"sqlite:/a%20b%3Fc%25d", "sqlite:////a", "sqlite:x", "etcd://[::1]:2379,b:1/p%0Aq"}) {
+  for (const auto* text : {"sqlite:/a%20b%3Fc%25d", "sqlite:////a", "sqlite:x", "sqlite:%7Ex",
+                           "etcd://[::1]:2379,b:1/p%0Aq"}) {
     const auto url = Url::parse(text);
     ASSERT_TRUE(url) << text;
     const auto again = Url::parse(url->redacted());

@@ -20,6 +20,7 @@ namespace leasehold::etcd {
 namespace {
 
 using leasehold::detail::ClockSample;
+using leasehold::detail::counted;
 using leasehold::detail::Findings;
 using leasehold::detail::in_words;
 using leasehold::detail::Nanos;
@@ -379,9 +380,8 @@ class ClusterExamination {
 
   void judge_number(std::size_t voters, std::size_t learners) {
     constexpr const char* check = "etcd.members";
-    const std::string seen =
-        "The cluster has " + std::to_string(voters) + " voting members" +
-        (learners > 0 ? " and " + std::to_string(learners) + " learners." : ".");
+    const std::string seen = "The cluster has " + counted(voters, "voting member") +
+                             (learners > 0 ? " and " + counted(learners, "learner") + "." : ".");
     if (voters == 1) {
       findings_.add(Severity::warning, check,
                     {seen,

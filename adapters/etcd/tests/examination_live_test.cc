@@ -127,7 +127,7 @@ TEST_F(ExaminationTest, ALearnerIsSeen) {
   const std::string url = "http://" + peer.address();
   const auto added = server.ctl({"member", "add", "pupil", "--learner", "--peer-urls", url});
   ASSERT_EQ(added.status, 0) << added.out;
-  EXPECT_THAT(found(server.address()), Finds("etcd.members", Severity::warning, "1 learners"));
+  EXPECT_THAT(found(server.address()), Finds("etcd.members", Severity::warning, "1 learner."));
   const std::string begin = "ETCD_INITIAL_CLUSTER=\"";
   const auto at = added.out.find(begin) + begin.size();
   const std::string members = added.out.substr(at, added.out.find('"', at) - at);

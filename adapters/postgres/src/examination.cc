@@ -265,8 +265,9 @@ class Examination {
       }
     }
     if (hidden > 0) {
-      findings_.unseen(check, "whether " + std::to_string(hidden) + " standbys are synchronous",
-                       "this role may not see it", "GRANT pg_monitor TO this role");
+      findings_.unseen(
+          check, "whether each standby is synchronous (" + std::to_string(hidden) + " hidden)",
+          "this role may not see it", "GRANT pg_monitor TO this role");
       return;
     }
     if (!left_behind.empty()) return judge_failover(left_behind);
@@ -276,7 +277,7 @@ class Examination {
     }
     findings_.ok(check, synchronous == 0
                             ? "There is no standby."
-                            : "All " + std::to_string(synchronous) + " standbys are synchronous.");
+                            : "Every standby is synchronous: " + std::to_string(synchronous) + ".");
   }
 
   // Tells of it if fewer standbys stream than a commit waits for, whoever else is connected.

@@ -90,12 +90,6 @@ void judge_journal(Findings& findings, Connection db, ExaminedAs as) {
   const auto mode = text_of(db, "PRAGMA main.journal_mode");
   if (!mode) return findings.unseen(check, "which journal it has", mode.error(), "");
   const std::string seen = "Its journal mode is " + *mode + ".";
-  if (*mode == "off" || *mode == "memory") {
-    findings.add(Severity::danger, check,
-                 {seen, "A process that is killed while it writes damages the file.",
-                  "sqlite3 FILE 'PRAGMA journal_mode = wal'"});
-    return;
-  }
   if (as == ExaminedAs::fence || *mode == "wal") return findings.ok(check, seen);
   findings.add(Severity::warning, check,
                {seen,
@@ -233,7 +227,7 @@ Result<Diagnosis> examine(const Url& url, const ExamineOptions& options) {
     // What the permissions explain has been said; else it is no database, or cannot be read now.
     auto found = findings.take();
     const bool explained = found.front().severity == Severity::danger;
-    if (!explained) return fail(std::move(readable.error()));
+    if (!explained) return fail(last_error(db.handle(), "cannot read " + file.string()));
     return Diagnosis{std::move(found), std::nullopt, std::nullopt};
   }
   const std::string folder = file.parent_path().string();

@@ -147,6 +147,10 @@ std::string readable_label(std::string_view text) {
 
 }  // namespace
 
+bool is_lock_store(Connection connection) {
+  return number(connection, "PRAGMA main.application_id") == kApplicationId;
+}
+
 struct LockTable::Found {
   StoreId store;
   std::int64_t floor;
@@ -201,7 +205,7 @@ Status LockTable::prepare_file() {
   if (auto readable = number(db, "PRAGMA application_id"); !readable) {
     return fail(std::move(readable.error()));
   }
-  if (!is_ours()) {
+  if (!is_lock_store(database_.connection())) {
     if (auto ok = create_schema(); !ok) return ok;
   }
   const auto format = number(db, "PRAGMA user_version");
@@ -215,10 +219,6 @@ Status LockTable::prepare_file() {
     return ok;
   }
   return enter_boot();
-}
-
-bool LockTable::is_ours() const {
-  return number(database_.connection(), "PRAGMA application_id") == kApplicationId;
 }
 
 // Nothing is changed in a file that is somebody else's.
@@ -235,7 +235,7 @@ Status LockTable::check_empty() const {
 
 Status LockTable::create_schema() {
   const Connection db = database_.connection();
-  if (auto ok = check_empty(); !ok) return is_ours() ? Status() : ok;
+  if (auto ok = check_empty(); !ok) return is_lock_store(database_.connection()) ? Status() : ok;
   auto wal = db.prepare("PRAGMA journal_mode = WAL");
   if (!wal) return fail(std::move(wal.error()));
   // SQLite does not wait here as it does elsewhere, and two processes may make the file at once.
@@ -252,7 +252,7 @@ Status LockTable::create_schema() {
   if (!synced.on()) return synced.on();
   auto transaction = Transaction::begin(db);
   if (!transaction) return fail(std::move(transaction.error()));
-  if (is_ours()) return {};  // another process was first
+  if (is_lock_store(database_.connection())) return {};  // another process was first
   if (auto ok = check_empty(); !ok) return ok;
   if (auto ok = db.exec(kSchema); !ok) return ok;
   const std::string pragmas = "PRAGMA application_id = " + std::to_string(kApplicationId) +

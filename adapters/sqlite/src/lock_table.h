@@ -21,6 +21,8 @@ namespace leasehold::sqlite {
 inline constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
 inline constexpr int kFormat = 1;
 
+bool is_lock_store(Connection connection);
+
 // Not thread safe; blocking. Many processes may have the same file open.
 //
 // Why a token never repeats: a number is granted only up to store.ceiling, and the ceiling is
@@ -102,7 +104,6 @@ class LockTable {
   };
 
   Status prepare_file();
-  bool is_ours() const;
   Status check_empty() const;
   Status create_schema();
   Status enter_boot();

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "lock_table.h"
+
 namespace leasehold::sqlite {
 namespace {
 
@@ -45,6 +47,10 @@ Result<UserFile> UserFile::open(const Url& url, const std::string& what) {
   if (sqlite3_exec(database->handle(), "PRAGMA main.schema_version", nullptr, nullptr, nullptr) !=
       SQLITE_OK) {
     return fail(last_error(database->handle(), "cannot read " + url.path));
+  }
+  if (is_lock_store(database->connection())) {
+    return fail(ErrorCode::invalid, url.path + " is a file of locks; " + what +
+                                        " goes into the database that holds your data");
   }
   return UserFile(url.path, std::move(*database));
 }

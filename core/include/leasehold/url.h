@@ -24,7 +24,7 @@ struct Url {
   std::string path;  // percent-decoded; "sqlite:a/b.db" gives "a/b.db", "sqlite:///a" gives "/a"
   std::map<std::string, std::string> query;  // percent-decoded
 
-  // Fails with `invalid`. The message never repeats the password.
+  // Fails with `invalid`, also for a path that begins with '~'. The message repeats no password.
   [[nodiscard]] static Result<Url> parse(std::string_view text);
 
   // The address without its password: safe for logs, errors and metrics. parse() reads it again,

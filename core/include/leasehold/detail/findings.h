@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,5 +91,10 @@ void judge_filesystem(Findings& findings, const std::string& named, const std::s
 
 // "1.2 ms", "35 s"
 std::string in_words(Nanos span);
+
+// "1 resource", "2 resources"
+std::string counted(std::integral auto number, const std::string& thing) {
+  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
+}
 
 }  // namespace leasehold::detail
