@@ -131,7 +131,7 @@ function(leasehold_test name)
   if(arg_PRIVATE_HEADERS_OF)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${arg_PRIVATE_HEADERS_OF})
   endif()
-  set(properties TIMEOUT ${arg_TIMEOUT})
+  set(properties TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT})  # what may take longest begins first
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
   endif()
