@@ -119,9 +119,7 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
       engine.cancel(clock_.now(), *request);
     }));
   });
-  MutexLock guard(mutex_);
-  slot.changed.wait(mutex_, [&] { return slot.result.has_value(); });
-  return std::move(*slot.result);
+  return await(slot);
 }
 
 Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for, Millis within) {
@@ -133,9 +131,7 @@ Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for,
     leases_.erase(lease.grant.request);
     lease.told = LeaseState::lost;
   }));
-  MutexLock guard(mutex_);
-  slot.changed.wait(mutex_, [&] { return slot.result.has_value(); });
-  return std::move(*slot.result);
+  return await(slot);
 }
 
 void ClientCore::drop(LeaseControl& lease) {
@@ -179,26 +175,37 @@ ClientCore::Calls ClientCore::settle() {
   return std::move(effects.calls);
 }
 
+template <class Value>
+Result<Value> ClientCore::await(Slot<Value>& slot) {
+  if (!slot.is_done) {
+    MutexLock guard(mutex_);
+    slot.changed.wait(mutex_, [&] { return slot.result.has_value(); });
+  }
+  return std::move(*slot.result);
+}
+
+template <class Value>
+void ClientCore::answer(Slot<Value>& slot, Result<Value> result) {
+  slot.result = std::move(result);
+  slot.changed.notify_one();
+  slot.is_done = true;
+}
+
 void ClientCore::tell(engine::AcquireEnded& notice) {
   const auto found = acquiring_.find(notice.request);
   AcquireSlot& slot = *found->second;
   acquiring_.erase(found);
-  if (notice.result) {
-    auto control = std::make_shared<LeaseControl>(shared_from_this(), std::move(*notice.result));
-    leases_.emplace(notice.request, control.get());
-    slot.result = std::move(control);
-  } else {
-    slot.result = fail(std::move(notice.result.error()));
-  }
-  slot.changed.notify_one();
+  if (!notice.result) return answer<LeasePointer>(slot, fail(std::move(notice.result.error())));
+  auto control = std::make_shared<LeaseControl>(shared_from_this(), std::move(*notice.result));
+  leases_.emplace(notice.request, control.get());
+  answer<LeasePointer>(slot, std::move(control));
 }
 
 void ClientCore::tell(engine::ReleaseEnded& notice) {
   const auto found = releasing_.find(notice.request);
   ReleaseSlot& slot = *found->second;
   releasing_.erase(found);
-  slot.result = std::move(notice.result);
-  slot.changed.notify_one();
+  answer(slot, std::move(notice.result));
 }
 
 void ClientCore::tell(engine::LeaseChanged& notice) {

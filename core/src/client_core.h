@@ -71,14 +71,16 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   ClientCore(std::unique_ptr<Store> store, ConnectOptions options);
 
   using LeasePointer = std::shared_ptr<LeaseControl>;
-  struct AcquireSlot {
+  // On the stack of a caller who waits.
+  template <class Value>
+  struct Slot {
     ConditionVariable changed;
-    std::optional<Result<LeasePointer>> result;
+    std::optional<Result<Value>> result;
+    // The last that is done to a slot: who sees it may take the result and go, without the lock.
+    std::atomic<bool> is_done = false;
   };
-  struct ReleaseSlot {
-    ConditionVariable changed;
-    std::optional<Result<ReleaseOutcome>> result;
-  };
+  using AcquireSlot = Slot<LeasePointer>;
+  using ReleaseSlot = Slot<ReleaseOutcome>;
   using Calls = std::vector<engine::StoreCall>;
 
   Result<LeasePointer> take(const LockName& lock, const AcquireOptions& options)
@@ -88,6 +90,10 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   template <class Event>
   Calls feed(Event event) LEASEHOLD_EXCLUDES(mutex_);
   Calls settle() LEASEHOLD_REQUIRES(mutex_);
+  template <class Value>
+  Result<Value> await(Slot<Value>& slot) LEASEHOLD_EXCLUDES(mutex_);
+  template <class Value>
+  void answer(Slot<Value>& slot, Result<Value> result) LEASEHOLD_REQUIRES(mutex_);
   void tell(engine::AcquireEnded& notice) LEASEHOLD_REQUIRES(mutex_);
   void tell(engine::ReleaseEnded& notice) LEASEHOLD_REQUIRES(mutex_);
   void tell(engine::LeaseChanged& notice) LEASEHOLD_REQUIRES(mutex_);

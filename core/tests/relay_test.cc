@@ -20,11 +20,13 @@ class ScriptedOutbox final : public Outbox {
  public:
   Status install() override { return {}; }
   Status enter(const Token&) override { return note("enter"); }
-  Result<std::vector<OutboxMessage>> next(int, const std::vector<std::string>& except) override {
+  Result<std::vector<OutboxMessage>> next(int limit,
+                                          const std::vector<std::string>& except) override {
     note("next");
     if (on_next) on_next();
     std::vector<OutboxMessage> batch;
     for (const OutboxMessage& message : waiting) {
+      if (std::ssize(batch) == limit) break;
       if (std::find(except.begin(), except.end(), message.key) == except.end()) {
         batch.push_back(message);
       }
@@ -134,6 +136,20 @@ TEST_F(RelayTest, GivesUpAlsoIfSomeKeyIsAlwaysDue) {
   ASSERT_TRUE(report);
   EXPECT_FALSE(report->emptied);
   EXPECT_EQ(report->delivered, 0);
+}
+
+TEST_F(RelayTest, DoesNotGiveUpBeforeEveryKeyWasTried) {
+  for (int id = 1; id <= 200; ++id) outbox_.waiting.push_back(message(id, std::to_string(id)));
+  answer_ = [](const OutboxMessage& message) -> Status {
+    if (message.id == 200) return {};
+    return fail(ErrorCode::unavailable, "not now");
+  };
+  options_.first_pause = 24h;
+  options_.longest_pause = 24h;
+  options_.give_up_after = 0ms;
+  const auto report = run();
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->delivered, 1);
 }
 
 TEST_F(RelayTest, KeysThatRecoverDoNotWaitForOneAnother) {

@@ -257,6 +257,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     std::int64_t old_watch = 0;
     session_.claims.update(call_.request, call_.lock, [&](Claim& claim) {
       claim.state = Claim::State::waiting;
+      claim.predecessor = predecessor;
       claim.created = created_;
       claim.lease = lease;
       claim.expires = given_up_at();
@@ -264,7 +265,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     });
     session_.watcher.cancel(old_watch);
     const std::int64_t watch =
-        session_.watcher.watch(predecessor, revision + 1, call_.request, Watched::predecessor);
+        session_.watcher.watch(predecessor, revision, call_.request, Watched::predecessor);
     session_.claims.change(call_.request, [&](Claim& claim) { claim.predecessor_watch = watch; });
     if (!call_.queue) return done_(Busy{owner_of(first)});
     // Asking also keeps the lease for locks alive, so that it is there at the grant.

@@ -180,8 +180,8 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
   // A lock that is held for longer is worth a watch: its holder hears at once if it is taken away.
   void watch(const Item& item) const {
     const std::int64_t number =
-        session_.watcher.watch(session_.keys.own(item.call.lock, item.call.request),
-                               item.revision + 1, item.call.request, Watched::own);
+        session_.watcher.watch(session_.keys.own(item.call.lock, item.call.request), item.revision,
+                               item.call.request, Watched::own);
     session_.claims.change(item.call.request, [&](Claim& claim) { claim.own_watch = number; });
   }
 

@@ -19,6 +19,7 @@ constexpr auto kTick = 250ms;
 constexpr auto kIdleAfter = 10s;
 constexpr auto kRevokeWithin = 300ms;
 constexpr auto kTidyWithin = 2s;
+constexpr auto kLookWithin = 2s;
 
 }  // namespace
 
@@ -155,6 +156,19 @@ void EtcdStore::watch_lost(const RequestId& request, Watched which) {
   session_.claims.change(
       request, [&](Claim& claim) { (waits ? claim.predecessor_watch : claim.own_watch) = 0; });
   if (waits) events_->nudged(request);
+}
+
+void EtcdStore::watch_began_late(const RequestId& request) {
+  const auto claim = session_.claims.find(request);
+  if (!claim || claim->state != Claim::State::waiting) return;
+  wire::TxnRequest txn;
+  *txn.add_success() = get_without_value(claim->predecessor);
+  session_.txn(std::move(txn),
+               {.deadline = BootClock::now() + kLookWithin, .stop = {}, .repeat = false},
+               [this, request](const tl::expected<wire::TxnResponse, Failure>& response) {
+                 const bool still_there = response && first_kv(*response, 0) != nullptr;
+                 if (!still_there) events_->nudged(request);
+               });
 }
 
 // ---- leases --------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ class EtcdStore final : public Store, private WatchListener {
 
   void key_deleted(const RequestId& request, Watched which) override;
   void watch_lost(const RequestId& request, Watched which) override;
+  void watch_began_late(const RequestId& request) override;
 
   void keep(ReleaseCall call, CallContext context, Completion<ReleaseReply> done);
   void keep_on(LeaseId lease, const ReleaseCall& call, const CallContext& context,

@@ -13,7 +13,15 @@ namespace {
 struct Watch {
   RequestId request;
   Watched which;
+  std::int64_t seen;
 };
+
+// etcd tells what happens from now on at once, but what came after an earlier revision only when it
+// has caught up, which may take 100 ms. A waiter must not lose so much at each hand-over.
+std::int64_t start_revision(const Watch& watch) {
+  constexpr std::int64_t kNow = 0;
+  return watch.which == Watched::predecessor ? kNow : watch.seen + 1;
+}
 
 }  // namespace
 
@@ -58,11 +66,11 @@ class Watcher::Stream final
   void break_off() { context_->TryCancel(); }
 
   // False if the stream is over.
-  bool add(std::int64_t number, const std::string& key, std::int64_t from, Watch watch) {
+  bool add(std::int64_t number, const std::string& key, const Watch& watch) {
     wire::WatchRequest request;
     auto& create = *request.mutable_create();
     create.set_key(key);
-    create.set_start_revision(from);
+    create.set_start_revision(start_revision(watch));
     create.add_filters(wire::WatchCreateRequest::NOPUT);
     create.set_watch_id(number);
     MutexLock lock(mutex_);
@@ -80,6 +88,7 @@ class Watcher::Stream final
 
   void OnReadDone(bool ok) override {
     if (!ok) return finish();
+    if (const auto late = began_late()) state_->listener.watch_began_late(*late);
     const auto told = take_told();
     const bool deleted = !response_.canceled();
     if (told && deleted) state_->listener.key_deleted(told->request, told->which);
@@ -107,6 +116,15 @@ class Watcher::Stream final
   }
 
  private:
+  std::optional<RequestId> began_late() {
+    if (!response_.created() || response_.canceled()) return std::nullopt;
+    MutexLock lock(mutex_);
+    const auto found = watches_.find(response_.watch_id());
+    if (found == watches_.end() || found->second.which != Watched::predecessor) return std::nullopt;
+    const bool in_time = response_.header().revision() == found->second.seen;
+    return in_time ? std::nullopt : std::optional(found->second.request);
+  }
+
   // The watch that this response ends, if there is one.
   std::optional<Watch> take_told() {
     MutexLock lock(mutex_);
@@ -176,7 +194,7 @@ Watcher::~Watcher() {
   close();
 }
 
-std::int64_t Watcher::watch(const std::string& key, std::int64_t from, const RequestId& request,
+std::int64_t Watcher::watch(const std::string& key, std::int64_t seen, const RequestId& request,
                             Watched which) {
   for (;;) {
     std::shared_ptr<Stream> stream;
@@ -193,7 +211,7 @@ std::int64_t Watcher::watch(const std::string& key, std::int64_t from, const Req
       }
       stream = state_->stream;
     }
-    if (stream->add(number, key, from, {request, which})) return number;
+    if (stream->add(number, key, {request, which, seen})) return number;
     MutexLock lock(state_->mutex);
     if (state_->stream == stream) state_->stream.reset();
   }

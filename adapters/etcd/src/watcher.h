@@ -19,6 +19,9 @@ class WatchListener {
   virtual void key_deleted(const RequestId& request, Watched which) = 0;
   // The watch is over for another reason (connection lost, history compacted): look for yourself.
   virtual void watch_lost(const RequestId& request, Watched which) = 0;
+  // The watch of the predecessor has begun, but something was changed before that: it may have been
+  // the deletion of that key. The watch goes on.
+  virtual void watch_began_late(const RequestId& request) = 0;
 };
 
 // Thread safe, never blocks, except close(). The stream is opened by the first watch; when it
@@ -28,9 +31,9 @@ class Watcher {
   Watcher(Transport& transport, WatchListener& listener);
   ~Watcher();
 
-  // Tells of a deletion at `from` or later, at most once. Gives the number to cancel it; 0 after
+  // Tells of a deletion after revision `seen`, at most once. Gives the number to cancel it; 0 after
   // close().
-  std::int64_t watch(const std::string& key, std::int64_t from, const RequestId& request,
+  std::int64_t watch(const std::string& key, std::int64_t seen, const RequestId& request,
                      Watched which);
   void cancel(std::int64_t watch);
 

@@ -166,6 +166,19 @@ TEST_F(EtcdTest, WaiterThatLeavesWakesNobodyForNothing) {
   }
 }
 
+TEST_F(EtcdTest, PredecessorThatGoesBeforeItIsWatchedIsNoticed) {
+  RawStore holder(etcd.open());
+  const RequestId held = new_request();
+  ASSERT_TRUE(holder.acquire(held));
+  RawStore waiter(etcd.open_through_proxies());
+  const RequestId waits = new_request();
+  proxy().delay(300ms);  // so long is its watch on its way
+  ASSERT_TRUE(std::holds_alternative<Queued>(waiter.acquire(waits, 30s, true).value()));
+  EXPECT_EQ(holder.release(held), ReleaseReply::released);
+  ASSERT_TRUE(waiter.events.wait_for_nudge(waits, 30s));
+  EXPECT_TRUE(std::holds_alternative<Granted>(waiter.acquire(waits, 30s, true).value()));
+}
+
 TEST_F(EtcdTest, CompactionDuringAWaitHurtsNobody) {
   Client one = client();
   Client two = proxied_client();

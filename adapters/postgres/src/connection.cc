@@ -32,6 +32,13 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+std::string words_of(const PGresult* result) {
+  if (std::string_view(PQresultErrorMessage(result)).empty()) return "";
+  const std::unique_ptr<char, void (*)(void*)> words(
+      PQresultVerboseErrorMessage(result, PQERRORS_DEFAULT, PQSHOW_CONTEXT_NEVER), &PQfreemem);
+  return one_line(words.get());
+}
+
 std::int64_t Rows::number(int column, int row) const {
   return number_in(text(column, row));
 }
@@ -59,7 +66,7 @@ Connection::Connection(Handle connection) : connection_(std::move(connection)) {
 void Connection::noticed(const PGresult* notice) {
   const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
   if (severity == nullptr || std::string_view(severity) != "WARNING") return;
-  warning_ = one_line(PQresultErrorMessage(notice));
+  warning_ = words_of(notice);
 }
 
 Result<std::unique_ptr<Connection>> Connection::open_one(const Host& host, detail::CallWait& wait) {
@@ -235,7 +242,7 @@ Result<Rows> Connection::refused(PGresult* result) {
   const bool rolled_back = severity != nullptr && std::string_view(severity) == "ERROR";
   if (!rolled_back) {
     Error error = lost();
-    error.store_words = one_line(PQresultErrorMessage(result));
+    error.store_words = words_of(result);
     return fail(std::move(error));
   }
   const std::string state = code == nullptr ? "" : code;
@@ -244,7 +251,7 @@ Result<Rows> Connection::refused(PGresult* result) {
   const char* hint =
       state == "42501" ? "; docs/postgres.md has the GRANT lines that a role needs" : "";
   return fail(ErrorCode::unavailable, "the server refused (SQLSTATE " + state + ")" + hint,
-              one_line(PQresultErrorMessage(result)));
+              words_of(result));
 }
 
 Result<Rows> Connection::next_result(detail::CallWait& wait) {

@@ -19,6 +19,9 @@ namespace leasehold::postgres {
 
 // libpq's words without its line breaks and tabs.
 std::string one_line(std::string_view text);
+// What the server said, on one line: without the statement or function that it said it of, which
+// can be as long as a whole installation.
+std::string words_of(const PGresult* result);
 
 // The rows of one answer.
 class Rows {

@@ -77,7 +77,8 @@ Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const
   const Session session(connection_);
   if (auto ok = session.check(); !ok) return fail(std::move(ok.error()));
   const Filled filled(*name, token);
-  const auto rows = session.run(sql_.enter(columns, entry == Entry::once), filled.parameters());
+  const auto rows =
+      session.run_often(sql_.enter(columns, entry == Entry::once), filled.parameters());
   if (!rows) return fail(rows.error());
   if (rows->count() == 0) return fail(refused(*name, token, entry));
   std::vector<Value> values;
@@ -108,7 +109,7 @@ Status RowFence::write(std::string_view key, const Token& token, const Values& v
   }
   const auto sql = write_sql(columns, entry);
   if (!sql) return fail(sql.error());
-  const auto rows = session.run(*sql, filled.parameters());
+  const auto rows = session.run_often(*sql, filled.parameters());
   if (!rows) return fail(rows.error());
   if (rows->changed() > 0) return {};
   return fail(refused(*name, token, entry));

@@ -1,9 +1,15 @@
 #include "session.h"
 
+#include <openssl/evp.h>
+
+#include <array>
 #include <charconv>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <vector>
+
+#include "leasehold/id.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -73,6 +79,21 @@ std::string sentence_for(std::string_view state) {
   return "the server refused (SQLSTATE " + std::string(state) + ")";
 }
 
+// invalid_sql_statement_name, duplicate_prepared_statement: a pooler, or DISCARD, was between.
+// feature_not_supported: a column that it reads has another type now.
+bool is_lost_preparation(const PGresult* result) {
+  return is_one_of(field(result, PG_DIAG_SQLSTATE), {"26000", "42P05", "0A000"});
+}
+
+// Behind a pooler another program's statement may have the same name, so that the name must tell
+// the whole text.
+std::string name_for(const std::string& sql) {
+  constexpr std::size_t kEnough = 16;
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  EVP_Digest(sql.data(), sql.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  return "leasehold_" + leasehold::detail::to_hex(std::span(digest).first(kEnough));
+}
+
 }  // namespace
 
 bool is_missing(const Error& error) {
@@ -122,7 +143,7 @@ Status Session::check_outside() const {
 // A transaction that was open when the connection broke is rolled back: nobody sent its COMMIT.
 Error Session::failure(const PGresult* result, bool inside) const {
   const std::string_view state = field(result, PG_DIAG_SQLSTATE);
-  const std::string words = one_line(PQresultErrorMessage(result));
+  const std::string words = words_of(result);
   // Anything worse than an ERROR has ended the session.
   const bool goes_on = field(result, PG_DIAG_SEVERITY_NONLOCALIZED) == "ERROR";
   if (PQstatus(connection_) == CONNECTION_BAD || !goes_on) {
@@ -156,6 +177,32 @@ Result<Rows> Session::run(const std::string& sql,
   return answer(PQexecParams(connection_, sql.c_str(), static_cast<int>(parameters.size()), nullptr,
                              parameters.data(), nullptr, nullptr, /*resultFormat=*/0),
                 inside);
+}
+
+bool Session::is_prepared(const NamedStatement& statement) const {
+  const Preparation known = preparation_of(connection_, statement);
+  if (known != Preparation::not_yet) return known == Preparation::done;
+  PGresult* result = PQprepare(connection_, statement.name, statement.sql, 0, nullptr);
+  const bool done = PQresultStatus(result) == PGRES_COMMAND_OK;
+  if (done) remember(connection_, statement, Preparation::done);
+  if (is_lost_preparation(result)) remember(connection_, statement, Preparation::impossible);
+  PQclear(result);
+  return done;
+}
+
+Result<Rows> Session::run_often(const std::string& sql,
+                                const std::vector<const char*>& parameters) const {
+  if (PQtransactionStatus(connection_) != PQTRANS_IDLE) return run(sql, parameters);
+  const std::string name = name_for(sql);
+  const NamedStatement statement{name.c_str(), sql.c_str()};
+  if (!is_prepared(statement)) return run(sql, parameters);
+  PGresult* result =
+      PQexecPrepared(connection_, statement.name, static_cast<int>(parameters.size()),
+                     parameters.data(), nullptr, nullptr, /*resultFormat=*/0);
+  if (!is_lost_preparation(result)) return answer(result, /*inside=*/false);
+  PQclear(result);
+  remember(connection_, statement, Preparation::impossible);
+  return run(sql, parameters);
 }
 
 bool Session::send_begin_with(const NamedStatement& statement, Parameters parameters,
@@ -195,8 +242,7 @@ Result<Rows> Session::receive_begun(const NamedStatement& statement,
       PQclear(result);
       continue;
     }
-    // invalid_sql_statement_name, duplicate_prepared_statement: a pooler, or DISCARD, was between
-    if (is_one_of(field(result, PG_DIAG_SQLSTATE), {"26000", "42P05"})) {
+    if (is_lost_preparation(result)) {
       remember(connection_, statement, Preparation::impossible);
     }
     answered = answer(result, /*inside=*/true);

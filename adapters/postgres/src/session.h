@@ -40,6 +40,12 @@ class Session {
   [[nodiscard]] Result<Rows> run(const std::string& sql,
                                  const std::vector<const char*>& parameters) const;
 
+  // The same for a statement that is likely to come again. Outside a transaction it is prepared for
+  // the next time, where it can be; inside it is not, because a preparation that was lost would end
+  // the user's transaction.
+  [[nodiscard]] Result<Rows> run_often(const std::string& sql,
+                                       const std::vector<const char*>& parameters) const;
+
   // Begins a transaction and runs the statement in it, in one round trip; its rows. After a failure
   // the transaction is rolled back. The statement is prepared for the next time, where it can be: a
   // connection pooler may give each transaction another session.
@@ -52,6 +58,7 @@ class Session {
   bool send_begin_with(const NamedStatement& statement, Parameters parameters,
                        Preparation preparation) const;
   Result<Rows> receive_begun(const NamedStatement& statement, Preparation preparation) const;
+  bool is_prepared(const NamedStatement& statement) const;
   Result<Rows> answer(PGresult* result, bool inside) const;
   Error failure(const PGresult* result, bool inside) const;
 

@@ -160,11 +160,11 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  o_ahead := coalesce((SELECT owner FROM @S.session_lock
-                       WHERE name = a_lock AND expires_at > clock_timestamp()),
-                      @S.foreign_label(o_key));
+  SELECT owner INTO o_ahead FROM @S.session_lock
+    WHERE name = a_lock AND expires_at > clock_timestamp();
   IF NOT a_queue THEN
     o_outcome := 'busy';
+    o_ahead := coalesce(o_ahead, @S.foreign_label(o_key));
     RETURN;
   END IF;
   o_outcome := 'queued';

@@ -176,7 +176,7 @@ Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
   Connection& connection = *session->connection;
   if (session->phase == Phase::held) return granted_already(call, context);
   if (session->phase == Phase::waiting) {
-    if (!connection.has_answer()) return Queued{kRecheck, ""};
+    if (!connection.has_answer()) return Queued{kRecheck, who_is_ahead(call.lock, context)};
     auto got = connection.receive(wait);
     if (!got) return fail(std::move(got.error()));
     session->phase = Phase::has_lock;
@@ -208,6 +208,17 @@ Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
     return Queued{Millis(rows->number(kRecheckMs)), readable(rows->text(kAhead))};
   }
   return wait_in_line(session, *rows, wait);
+}
+
+// For messages. Not asked when a wait begins: reading what other programs hold takes longer than
+// all the rest, and in a lively queue nobody waits long enough to be told.
+std::string SessionStore::who_is_ahead(const LockName& lock, const CallContext& context) {
+  const auto rows = ask(statement("",
+                                  "SELECT coalesce((SELECT owner FROM @S.session_lock"
+                                  " WHERE name = $1 AND expires_at > clock_timestamp()),"
+                                  " @S.foreign_label(@S.key($1)), '')"),
+                        {lock.str().c_str()}, context);
+  return rows && rows->count() == 1 ? readable(rows->text(0)) : "";
 }
 
 // The same grant again, without a word to its session, whose idle time must not begin anew.

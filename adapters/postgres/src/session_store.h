@@ -63,6 +63,7 @@ class SessionStore final : public CommonStore {
                                   const CallContext& context);
   Result<AcquireReply> acquire_with(const SessionPointer& session, const AcquireCall& call,
                                     const CallContext& context);
+  std::string who_is_ahead(const LockName& lock, const CallContext& context);
   Result<AcquireReply> granted_already(const AcquireCall& call, const CallContext& context);
   Result<AcquireReply> wait_in_line(const SessionPointer& session, const Rows& rows,
                                     detail::CallWait& wait);

@@ -30,7 +30,7 @@ Status lock_in_transaction(pg_conn* connection, const LockName& lock,
     const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const bool wrong_isolation = state != nullptr && std::string_view(state) == "25000";
     return fail(wrong_isolation ? ErrorCode::invalid : ErrorCode::unavailable,
-                "lock '" + lock.str() + "' was not taken", PQresultErrorMessage(result));
+                "lock '" + lock.str() + "' was not taken", words_of(result));
   }
   if (rows.is_null(0)) return {};
   const std::string who = rows.text(0).empty() ? "" : " by " + std::string(rows.text(0));

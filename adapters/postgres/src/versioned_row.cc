@@ -20,7 +20,7 @@ Result<VersionedRow> VersionedRow::open(pg_conn* connection, VersionedRowOptions
 Result<VersionedRow::Seen> VersionedRow::read() const {
   const Session session(connection_);
   if (auto ok = session.check(); !ok) return fail(std::move(ok.error()));
-  const auto rows = session.run(sql_.read(), {options_.key.c_str()});
+  const auto rows = session.run_often(sql_.read(), {options_.key.c_str()});
   if (!rows) return fail(rows.error());
   if (rows->count() != 1 || rows->is_null(0)) {
     return fail(leasehold::detail::no_versioned_row(options_.key));
@@ -46,7 +46,7 @@ Result<bool> VersionedRow::write(const Seen& seen, const Value& value) const {
     parameters.push_back(one ? one->c_str() : nullptr);
   }
   const bool inside = PQtransactionStatus(connection_) != PQTRANS_IDLE;
-  const auto rows = session.run(sql_.write(), parameters);
+  const auto rows = session.run_often(sql_.write(), parameters);
   if (rows) return rows->count() > 0;
   // Where a session is REPEATABLE READ by default, the server itself says that somebody was faster.
   if (!inside && is_conflict(rows.error())) return false;

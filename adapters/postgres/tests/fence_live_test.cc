@@ -110,6 +110,19 @@ TEST_F(FenceTest, SomebodysOwnSchemaOfThatNameIsLeftAlone) {
   EXPECT_EQ(user_.ask("SELECT count(*) FROM leasehold_fence.mine"), "0");
 }
 
+TEST_F(FenceTest, ServersWordsComeWithoutTheStatement) {
+  ASSERT_TRUE(good(remove_fence(user_.get())));
+  ASSERT_EQ(user_.exec("DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN"), "");
+  {
+    const UserConnection guest(fence_server().url(database_, "guest"));
+    const auto refused = install_fence(guest.get());
+    ASSERT_TRUE(bad(refused, ErrorCode::unavailable));
+    EXPECT_THAT(refused.error().store_words, HasSubstr("permission denied for database"));
+    EXPECT_THAT(refused.error().store_words, Not(HasSubstr("CREATE")));
+  }
+  ASSERT_EQ(user_.exec("DROP ROLE guest"), "");
+}
+
 TEST_F(FenceTest, RoleWithoutRightsIsToldWhatItNeeds) {
   ASSERT_EQ(user_.exec("DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN;"
                        "GRANT INSERT, SELECT ON data TO clerk"),

@@ -32,6 +32,43 @@ TEST_F(RowFenceTest, WritesOfTheHighestTokenPass) {
   EXPECT_EQ(row(), "false - 34 1");
 }
 
+TEST_F(RowFenceTest, StatementIsPreparedOnceAndItsLossIsNotNoticed) {
+  const auto prepared = [&] {
+    return user_.ask("SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'leasehold_%'");
+  };
+  const auto write = [&](const char* note) {
+    return orders().write("7", token_of(33, '1'), {{"note", note}});
+  };
+  EXPECT_TRUE(good(write("a")));
+  EXPECT_TRUE(good(write("b")));
+  EXPECT_EQ(prepared(), "1");
+  EXPECT_TRUE(good(orders().write("7", token_of(33, '1'), {{"paid", "true"}})));
+  EXPECT_EQ(prepared(), "2") << "another statement has another name";
+  EXPECT_EQ(row(), "true b 33 0");
+
+  ASSERT_EQ(user_.exec("DEALLOCATE ALL"), "");
+  EXPECT_TRUE(good(write("c")));
+  EXPECT_EQ(row(), "true c 33 0");
+  EXPECT_TRUE(bad(orders().write("7", token_of(32, '2'), {{"note", "z"}}), ErrorCode::fenced_out));
+}
+
+TEST_F(RowFenceTest, ColumnMayChangeItsTypeMeanwhile) {
+  ASSERT_TRUE(good(orders().enter("7", token_of(33, '1'), {"id"})));
+  ASSERT_EQ(user_.exec("ALTER TABLE orders ALTER id TYPE bigint"), "");
+  const auto seen = orders().enter("7", token_of(33, '1'), {"id"});
+  ASSERT_TRUE(good(seen));
+  EXPECT_EQ(seen->at(0), "7");
+}
+
+TEST_F(RowFenceTest, LostPreparationDoesNotEndTheUsersTransaction) {
+  const auto write = [&] { return orders().write("7", token_of(33, '1'), {{"note", "a"}}); };
+  ASSERT_TRUE(good(write()));
+  ASSERT_EQ(user_.exec("DEALLOCATE ALL; BEGIN; UPDATE orders SET paid = true"), "");
+  EXPECT_TRUE(good(write()));
+  ASSERT_EQ(user_.exec("COMMIT"), "");
+  EXPECT_EQ(row(), "true a 33 0");
+}
+
 TEST_F(RowFenceTest, StatementCanBePreparedByTheUser) {
   const std::string sql = orders().write_sql({"note"}).value();
   ASSERT_EQ(user_.exec("PREPARE pay AS " + sql), "");

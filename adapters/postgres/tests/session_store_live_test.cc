@@ -145,6 +145,18 @@ TEST_F(SessionStoreTest, PsqlAndLeaseholdExcludeEachOther) {
   EXPECT_TRUE(waiting.get()) << "the server wakes it";
 }
 
+TEST_F(SessionStoreTest, WhoWaitsForLongerIsToldForWhom) {
+  Libpq other(server.database());
+  ASSERT_EQ(other.run(known_as()), "t");
+  RawStore raw(server.open());
+  const RequestId request = new_request();
+  const auto ahead = [&] {
+    return std::get<Queued>(raw.acquire(request, 30s, /*queue=*/true).value()).ahead;
+  };
+  EXPECT_EQ(ahead(), "") << "it would take too long to find out at once";
+  EXPECT_THAT(ahead(), HasSubstr("user postgres"));
+}
+
 TEST_F(SessionStoreTest, KeyIsTheDocumentedOne) {
   const std::string name = "Überweisung/☕ 'x'";
   const std::string key = psql("SELECT ('x' || encode(substr(sha256(convert_to($$" + name +

@@ -113,9 +113,15 @@ std::optional<BootTime> Engine::wake_of(const Acquisition& it) const {
   return std::nullopt;
 }
 
+// An entry may be early, never late: most waits end long before their time, and moving the entry
+// each time would be a good part of what a quick lease costs.
 void Engine::reschedule(Acquisition& it) {
   const auto wake = wake_of(it);
-  if (wake == it.wake) return;
+  if (wake && it.wake && *it.wake <= *wake) return;
+  set_wake(it, wake);
+}
+
+void Engine::set_wake(Acquisition& it, std::optional<BootTime> wake) {
   if (it.wake) wakes_.erase({*it.wake, it.request});
   if (wake) wakes_.insert({*wake, it.request});
   it.wake = wake;
@@ -129,8 +135,12 @@ std::optional<BootTime> Engine::next_wake() const {
 void Engine::tick(BootTime now) {
   while (!wakes_.empty() && wakes_.begin()->first <= now) {
     Acquisition& it = *find(wakes_.begin()->second);
+    const auto wake = wake_of(it);
+    const bool early = !wake || *wake > now;
     const bool renewal_due = it.phase == Phase::holding && now < it.grant->deadline;
-    if (renewal_due) {
+    if (early) {
+      set_wake(it, wake);
+    } else if (renewal_due) {
       send_due_renewals(now);
     } else {
       on_wake(now, it);
@@ -334,8 +344,9 @@ void Engine::send_due_renewals(BootTime now) {
     if (wake > now + kLongestSlack) break;
     Acquisition& it = *find(request);
     const bool waits_to_renew = it.phase == Phase::holding && !it.renew_in_flight &&
-                                it.renew_at == wake && now < it.grant->deadline;
-    if (waits_to_renew && wake <= now + renewal_slack(it.grant->ttl)) due.push_back(&it);
+                                it.renew_at <= it.grant->deadline && now < it.grant->deadline;
+    if (!waits_to_renew || it.state == LeaseState::lost) continue;
+    if (it.renew_at <= now + renewal_slack(it.grant->ttl)) due.push_back(&it);
   }
   std::map<Ttl, std::vector<Acquisition*>> by_ttl;  // a short TTL must not hurry the others
   for (Acquisition* it : due) by_ttl[it->spec.ttl].push_back(it);

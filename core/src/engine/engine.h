@@ -175,6 +175,7 @@ class Engine {
   void forget(Acquisition& it);
   void forget_ttl(const Acquisition& it);
   void reschedule(Acquisition& it);
+  void set_wake(Acquisition& it, std::optional<BootTime> wake);
   std::optional<BootTime> wake_of(const Acquisition& it) const;
   void on_wake(BootTime now, Acquisition& it);
 

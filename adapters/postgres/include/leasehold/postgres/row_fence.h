@@ -43,8 +43,8 @@ namespace leasehold::postgres {
 
 // The rows of one table, each its own resource, whose name is its key as text. A small value that
 // may be copied; as thread safe as the connection, which must outlive its calls. Calls block as
-// those of Fence do. Values are texts, which the database turns into the column's type; nothing is
-// NULL.
+// those of Fence do. Outside a transaction, enter() and write() prepare their statements there.
+// Values are texts, which the database turns into the column's type; nothing is NULL.
 class RowFence {
  public:
   using Value = std::optional<std::string>;
