@@ -207,7 +207,8 @@ TEST_P(StoreConformance, DeadWaiterDoesNotBlockThoseBehindIt) {
   ASSERT_TRUE(lease);
   Worker dead = Worker::hold(store->url(), "job", 30s, 60s);
   if (holder.store().queues) wait_for_waiters(holder, "job", 1);
-  auto behind = std::async(std::launch::async, [&] { return holder.acquire("job", {.wait = 4s}); });
+  auto behind =
+      std::async(std::launch::async, [&] { return holder.acquire("job", {.wait = 12s}); });
   if (holder.store().queues) wait_for_waiters(holder, "job", 2);
   dead.kill();
   ASSERT_TRUE(lease->release());
@@ -237,7 +238,7 @@ TEST_P(StoreConformance, FrozenWaiterIsPassedOver) {
 // ---- expiry, renewal, loss -----------------------------------------------------------------
 
 TEST_P(StoreConformance, DeadHoldersLockIsFreeAfterItsTtl) {
-  Worker holder = Worker::hold(store->url(), "job", 300ms);
+  Worker holder = Worker::hold(store->url(), "job", 1s);
   EXPECT_EQ(holder.line(), "asking");
   const std::int64_t first = token_in(holder.line());
   holder.kill();
@@ -248,7 +249,7 @@ TEST_P(StoreConformance, DeadHoldersLockIsFreeAfterItsTtl) {
 }
 
 TEST_P(StoreConformance, FrozenHolderLosesTheLockAndIsTold) {
-  Worker holder = Worker::hold(store->url(), "job", 300ms);
+  Worker holder = Worker::hold(store->url(), "job", 1s);
   EXPECT_EQ(holder.line(), "asking");
   const std::int64_t first = token_in(holder.line());
   holder.freeze();
@@ -271,10 +272,10 @@ TEST_P(StoreConformance, RenewedLeaseOutlivesItsTtlManyTimes) {
   const auto faults = std::make_shared<Faults>();
   Client one = faulty_client(faults);
   Client other = client();
-  auto lease = one.acquire("job", {.ttl = 900ms});
+  auto lease = one.acquire("job", {.ttl = 2s});
   ASSERT_TRUE(lease);
   const RequestId request = lease->request();
-  for (int round = 1; round <= 5; ++round) {
+  for (int round = 1; round <= 4; ++round) {
     faults->wait_for_calls(Operation::renew, 2 * round);
     EXPECT_EQ(other.acquire("job").error().code, ErrorCode::busy);
     EXPECT_EQ(status(other, "job").holder->request, request);
@@ -293,7 +294,7 @@ TEST_P(StoreConformance, HoldersDeadlineIsBeforeTheStores) {
 TEST_P(StoreConformance, LossIsToldAndReleaseAfterItIsTooLate) {
   const auto faults = std::make_shared<Faults>();
   Client one = faulty_client(faults);
-  auto lease = one.acquire("job", {.ttl = 300ms});
+  auto lease = one.acquire("job", {.ttl = 1s});
   ASSERT_TRUE(lease);
   faults->always(Operation::renew, Fault::refuse);
   wait_for(lease->lost());
@@ -408,7 +409,7 @@ TEST_P(StoreConformance, AbandonedAcquireIsGivenBackInTheBackground) {
   const auto faults = std::make_shared<Faults>();
   Client one = faulty_client(faults);
   faults->always(Operation::acquire, Fault::lose_reply);
-  const auto lost = one.acquire("job", {.ttl = 24h, .store_timeout = 100ms});
+  const auto lost = one.acquire("job", {.ttl = 24h, .store_timeout = 500ms});
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, ErrorCode::outcome_unknown);
   const auto next = client().acquire("job", {.wait = 30s});
@@ -418,7 +419,7 @@ TEST_P(StoreConformance, AbandonedAcquireIsGivenBackInTheBackground) {
 TEST_P(StoreConformance, RenewalWhoseReplyWasLostKeepsTheLease) {
   const auto faults = std::make_shared<Faults>();
   Client one = faulty_client(faults);
-  auto lease = one.acquire("job", {.ttl = 1s});
+  auto lease = one.acquire("job", {.ttl = 3s});
   ASSERT_TRUE(lease);
   faults->next(Operation::renew, Fault::lose_reply, 2);
   faults->wait_for_calls(Operation::renew, 4);
@@ -471,7 +472,7 @@ TEST_P(StoreConformance, ForceReleaseWhoseReplyWasLostIsSafeToRepeat) {
 TEST_P(StoreConformance, ForceReleaseTakesFromTheSeenHolderAndTellsIt) {
   Client one = client();
   Client operator_client = client();
-  auto stuck = take(one, "job", {.ttl = 600ms});
+  auto stuck = take(one, "job", {.ttl = 2s});
   ASSERT_TRUE(stuck);
   const auto seen = status(operator_client, "job").holder->request;
   EXPECT_EQ(operator_client.force_release(lock_name("job"), seen).value(), ReleaseReply::released);
@@ -560,7 +561,7 @@ TEST_P(StoreConformance, KeptLockStaysTakenWithoutItsHolder) {
     Client one = client();
     auto lease = one.acquire("job", {.ttl = 24h});
     ASSERT_TRUE(lease);
-    EXPECT_EQ(lease->release_after(400ms).value(), ReleaseOutcome::released);
+    EXPECT_EQ(lease->release_after(2s).value(), ReleaseOutcome::released);
     EXPECT_EQ(lease->state(), LeaseState::lost);
   }
   const auto kept = status(observer, "job");

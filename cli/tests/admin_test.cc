@@ -50,7 +50,7 @@ TEST_F(AdminTest, WhatAStoreHoldsCannotCommandTheTerminal) {
   const std::string shown = "A\uFFFDFü";
   EXPECT_THAT(leasehold({"ls"}).out, HasSubstr(" " + shown + " "));
   EXPECT_THAT(leasehold({"show", "x"}).out, HasSubstr(" " + shown + "\n"));
-  EXPECT_THAT(leasehold({"run", "x", "-v", "--wait", "600ms", "--", "true"}).err,
+  EXPECT_THAT(leasehold({"run", "x", "-v", "--wait", "3s", "--", "true"}).err,
               HasSubstr("held by " + shown + " for"));
   const std::string other = "00000000000000000000000000000000";
   EXPECT_THAT(leasehold({"release", "x", "--force", "--request", other}).err, HasSubstr(shown));

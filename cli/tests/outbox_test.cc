@@ -125,7 +125,7 @@ TEST_F(OutboxTest, CommandThatEndsBecauseTheRelayIsEndedIsNoFailure) {
 
 TEST_F(OutboxTest, SecondRelayIsBusyAndTakesOverFromADeadOne) {
   pay("a", "one");
-  Child first = start_relay("echo ready; exec sleep 1000", {"--ttl", "1s"});
+  Child first = start_relay("echo ready; exec sleep 1000", {"--ttl", "3s"});
   read_until(first.out().get(), "ready", within(kPatience));
   EXPECT_EQ(relay("true").status, 75);
   first.signal(SIGKILL);
@@ -141,7 +141,7 @@ TEST_F(OutboxTest, FrozenRelayMarksNothingWhenItWakes) {
   pay("a", "two");
   write("gate", "");
   Child old = start_relay("echo ready; while test -e " + path("gate") + "; do sleep 0.01; done",
-                          {"--ttl", "1s", "-v"});
+                          {"--ttl", "3s", "-v"});
   read_until(old.out().get(), "ready", within(kPatience));
   old.signal(SIGSTOP);
   // The new one fails at 'two', so that a mark by the old one would be seen.
@@ -208,7 +208,7 @@ TEST_F(OutboxTest, UntilEmptyGivesUpWhenNothingCanBeDelivered) {
   pay("b", "two");
   const Finished done = relay("p=$(cat); test $p != x || exit 1; test $p = two && echo $p >> " +
                                   path("came") + " || exit 75",
-                              {"--give-up-after", "50ms", "--attempts", "1"});
+                              {"--give-up-after", "1s", "--attempts", "1"});
   EXPECT_EQ(done.status, 66) << done.err;
   EXPECT_THAT(done.err, HasSubstr("not empty: 1 message still waits"));
   EXPECT_EQ(read("came"), "two\n");

@@ -115,7 +115,7 @@ TEST_F(RunSignalsTest, AnIgnoredSignalDoesNotCancelTheWait) {
 
 TEST_F(RunSignalsTest, VerboseTellsOfAWaitWithoutATerminalToo) {
   Child holder = start_ready(run_shell({"x", "--owner", "me"}, "echo ready; read line"));
-  EXPECT_THAT(leasehold({"run", "x", "-v", "--wait", "600ms", "--", "true"}).err,
+  EXPECT_THAT(leasehold({"run", "x", "-v", "--wait", "3s", "--", "true"}).err,
               HasSubstr("waiting for 'x', held by me"));
   EXPECT_THAT(leasehold({"run", "x", "--wait", "600ms", "--", "true"}).err,
               Not(HasSubstr("waiting for 'x'")));
@@ -126,9 +126,9 @@ TEST_F(RunSignalsTest, ASignalCancelsThoughTheStoreHangs) {
   const Blockade silence(path("leasehold/locks.db"));
   for (const char* wait : {"0", "1m"}) {
     Child wrapper = start({"x", "--wait", wait, "--", "true"});
-    EXPECT_FALSE(wrapper.wait_for(300ms)) << errors();
+    EXPECT_FALSE(wrapper.wait_for(1s)) << errors();  // then it listens to signals
     wrapper.signal(SIGTERM);
-    EXPECT_EQ(wrapper.wait_for(3s), ExitStatus::exited(130)) << errors();
+    EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(130)) << errors();
   }
   EXPECT_THAT(errors(), HasSubstr("a signal came before the command was started"));
 }

@@ -137,7 +137,7 @@ TEST_F(RunTerminalTest, BgContinuesInTheBackground) {
 }
 
 TEST_F(RunTerminalTest, AfterAStopLongerThanTheLeaseTheCommandIsEndedNotContinued) {
-  type("leasehold run x --ttl 400ms -- sh -c 'echo re\"\"ady; read l; echo wro\"\"ng'\n");
+  type("leasehold run x --ttl 2s -- sh -c 'echo re\"\"ady; read l; echo wro\"\"ng'\n");
   expect("ready");
   type(ctrl_z);
   expect("Stopped");
@@ -174,7 +174,7 @@ TEST_F(RunTerminalTest, InAPipelineTheOthersKeepTheTerminal) {
 }
 
 TEST_F(RunTerminalTest, ARawTerminalIsRestoredWhenTheLeaseIsLost) {
-  type("leasehold run x --ttl 1s -- sh -c 'stty -echo raw; printf re\"\"ady; exec sleep 600'\n");
+  type("leasehold run x --ttl 3s -- sh -c 'stty -echo raw; printf re\"\"ady; exec sleep 600'\n");
   expect("ready");
   EXPECT_EQ(leasehold({"release", "x", "--force"}).status, 0);
   expect("the lease was lost");

@@ -103,10 +103,10 @@ TEST_F(RunTest, WaitsAsLongAsAsked) {
 }
 
 TEST_F(RunTest, RenewsWhileTheCommandRuns) {
-  Child holder =
-      start_ready(run_shell({"x", "--ttl", "700ms"}, "echo ready; sleep 2.6; echo done"));
-  EXPECT_EQ(leasehold({"run", "x", "--wait", "2200ms", "--", "true"}).status, 75)
-      << "more than three times the ttl, and still held";
+  Child holder = start_ready(run_shell({"x", "--ttl", "2s"}, "echo ready; read line; true"));
+  EXPECT_EQ(leasehold({"run", "x", "--wait", "4s", "--", "true"}).status, 75)
+      << "twice the ttl, and still held";
+  holder.in().reset();
   EXPECT_EQ(holder.wait_for(kPatience), ExitStatus::exited(0)) << errors();
 }
 

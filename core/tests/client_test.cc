@@ -44,9 +44,9 @@ class ClientTest : public ::testing::Test {
 
 TEST_F(ClientTest, LeaseIsRenewedInTheBackground) {
   Client client = connect();
-  auto lease = client.acquire("job", {.ttl = 150ms});
+  auto lease = client.acquire("job", {.ttl = 900ms});
   ASSERT_TRUE(lease);
-  faults->wait_for_calls(Operation::renew, 8);
+  faults->wait_for_calls(Operation::renew, 6);
   EXPECT_EQ(lease->state(), LeaseState::held);
   EXPECT_TRUE(lease->require());
   EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
@@ -80,7 +80,7 @@ TEST_F(ClientTest, CallerDoesNotWaitForTheWithdrawalOfWhatItGaveUp) {
 TEST_F(ClientTest, HangingWithdrawalDelaysNoRenewal) {
   faults->always(Operation::release, Fault::hang);
   Client client = connect();
-  auto lease = client.acquire("job", {.ttl = 150ms});
+  auto lease = client.acquire("job", {.ttl = 900ms});
   ASSERT_TRUE(lease);
   { auto dropped = client.acquire("another"); }
   faults->wait_until_one_hangs();
@@ -92,8 +92,8 @@ TEST_F(ClientTest, HangingWithdrawalDelaysNoRenewal) {
 
 TEST_F(ClientTest, SlowLossCallbackDelaysNoRenewal) {
   Client client = connect();
-  auto lost = client.acquire("a", {.ttl = 300ms});
-  auto kept = client.acquire("b", {.ttl = 300ms});
+  auto lost = client.acquire("a", {.ttl = 900ms});
+  auto kept = client.acquire("b", {.ttl = 900ms});
   ASSERT_TRUE(lost && kept);
   std::promise<void> entered;
   std::promise<void> leave;
@@ -172,7 +172,7 @@ TEST_F(ClientTest, AssignmentReleasesWhatWasHeld) {
 
 TEST_F(ClientTest, ClientMayGoBeforeItsLeases) {
   auto client = std::make_unique<Client>(connect());
-  auto lease = client->acquire("job", {.ttl = 150ms});
+  auto lease = client->acquire("job", {.ttl = 900ms});
   ASSERT_TRUE(lease);
   client.reset();
   faults->wait_for_calls(Operation::renew, 4);

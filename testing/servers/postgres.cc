@@ -2,18 +2,16 @@
 
 #include <pwd.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
-#include <thread>
 
 namespace leasehold::testing {
 namespace {
-
-using namespace std::chrono_literals;
 
 // Debian keeps the server's programs out of PATH, one folder per version.
 std::string server_program(const std::string& name) {
@@ -116,14 +114,15 @@ void PostgresServer::signal_all(int number) {
 void PostgresServer::kill() {
   const pid_t main = process_->pid();
   ::kill(main, SIGSTOP);
-  const std::vector<pid_t> children = children_of(main);
-  for (const pid_t child : children) ::kill(child, SIGKILL);
+  std::vector<process::Fd> ends;
+  for (const pid_t child : children_of(main)) {
+    ends.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+    ::kill(child, SIGKILL);
+  }
   process_->kill();
-  // They keep the shared memory, and nobody tells when the last of them is gone.
-  for (const pid_t child : children) {
-    while (std::filesystem::exists("/proc/" + std::to_string(child))) {
-      std::this_thread::sleep_for(1ms);
-    }
+  // They keep the shared memory. Not until somebody reaps them: their new parent may take seconds.
+  for (const process::Fd& end : ends) {
+    if (end) process::wait_readable(end.get());
   }
 }
 

@@ -393,7 +393,7 @@ TEST_F(GateProxyTest, AClientThatDoesNotReadIsLeftBehind) {
 // Only the pauses count, not the whole.
 TEST_F(GateProxyTest, AnAnswerMayTakeLongIfItGoesOn) {
   GateOptions strict = options();
-  strict.answer_timeout = Millis(1000);
+  strict.answer_timeout = Millis(3000);
   strict.client_timeout = Millis(500);
   start_gate(std::move(strict));
   Pending pending = ask_later("PUT", "/a", with_token(33, 1), "x");
@@ -401,7 +401,7 @@ TEST_F(GateProxyTest, AnAnswerMayTakeLongIfItGoesOn) {
   std::this_thread::sleep_for(700ms);  // the client waits, and nobody waits for the client
   arrival->send("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n");
   for (int i = 0; i < 20; ++i) {
-    std::this_thread::sleep_for(100ms);
+    std::this_thread::sleep_for(200ms);
     arrival->send("x");
   }
   arrival->finish();
@@ -412,12 +412,12 @@ TEST_F(GateProxyTest, AnAnswerMayTakeLongIfItGoesOn) {
 
 TEST_F(GateProxyTest, AnUploadMayTakeLongIfItGoesOn) {
   GateOptions strict = options();
-  strict.answer_timeout = Millis(1000);
+  strict.answer_timeout = Millis(3000);
   start_gate(std::move(strict));
   HttpClient slow = client();
   slow.send(request_text("PUT /a", with_token(33, 1), "Transfer-Encoding: chunked\r\n\r\n"));
   for (int i = 0; i < 20; ++i) {
-    std::this_thread::sleep_for(100ms);
+    std::this_thread::sleep_for(200ms);
     slow.send("1\r\nx\r\n");
   }
   slow.send("0\r\n\r\n");

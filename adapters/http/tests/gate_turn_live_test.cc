@@ -149,7 +149,7 @@ TEST_F(GateTurnTest, AMissingAnswerShutsTheResourceUntilItIsCleared) {
 
 TEST_F(GateTurnTest, AnswersThatAreNone) {
   GateOptions quick = options();
-  quick.answer_timeout = Millis(300);
+  quick.answer_timeout = Millis(1500);
   start_gate(std::move(quick));
   struct Case {
     std::string resource;

@@ -66,7 +66,11 @@ TEST_F(RowStoreTest, ListenerThatLostItsConnectionAsksForAllAndListensAgain) {
   ASSERT_TRUE(std::holds_alternative<Queued>(waiter.acquire(queued, 30s, true).value()));
   server.proxy().cut();
   EXPECT_TRUE(waiter.events.wait_for_nudge(queued, 30s)) << "it may have missed its turn";
-  ASSERT_TRUE(std::holds_alternative<Queued>(waiter.acquire(queued, 30s, true).value()));
+  // The connection of its calls was cut too, and one of them may have to tell so.
+  auto again = waiter.acquire(queued, 30s, true);
+  if (!again) again = waiter.acquire(queued, 30s, true);
+  ASSERT_TRUE(again) << to_string(again.error());
+  ASSERT_TRUE(std::holds_alternative<Queued>(*again));
   EXPECT_EQ(holder.inspect()->waiters.size(), 1u);
 }
 

@@ -151,7 +151,7 @@ TEST(PoolerTest, RowsWorkThroughAPooler) {
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(number, 40);
 
-  Worker holder = Worker::hold(url, "job", 300ms);
+  Worker holder = Worker::hold(url, "job", 1s);
   EXPECT_EQ(holder.line(), "asking");
   EXPECT_THAT(holder.line(), ::testing::StartsWith("held"));
   holder.kill();

@@ -176,7 +176,7 @@ TEST_F(SessionStoreTest, FrozenHolderLosesItsSessionAfterTheTtl) {
 
 TEST_F(SessionStoreTest, LeaseOfASessionThatWasEndedIsWaitedOut) {
   RawStore raw(server.open());
-  ASSERT_TRUE(raw.acquire(new_request(), 1s));
+  ASSERT_TRUE(raw.acquire(new_request(), 4s));
   psql("SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'");
   EXPECT_EQ(client.acquire("job").error().code, ErrorCode::busy) << "its holder may not know yet";
   EXPECT_TRUE(client.acquire("job", {.wait = 30s}));

@@ -142,9 +142,9 @@ TEST_F(RedisSerialQueue, LossIsToldWhileTheServerDoesNotAnswer) {
 
 TEST_F(RedisSerialQueue, LongWorkIsRenewed) {
   push("a", "1");
-  SerialQueue mine = open({.ttl = 2s});
+  SerialQueue mine = open({.ttl = 4s});
   SerialQueue other = open();
-  const auto until = BootClock::now() + 5s;
+  const auto until = BootClock::now() + 6s;
   const auto handled = mine.handle_one([&](const Operation&, std::stop_token) {
     while (BootClock::now() < until) {
       EXPECT_EQ(handle(other), "nothing");
