@@ -24,7 +24,7 @@ Result<TlsOptions> TlsOptions::of(const Url& url, bool always) {
   const bool implied =
       !tls.ca.empty() || !tls.certificate.empty() || !tls.server_name.empty() || always;
   const std::string wish = url.option("tls");
-  if (wish != "" && wish != "on" && wish != "off") {
+  if (!wish.empty() && wish != "on" && wish != "off") {
     return fail(ErrorCode::invalid, "the option tls is on or off, not '" + wish + "'");
   }
   if (wish == "off" && implied) {

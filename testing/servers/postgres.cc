@@ -16,7 +16,7 @@ namespace {
 // Debian keeps the server's programs out of PATH, one folder per version.
 std::string server_program(const std::string& name) {
   for (int version = 18; version >= 14; --version) {
-    const std::string path = "/usr/lib/postgresql/" + std::to_string(version) + "/bin/" + name;
+    std::string path = "/usr/lib/postgresql/" + std::to_string(version) + "/bin/" + name;
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   return name;
@@ -159,7 +159,7 @@ std::string PostgresServer::psql(const std::string& sql, const std::string& data
 }
 
 std::string PostgresServer::create_database() {
-  const std::string name = "test" + std::to_string(++databases_);
+  std::string name = "test" + std::to_string(++databases_);
   psql("CREATE DATABASE " + name + " TEMPLATE template0");
   return name;
 }
