@@ -1,9 +1,8 @@
 // A mutex whose discipline the compiler checks: clang's -Wthread-safety reads these annotations.
 #pragma once
 
-#include <pthread.h>
-
 #include <condition_variable>
+#include <mutex>
 #include <stop_token>
 #include <utility>
 
@@ -18,25 +17,20 @@
 
 namespace leasehold {
 
-// Spins for a moment before it sleeps, where the C library can: what we do under a lock is shorter
-// than going to sleep and being woken.
+// Spins for a moment before it sleeps: what is done under a lock here is mostly shorter than going
+// to sleep and being woken.
 class LEASEHOLD_TS(capability("mutex")) Mutex {
  public:
-  Mutex() = default;
-  Mutex(const Mutex&) = delete;
-  Mutex& operator=(const Mutex&) = delete;
-  void lock() LEASEHOLD_TS(acquire_capability()) { pthread_mutex_lock(&mutex_); }
-  void unlock() LEASEHOLD_TS(release_capability()) { pthread_mutex_unlock(&mutex_); }
-  bool try_lock() LEASEHOLD_TS(try_acquire_capability(true)) {
-    return pthread_mutex_trylock(&mutex_) == 0;
+  void lock() LEASEHOLD_TS(acquire_capability()) {
+    if (!mutex_.try_lock()) lock_contended();
   }
+  void unlock() LEASEHOLD_TS(release_capability()) { mutex_.unlock(); }
+  bool try_lock() LEASEHOLD_TS(try_acquire_capability(true)) { return mutex_.try_lock(); }
 
  private:
-#if defined(PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP)
-  pthread_mutex_t mutex_ = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
-#else
-  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-#endif
+  void lock_contended();
+
+  std::mutex mutex_;
 };
 
 class LEASEHOLD_TS(scoped_lockable) MutexLock {
