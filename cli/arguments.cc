@@ -55,7 +55,8 @@ std::function<void(const std::string&)> take_choice(std::string name,
                                                     std::string& into) {
   return [name = std::move(name), choices = std::move(choices), &into](const std::string& text) {
     if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-      throw CLI::ValidationError(name, "'" + text + "' is not one of " + joined(choices, ", "));
+      throw CLI::ValidationError(name,
+                                 "'" + shown(text) + "' is not one of " + joined(choices, ", "));
     }
     into = text;
   };
@@ -71,8 +72,8 @@ std::function<void(const std::string&)> take_duration(const std::string& names, 
   return [name = first_name(names), &into, limits](const std::string& text) {
     auto parsed = parse_duration(text);
     if (!parsed) {
-      throw CLI::ValidationError(
-          name, parsed.error().message + (limits.empty() ? "" : "; it must be " + limits));
+      throw CLI::ValidationError(name, parse_duration(shown(text)).error().message +
+                                           (limits.empty() ? "" : "; it must be " + limits));
     }
     into = *parsed;
   };
@@ -86,7 +87,7 @@ std::function<void(const std::string&)> take_number(const std::string& names, in
     const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc() || stop != end || value < least || value > most) {
-      throw CLI::ValidationError(name, "'" + text + "' is not a whole number from " +
+      throw CLI::ValidationError(name, "'" + shown(text) + "' is not a whole number from " +
                                            std::to_string(least) + " to " + std::to_string(most));
     }
     into = value;

@@ -185,7 +185,10 @@ TEST_F(BadInputTest, AStoreOfTheEnvironmentIsNamedAsSuch) {
 TEST_F(BadInputTest, NeverRepeatsAPassword) {
   for (const char* url : {"redis://me:geheim@host:1", "redis://me:geheim@:1", "x y://me:geheim@h",
                           "sqlite://me:geheim@h:x/p"}) {
-    for (const Words& words : {Words{"ls", "--store", url}, Words{"ls", url}, Words{url}}) {
+    for (const Words& words :
+         {Words{"ls", "--store", url}, Words{"ls", url}, Words{url},
+          Words{"advise", "--store", url}, Words{"run", "x", "--ttl", url, "--", "true"},
+          Words{"drill", "--workers", url}}) {
       const Finished done = leasehold(words);
       EXPECT_NE(done.status, 0);
       EXPECT_THAT(done.err + done.out, Not(HasSubstr("geheim")));

@@ -2,6 +2,7 @@
 #include "cli_fixture.h"
 #include "leasehold/drill/checker.h"
 #include "leasehold/drill/history_file.h"
+#include "testing/servers/postgres.h"
 #include "testing/servers/redis.h"
 
 namespace leasehold::cli {
@@ -78,6 +79,16 @@ TEST_F(DrillLiveTest, NetworkAndServerFaults) {
 TEST_F(DrillLiveTest, ARunningServerIsNamedByItsUrl) {
   leasehold::testing::RedisServer server;
   expect_held({"--store", server.url(), "--fence", "sqlite", "--cycles", "3"}, 3);
+}
+
+TEST_F(DrillLiveTest, OptionsOfAFencesUrlAreHeeded) {
+  leasehold::testing::PostgresServer server;
+  const std::string url = server.url("postgres");
+  expect_held({"--fence", url, "--cycles", "3"}, 3);
+  EXPECT_EQ(drilled({"--fence", url + "?bogus=1"}).status, 64);
+  const Finished no_tls = drilled({"--fence", url + "?tls=on"});
+  EXPECT_EQ(no_tls.status, 69);
+  EXPECT_THAT(no_tls.err, HasSubstr("SSL"));
 }
 
 TEST_F(DrillLiveTest, AClaimIsNotToBeHadEverywhere) {

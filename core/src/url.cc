@@ -98,6 +98,9 @@ Result<HostPort> parse_host(std::string_view text) {
                                            [](unsigned char c) { return std::isdigit(c); })) {
     return bad("has a port that is not a number");
   }
+  if (!host.port.empty() && (std::stoi(host.port) < 1 || std::stoi(host.port) > 65'535)) {
+    return bad("has a port that is not from 1 to 65535");
+  }
   return host;
 }
 

@@ -59,6 +59,15 @@ TEST(UrlTest, NoErrorRepeatsAPassword) {
   EXPECT_EQ(Url::parse("redis://u:hunter2@h?password=hunter2")->redacted(), "redis://u@h");
 }
 
+TEST(UrlTest, PortsAreFromOneTo65535) {
+  EXPECT_EQ(Url::parse("redis://h:1,g:65535")->hosts[1].port, "65535");
+  for (const auto* text : {"etcd://h:0", "etcd://h:65536", "zookeeper://h:99999"}) {
+    const auto url = Url::parse(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_THAT(to_string(url.error()), HasSubstr("from 1 to 65535"));
+  }
+}
+
 TEST(UrlTest, RedactedAddressIsReadAgain) {
   for (const auto* text : {"sqlite:/a%20b%3Fc%25d", "sqlite:////a", "sqlite:x", "sqlite:%7Ex",
                            "etcd://[::1]:2379,b:1/p%0Aq"}) {

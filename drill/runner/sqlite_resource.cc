@@ -29,12 +29,12 @@ class SqliteResource final : public Resource {
     if (create) {
       constexpr const char* kTable =
           "PRAGMA journal_mode = WAL;"
-          "CREATE TABLE IF NOT EXISTS cell(name TEXT PRIMARY KEY, value INTEGER NOT NULL)";
+          "CREATE TABLE IF NOT EXISTS drill_cell(name TEXT PRIMARY KEY, value INTEGER NOT NULL)";
       if (sqlite3_exec(db_.get(), kTable, nullptr, nullptr, nullptr) != SQLITE_OK) {
         return fail(broken("create"));
       }
       if (auto done = sqlite::install_fence(db_.get()); !done) return done;
-      if (auto done = run("INSERT OR IGNORE INTO cell VALUES(?2, ?1)", 0); !done) return done;
+      if (auto done = run("INSERT OR IGNORE INTO drill_cell VALUES(?2, ?1)", 0); !done) return done;
     }
     if (fencing_ != Fencing::token) return {};
     auto fence = sqlite::Fence::open(db_.get(), name_);
@@ -64,14 +64,14 @@ class SqliteResource final : public Resource {
   }
 
   Result<std::uint64_t> peek() override {
-    const Statement query = prepared("SELECT value FROM cell WHERE name = ?2");
+    const Statement query = prepared("SELECT value FROM drill_cell WHERE name = ?2");
     if (!query || sqlite3_step(query.get()) != SQLITE_ROW) return fail(broken("read"));
     return static_cast<std::uint64_t>(sqlite3_column_int64(query.get(), 0));
   }
 
  private:
   Status put(std::uint64_t value) {
-    return run("UPDATE cell SET value = ?1 WHERE name = ?2", static_cast<sqlite3_int64>(value));
+    return run("UPDATE drill_cell SET value = ?1 WHERE name = ?2", static_cast<sqlite3_int64>(value));
   }
 
   Statement prepared(const char* sql) {

@@ -38,8 +38,9 @@ bool can_be_bound(std::uint16_t port) {
 
 Fd reserve(std::uint16_t port) {
   const std::string folder = "/tmp/leasehold-ports";
-  if (mkdir(folder.c_str(), 0777) == 0) chmod(folder.c_str(), 0777);
-  Fd file(open((folder + "/" + std::to_string(port)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (mkdir(folder.c_str(), 01777) == 0) chmod(folder.c_str(), 01777);
+  Fd file(open((folder + "/" + std::to_string(port)).c_str(),
+               O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (file.get() < 0 || flock(file.get(), LOCK_EX | LOCK_NB) != 0) return Fd();
   return file;
 }

@@ -70,9 +70,6 @@ Result<Options> common(const Url& url) {
   for (const HostPort& host : url.hosts) {
     HostPort full = host;
     if (full.port.empty()) full.port = kUsualPort;
-    if (auto port = number("the port", full.port, 1, 65'535); !port) {
-      return fail(std::move(port.error()));
-    }
     options.servers.push_back({std::move(full), *tls, url.user, url.password, *database});
   }
   return options;

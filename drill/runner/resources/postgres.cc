@@ -4,29 +4,26 @@
 #include <charconv>
 
 #include "../resource_module.h"
+#include "admin_connection.h"
 #include "leasehold/postgres/claim.h"
 #include "leasehold/postgres/fence.h"
 
 namespace leasehold::drill {
 namespace {
 
-struct Finish {
-  void operator()(PGconn* connection) const { PQfinish(connection); }
-};
 struct Clear {
   void operator()(PGresult* result) const { PQclear(result); }
 };
-using Connection = std::unique_ptr<PGconn, Finish>;
 using Rows = std::unique_ptr<PGresult, Clear>;
 
 class PostgresResource final : public Resource {
  public:
-  PostgresResource(Connection connection, std::string name, Fencing fencing)
+  PostgresResource(postgres::AdminConnection connection, std::string name, Fencing fencing)
       : connection_(std::move(connection)), name_(std::move(name)), fencing_(fencing) {}
 
   Status prepare(bool create) {
     if (create) {
-      if (auto done = postgres::install_fence(connection_.get()); !done) return done;
+      if (auto done = postgres::install_fence(connection_.handle()); !done) return done;
       auto made =
           run("CREATE TABLE IF NOT EXISTS drill_cell(name text PRIMARY KEY, value bigint NOT NULL)",
               {});
@@ -35,7 +32,7 @@ class PostgresResource final : public Resource {
       if (!made) return fail(made.error());
     }
     if (fencing_ != Fencing::token) return {};
-    auto fence = postgres::Fence::open(connection_.get(), name_);
+    auto fence = postgres::Fence::open(connection_.handle(), name_);
     if (!fence) return fail(fence.error());
     fence_ = std::move(*fence);
     return {};
@@ -45,7 +42,7 @@ class PostgresResource final : public Resource {
     if (fencing_ == Fencing::token) {
       return fence_->transaction(*pass.token, [&](postgres::OpenTransaction&) { return peek(); });
     }
-    auto claim = postgres::Claim::take(connection_.get(), name_, pass.request);
+    auto claim = postgres::Claim::take(connection_.handle(), name_, pass.request);
     if (!claim) return fail(claim.error());
     claim_ = std::move(*claim);
     return claim_->transaction([&](postgres::OpenTransaction&) { return peek(); });
@@ -79,15 +76,15 @@ class PostgresResource final : public Resource {
   Result<Rows> run(const char* sql, const std::vector<std::string>& values) {
     std::vector<const char*> raw;
     for (const std::string& value : values) raw.push_back(value.c_str());
-    Rows rows(PQexecParams(connection_.get(), sql, static_cast<int>(raw.size()), nullptr,
+    Rows rows(PQexecParams(connection_.handle(), sql, static_cast<int>(raw.size()), nullptr,
                            raw.data(), nullptr, nullptr, 0));
     const ExecStatusType status = PQresultStatus(rows.get());
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return rows;
     return fail(ErrorCode::unavailable, "cannot use the resource of the drill",
-                PQerrorMessage(connection_.get()));
+                PQerrorMessage(connection_.handle()));
   }
 
-  Connection connection_;
+  postgres::AdminConnection connection_;
   const std::string name_;
   const Fencing fencing_;
   std::optional<postgres::Fence> fence_;
@@ -95,17 +92,15 @@ class PostgresResource final : public Resource {
 };
 
 Result<std::unique_ptr<Resource>> open_it(const ResourceChoice& choice) {
-  // The options of the store mean nothing to libpq.
-  const std::string url = choice.url.substr(0, choice.url.find('?'));
-  Connection connection(PQconnectdb((url + "?connect_timeout=5").c_str()));
-  if (PQstatus(connection.get()) != CONNECTION_OK) {
-    return fail(ErrorCode::unavailable, "cannot connect to the resource of the drill",
-                PQerrorMessage(connection.get()));
-  }
-  PQsetNoticeProcessor(
-      connection.get(), [](void*, const char*) {}, nullptr);
+  auto url = Url::parse(choice.url);
+  if (!url) return fail(url.error());
+  if (auto read = url->read_secrets(); !read) return fail(read.error());
+  // What the store in the same database is told means nothing here.
+  for (const char* of_locks : {"mode", "schema", "connections"}) url->query.erase(of_locks);
+  auto connection = postgres::AdminConnection::open(*url);
+  if (!connection) return fail(connection.error());
   auto resource =
-      std::make_unique<PostgresResource>(std::move(connection), choice.name, choice.fencing);
+      std::make_unique<PostgresResource>(std::move(*connection), choice.name, choice.fencing);
   if (auto done = resource->prepare(choice.create); !done) return fail(done.error());
   return resource;
 }
