@@ -1,9 +1,9 @@
 // Notices two living processes at one entity. The kernel gives each file's lock to one process, and
-// takes it back when that dies.
+// takes it back when that dies: a lock of this kind before it closes any socket, so that a server
+// which has noticed the end of a worker cannot be earlier.
 #pragma once
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <map>
@@ -24,28 +24,25 @@ class EntityLocks {
     }
   }
 
-  // A process that was killed may still hold its lock for a moment when a server has already
-  // noticed its end. Such a one leaves its mark in the file; one that left by itself has taken the
-  // mark away, and so was inside at the same time.
   void enter(const std::string& entity) {
     const int file = files_.at(entity).get();
-    if (flock(file, LOCK_EX | LOCK_NB) != 0) {
-      flock(file, LOCK_EX);
-      if (lseek(file, 0, SEEK_END) == 0) tell("two at " + entity + "\n");
-    }
-    if (pwrite(file, "x", 1, 0) != 1) throw std::runtime_error("no mark");
+    if (set_lock(file, F_SETLK, F_WRLCK)) return;
+    tell("two at " + entity + "\n");
+    set_lock(file, F_SETLKW, F_WRLCK);
   }
-  void leave(const std::string& entity) {
-    const int file = files_.at(entity).get();
-    if (ftruncate(file, 0) != 0) throw std::runtime_error("the mark stays");
-    flock(file, LOCK_UN);
-  }
+  void leave(const std::string& entity) { set_lock(files_.at(entity).get(), F_SETLK, F_UNLCK); }
 
  private:
   static detail::Fd open_file(const std::string& path, int flags) {
     detail::Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | flags, 0600));
     if (file.get() < 0) throw std::runtime_error("cannot open " + path);
     return file;
+  }
+  static bool set_lock(int file, int command, short type) {
+    struct flock lock = {};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    return fcntl(file, command, &lock) == 0;
   }
   void tell(const std::string& line) {
     if (write(alarm_.get(), line.data(), line.size()) < 0) throw std::runtime_error("no alarm");

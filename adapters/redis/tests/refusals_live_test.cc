@@ -362,8 +362,6 @@ TEST(Refusals, Urls) {
   says("redis://a,b", "redlock://");
   says("redis://a/x", "number of the database");
   says("redis://a/-1", "number of the database");
-  says("redis://a:0", "port");
-  says("redis://a:70000", "port");
   says("redis://a?colour=blue", "colour");
   says("redis://a?connections=0", "connections");
   says("redis://a?connections=many", "connections");
