@@ -71,7 +71,8 @@ class SqliteResource final : public Resource {
 
  private:
   Status put(std::uint64_t value) {
-    return run("UPDATE drill_cell SET value = ?1 WHERE name = ?2", static_cast<sqlite3_int64>(value));
+    return run("UPDATE drill_cell SET value = ?1 WHERE name = ?2",
+               static_cast<sqlite3_int64>(value));
   }
 
   Statement prepared(const char* sql) {
