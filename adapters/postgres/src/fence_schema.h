@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 2;
+inline constexpr int kFenceVersion = 3;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Their bodies name every schema.
@@ -42,8 +42,9 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.mark
   FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
--- AFTER: one before would lock the row a second time at each entry.
-CREATE OR REPLACE TRIGGER rise AFTER UPDATE ON leasehold_fence.mark FOR EACH ROW
+-- AFTER: one before would lock the row a second time at each entry. OF: who is inside already and
+-- enters again changes none of these, and does not pay for it.
+CREATE OR REPLACE TRIGGER rise AFTER UPDATE OF lineage, token, least ON leasehold_fence.mark FOR EACH ROW
   WHEN (NEW.lineage = OLD.lineage
         AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least))
   EXECUTE FUNCTION leasehold_fence.keep();
