@@ -73,7 +73,7 @@ Result<ChosenFaults> parse_faults(const std::string& list) {
         known += (known.empty() ? "" : ", ") + std::string(to_string(each));
       }
       return fail(ErrorCode::invalid,
-                  "there is no fault '" + word + "'; there are " + known + ", all and none");
+                  "there is no fault '" + shown(word) + "'; there are " + known + ", all and none");
     }
     auto& faults = chosen.faults;
     if (std::find(faults.begin(), faults.end(), *fault) == faults.end()) faults.push_back(*fault);

@@ -22,8 +22,9 @@ Result<std::int64_t> parse_id(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, id);
   if (error == std::errc() && stop == end && id > 0) return id;
-  return fail(ErrorCode::invalid,
-              "'" + text + "' is not the id of a message; `leasehold outbox show URL` lists them");
+  return fail(
+      ErrorCode::invalid,
+      "'" + shown(text) + "' is not the id of a message; `leasehold outbox show URL` lists them");
 }
 
 std::vector<Table::Cell> row_of(const OutboxProblem& problem) {

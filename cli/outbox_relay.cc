@@ -187,7 +187,7 @@ int RelaySession::end_of(Outbox& outbox, bool emptied) const {
 int relay_outbox(const OutboxRelayOptions& options) {
   Signals signals;
   if (const auto ok = check(options); !ok) return report(ok.error());
-  auto lock = LockName::parse(options.lock.value_or(kOutboxResource));
+  auto lock = chosen_lock(options.lock.value_or(kOutboxResource));
   if (!lock) return report(lock.error());
   auto outbox = open_outbox(options.url);
   if (!outbox) return report(outbox.error());

@@ -62,9 +62,9 @@ std::string text_of(const Error& error) {
 }  // namespace
 
 std::string shown(const std::string& word) {
-  if (word.find_first_of("@?") == std::string::npos) return word;  // no place for a password
-  if (const auto url = Url::parse(word)) return url->redacted();
   const std::size_t address = word.find("://");
+  if (address == std::string::npos && word.find('?') == std::string::npos) return word;
+  if (const auto url = Url::parse(word)) return url->redacted();
   return address == std::string::npos ? word : word.substr(0, address) + "://...";
 }
 

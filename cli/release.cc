@@ -24,11 +24,11 @@ class Release final : public Subcommand {
   }
 
   int execute() override {
-    const auto name = LockName::parse(name_);
+    const auto name = chosen_lock(name_);
     if (!name) return report(name.error());
     const auto wanted = request_ ? RequestId::from_hex(*request_) : std::nullopt;
     if (request_ && !wanted) {
-      return report(Error(ErrorCode::invalid, "--request: '" + *request_ +
+      return report(Error(ErrorCode::invalid, "--request: '" + shown(*request_) +
                                                   "' is not a request id of 32 hexadecimal "
                                                   "digits, as 'leasehold show' prints it"));
     }

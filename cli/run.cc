@@ -366,7 +366,7 @@ int Run::execute() {
 }
 
 int Run::run(Signals& signals, bool& pass_interrupt_on) {
-  auto lock = LockName::parse(options_.name);
+  auto lock = chosen_lock(options_.name);
   if (!lock) return report(lock.error());
   if (const auto ok = check(); !ok) return report(ok.error());
   auto owner = options_.owner ? OwnerLabel::parse(*options_.owner)

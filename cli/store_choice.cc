@@ -9,7 +9,10 @@
 #include <system_error>
 
 #include "arguments.h"
+#include "leasehold/registry.h"
 #include "leasehold/stores.h"
+#include "leasehold/url.h"
+#include "output.h"
 
 namespace leasehold::cli {
 namespace {
@@ -75,6 +78,16 @@ std::optional<std::string> named_url(const std::optional<std::string>& given) {
   return url;
 }
 
+// Of a store, or with a user's name and perhaps a password in it.
+bool is_address(const std::string& text) {
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string::npos) return false;
+  register_stores();
+  const std::string place = text.substr(scheme + 3, text.find('/', scheme + 3) - scheme - 3);
+  return Registry::standard().has_store(text.substr(0, scheme)) ||
+         place.find('@') != std::string::npos;
+}
+
 }  // namespace
 
 std::string sqlite_url(const std::string& path) {
@@ -115,6 +128,14 @@ Error with_source(const std::optional<std::string>& given, Error error) {
   const bool from_environment = !given && named_url(given);
   if (from_environment) error.message = std::string(kVariable) + ": " + error.message;
   return error;
+}
+
+Result<LockName> chosen_lock(const std::string& given) {
+  if (!is_address(given)) return LockName::parse(given);
+  return fail(ErrorCode::invalid, "'" + shown(given) +
+                                      "' is an address, and not the name of a lock; a store is "
+                                      "named with an option: --store " +
+                                      shown(given));
 }
 
 Result<Client> open_store(const std::optional<std::string>& given, ConnectOptions options) {

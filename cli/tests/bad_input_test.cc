@@ -188,12 +188,24 @@ TEST_F(BadInputTest, NeverRepeatsAPassword) {
     for (const Words& words :
          {Words{"ls", "--store", url}, Words{"ls", url}, Words{url},
           Words{"advise", "--store", url}, Words{"run", "x", "--ttl", url, "--", "true"},
-          Words{"drill", "--workers", url}}) {
+          Words{"drill", "--workers", url}, Words{"drill", "--fault", url},
+          Words{"run", url, "--", "true"}, Words{"show", url}, Words{"release", url, "--force"},
+          Words{"release", "x", "--request", url}, Words{"completion", url},
+          Words{"outbox", "retry", "sqlite:" + path("outbox.db"), url},
+          Words{"gate", "--state", path("gate"), "--listen", url, "--upstream", "http://h"},
+          Words{"gate", "--state", path("gate"), "--listen", "127.0.0.1:0", "--upstream", url}}) {
       const Finished done = leasehold(words);
-      EXPECT_NE(done.status, 0);
-      EXPECT_THAT(done.err + done.out, Not(HasSubstr("geheim")));
+      EXPECT_NE(done.status, 0) << words.front();
+      EXPECT_THAT(done.err + done.out, Not(HasSubstr("geheim"))) << words.front();
     }
   }
+}
+
+TEST_F(BadInputTest, AStoreIsNoLock) {
+  check({{"run", "redis://h", "--", "echo", "ran"}, 64, "--store redis://h"});
+  check({{"show", "sqlite:///tmp/x.db"}, 64, "--store"});
+  EXPECT_EQ(leasehold({"run", "redis:flush", "--", "true"}).status, 0);
+  EXPECT_EQ(leasehold({"run", "https://h/page", "--", "true"}).status, 0);
 }
 
 TEST_F(BadInputTest, StoresThatCannotBeUsed) {

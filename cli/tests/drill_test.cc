@@ -203,6 +203,7 @@ struct Wrong {
 };
 
 TEST_F(DrillTest, WrongInputIsToldInOneSentence) {
+  ASSERT_EQ(leasehold({"run", "x", "--store", store(), "--", "true"}).status, 0);
   const std::vector<Wrong> cases = {
       {{"--fault", "paus"}, 64, "there is no fault 'paus'"},
       {{"--fault", "cut"}, 77, "'cut' cannot be had on this store: SQLite has no server"},
@@ -211,6 +212,7 @@ TEST_F(DrillTest, WrongInputIsToldInOneSentence) {
       {{"--fence", "mysql://x"}, 77, "there is no fence for 'mysql' in a drill"},
       {{"--html", "--fence", "none"}, 64, "--html: the value is missing: '--fence' is an option"},
       {{"extra"}, 64, "as in 'leasehold drill -- extra'"},
+      {{"--fence", store(), "--cycles", "1"}, 64, "this database is a file of locks"},
       {{"--fence", "paper"}, 64, "there is no fence 'paper' for a drill"},
       {{"--store", store(), "--fault", "kill-server"}, 77, "that it has started itself"},
       {{"--ttl", "1ms"}, 64, "100 ms"},

@@ -32,6 +32,12 @@ void Registry::add(std::vector<Adapter> adapters) {
   }
 }
 
+bool Registry::has_store(const std::string& scheme) const {
+  MutexLock lock(state_->mutex);
+  const auto found = state_->adapters.find(scheme);
+  return found != state_->adapters.end() && found->second.open_store;
+}
+
 Result<Registry::Found> Registry::find(std::string_view text) const {
   auto url = Url::parse(text);
   if (!url) return fail(std::move(url.error()));

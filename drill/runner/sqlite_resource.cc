@@ -27,13 +27,13 @@ class SqliteResource final : public Resource {
 
   Status prepare(bool create) {
     if (create) {
+      if (auto done = sqlite::install_fence(db_.get()); !done) return done;
       constexpr const char* kTable =
           "PRAGMA journal_mode = WAL;"
           "CREATE TABLE IF NOT EXISTS drill_cell(name TEXT PRIMARY KEY, value INTEGER NOT NULL)";
       if (sqlite3_exec(db_.get(), kTable, nullptr, nullptr, nullptr) != SQLITE_OK) {
         return fail(broken("create"));
       }
-      if (auto done = sqlite::install_fence(db_.get()); !done) return done;
       if (auto done = run("INSERT OR IGNORE INTO drill_cell VALUES(?2, ?1)", 0); !done) return done;
     }
     if (fencing_ != Fencing::token) return {};

@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "lock_table.h"
+
 namespace leasehold::sqlite {
 namespace {
 
@@ -46,6 +48,11 @@ Status create_part(Connection connection, const Part& part, const std::string& d
 Status install_part(Connection connection, const Part& part, const std::string& ddl) {
   if (connection.in_transaction()) {
     return fail(ErrorCode::invalid, "installing needs a connection without an open transaction");
+  }
+  if (is_lock_store(connection)) {
+    return fail(ErrorCode::invalid,
+                "this database is a file of locks; a fence, an outbox or idempotency keys go into "
+                "the one that holds your data");
   }
   auto before = installed_version(connection, part);
   if (!before) return fail(std::move(before.error()));

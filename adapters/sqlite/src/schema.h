@@ -15,8 +15,8 @@ struct Part {
   const char* how;       // ends the sentence about a part that is missing
 };
 
-// Runs `ddl` unless the part is there. All or nothing. `invalid` inside a transaction,
-// `unavailable` if another version is there.
+// Runs `ddl` unless the part is there. All or nothing. `invalid` inside a transaction
+// and for a file of locks, `unavailable` if another version is there.
 [[nodiscard]] Status install_part(Connection connection, const Part& part, const std::string& ddl);
 
 // Whether the part is there. `unavailable` if it has another version.

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "leasehold/sqlite/adapter.h"
+#include "leasehold/url.h"
 #include "user_database.h"
 
 namespace leasehold::sqlite {
@@ -84,6 +86,15 @@ TEST_F(FenceTest, InstallingInsideATransactionIsInvalid) {
   ASSERT_EQ(user_.exec("BEGIN"), "");
   EXPECT_TRUE(bad(install_fence(user_.get()), ErrorCode::invalid));
   ASSERT_EQ(user_.exec("ROLLBACK"), "");
+}
+
+TEST_F(FenceTest, AFileOfLocksIsLeftAlone) {
+  const std::string path = folder_.file("locks.db");
+  adapters().front().open_store(Url::parse("sqlite:" + path).value(), IfMissing::create).value();
+  const UserConnection locks(path);
+  const std::string before = locks.ask("SELECT group_concat(sql) FROM sqlite_master");
+  EXPECT_TRUE(bad(install_fence(locks.get()), ErrorCode::invalid));
+  EXPECT_EQ(locks.ask("SELECT group_concat(sql) FROM sqlite_master"), before);
 }
 
 TEST_F(FenceTest, OpeningWithoutAFenceIsUnavailable) {

@@ -42,6 +42,9 @@ class Registry {
   // replaced.
   void add(std::vector<Adapter> adapters);
 
+  // Whether URLs of this scheme name a store.
+  bool has_store(const std::string& scheme) const;
+
   // Open what the URL names, after its secrets were read from where it says (Url::read_secrets).
   // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no store, fence,
   // outbox or target there), or as the adapter does.

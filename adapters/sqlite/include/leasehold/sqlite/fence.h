@@ -37,8 +37,8 @@ enum class Entry {
 // Creates the fence's table, views and triggers in database "main" of the connection. Doing it
 // again changes nothing, and then needs no right to write. Blocks as long as the connection's busy
 // handler does.
-// Fails with `invalid` inside a transaction, `unavailable` if the database cannot be written or has
-// a fence of another version; the database is then unchanged.
+// Fails with `invalid` inside a transaction and for a lock store's file, `unavailable` if the
+// database cannot be written or has a fence of another version; the database is then unchanged.
 [[nodiscard]] Status install_fence(sqlite3* db);
 
 // Undoes install_fence() and every guard_table(), with all marks. Nothing to undo: does nothing.
