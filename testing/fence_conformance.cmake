@@ -4,4 +4,4 @@ add_library(leasehold_fence_conformance OBJECT ${CMAKE_CURRENT_LIST_DIR}/fence_c
 target_include_directories(leasehold_fence_conformance PUBLIC ${CMAKE_CURRENT_LIST_DIR}/..)
 target_link_libraries(leasehold_fence_conformance
                       PUBLIC leasehold::core GTest::gmock leasehold_options)
-leasehold_precompile(test leasehold_fence_conformance)
+leasehold_test_code(leasehold_fence_conformance)
