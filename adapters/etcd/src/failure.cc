@@ -1,5 +1,7 @@
 #include "failure.h"
 
+#include <grpcpp/support/status.h>
+
 namespace leasehold::etcd {
 namespace {
 

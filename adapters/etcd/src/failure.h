@@ -1,11 +1,13 @@
 // How a call to etcd failed, and what that proves.
 #pragma once
 
-#include <grpcpp/support/status.h>
-
 #include <string>
 
 #include "leasehold/error.h"
+
+namespace grpc {
+class Status;
+}
 
 namespace leasehold::etcd {
 

@@ -2,6 +2,7 @@
 
 #include "answer.h"
 #include "version.h"
+#include "wire.pb.h"
 
 namespace leasehold::etcd {
 namespace {

@@ -1,6 +1,5 @@
 #include "transport.h"
 
-#include <grpc/support/time.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
@@ -9,6 +8,8 @@
 #include <iterator>
 #include <random>
 #include <utility>
+
+#include "wire.pb.h"
 
 namespace leasehold::etcd {
 namespace {
@@ -69,11 +70,6 @@ grpc::ChannelArguments arguments_for(const std::string& server_name) {
 }
 
 }  // namespace
-
-gpr_timespec grpc_time(BootClock::duration from_now) {
-  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                      gpr_time_from_nanos(from_now.count(), GPR_TIMESPAN));
-}
 
 Result<std::unique_ptr<Transport>> Transport::make(const Options& options) {
   auto credentials = credentials_of(options.tls);

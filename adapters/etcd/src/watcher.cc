@@ -1,5 +1,10 @@
 #include "watcher.h"
 
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/client_callback.h>
+
 #include <deque>
 #include <unordered_map>
 #include <utility>
