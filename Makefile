@@ -55,7 +55,7 @@ release: ## build what 'make install' installs
 
 install: ## install what 'make release' built: program, manual, documents, libraries, CMake package (PREFIX=/usr/local)
 	@test -f build/release/build.ninja || { echo "Please run 'make release' first (not as root)."; exit 1; }
-	@cmake --install build/release --prefix $(PREFIX)
+	@cmake --install build/release --prefix $(PREFIX) --strip
 
 clean: ## remove everything built
 	rm -rf build

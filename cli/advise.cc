@@ -106,7 +106,6 @@ class Advise final : public Subcommand {
                       "all answers at once");
     arguments.example("leasehold advise --harmless yes --throughput no",
                       "often the answer is: no lock");
-    arguments.lists_exit_statuses();
   }
 
   int execute() override {

@@ -19,7 +19,6 @@ struct Arguments::State {
   std::string usage;
   std::string description;
   std::vector<ExampleDoc> examples;
-  bool lists_exit_statuses = false;
   std::vector<std::string>* rest = nullptr;
   PositionalDoc rest_doc;
   bool rest_needed = false;
@@ -139,9 +138,6 @@ void Arguments::usage(std::string text) {
 }
 void Arguments::description(std::string text) {
   state_->description = std::move(text);
-}
-void Arguments::lists_exit_statuses() {
-  state_->lists_exit_statuses = true;
 }
 
 void Arguments::example(std::string command, std::string what) {
@@ -312,7 +308,6 @@ CommandDoc CommandLine::document_of(const Arguments& arguments) {
   if (state.rest) doc.positionals.push_back(state.rest_doc);
   doc.description = state.description;
   doc.examples = state.examples;
-  doc.lists_exit_statuses = state.lists_exit_statuses;
   doc.usage = state.usage.empty() ? default_usage(doc) : state.usage;
   return doc;
 }

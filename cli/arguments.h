@@ -43,7 +43,6 @@ struct CommandDoc {
   std::vector<OptionDoc> options;
   std::vector<ExampleDoc> examples;
   std::vector<CommandDoc> children;
-  bool lists_exit_statuses = false;
 };
 
 // Says which commands there are instead of `word`, or of nothing.
@@ -55,7 +54,6 @@ class Arguments {
   void usage(std::string text);
   void description(std::string text);
   void example(std::string command, std::string what);
-  void lists_exit_statuses();
 
   // Required, in this order. `into` outlives the parse, here and below.
   void positional(const std::string& name, std::string& into, std::string help);

@@ -49,7 +49,6 @@ class Doctor final : public Subcommand {
     arguments.example(
         "leasehold doctor --store etcd://e1,e2,e3 --fence postgres://app@db/shop --json",
         "the store, the fence and whether they belong together");
-    arguments.lists_exit_statuses();
   }
 
   int execute() override {

@@ -148,7 +148,6 @@ void Drill::declare(Arguments& arguments) {
   arguments.example("leasehold drill --html drill.html", "with a page that shows what happened");
   arguments.example("leasehold drill --watch 'cat total' --fence file:total -- ./worker.sh",
                     "your own program as the worker");
-  arguments.lists_exit_statuses();
 }
 
 Status Drill::check() {

@@ -8,6 +8,7 @@ namespace {
 constexpr std::string_view kRun = "leasehold run";
 constexpr std::string_view kDrill = "leasehold drill";
 constexpr std::string_view kDoctor = "leasehold doctor";
+constexpr std::string_view kRelease = "leasehold release";
 constexpr std::string_view kRelay = "leasehold outbox relay";
 
 constexpr ExitStatusDoc kDocs[] = {
@@ -26,7 +27,7 @@ constexpr ExitStatusDoc kDocs[] = {
     {"74", "outcome unknown: it may or may not have been done; or the output could not be written"},
     {"75",
      "busy: somebody else holds the lock (see --busy-status); release: it is not held",
-     {kRun, kRelay}},
+     {kRun, kRelay, kRelease}},
     {"76",
      "the lease was lost, or was about to be, and the command was ended; fence: refused",
      {kRun, kRelay}},

@@ -137,7 +137,6 @@ void Gate::declare(Arguments& arguments) {
   arguments.example("leasehold gate --state /var/lib/gate --clear 42",
                     "after a missing answer, once the service is known to be quiet");
   arguments.example("leasehold fence show gate:/var/lib/gate", "marks and refusals");
-  arguments.lists_exit_statuses();
 }
 
 Status Gate::read_options() {

@@ -39,11 +39,9 @@ std::string render_help(const CommandDoc& command) {
   for (const ExampleDoc& example : command.examples) {
     text += "  # " + example.what + "\n  " + example.command + "\n";
   }
-  if (command.lists_exit_statuses) {
-    text += "\nExit status:\n";
-    for (const ExitStatusDoc& one : exit_status_docs(command.path)) {
-      text += entry(std::string(one.status), one.meaning);
-    }
+  text += "\nExit status:\n";
+  for (const ExitStatusDoc& one : exit_status_docs(command.path)) {
+    text += entry(std::string(one.status), one.meaning);
   }
   return text;
 }

@@ -198,7 +198,6 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
                     "as a service; a second one waits for the first to die");
   arguments.example("leasehold outbox relay sqlite:app.db --to 'redis://cache/0?stream=events'",
                     "into a Redis stream");
-  arguments.lists_exit_statuses();
 }
 
 }  // namespace

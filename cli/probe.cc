@@ -112,7 +112,6 @@ void Probe::declare(Arguments& arguments) {
                     "an hour under load, with a picture");
   arguments.example("leasehold probe --ttl 5s --rate 2000 --operation 3ms",
                     "is a TTL of five seconds enough?");
-  arguments.lists_exit_statuses();
 }
 
 Status Probe::check() const {

@@ -27,7 +27,6 @@ Program::Program(std::vector<std::string> arguments)
   root.example("leasehold run backup -- /usr/local/bin/backup.sh",
                "run a job unless it runs already");
   root.example("leasehold ls", "see who holds what");
-  root.lists_exit_statuses();
 
   const auto all = subcommands();
   const auto named = std::find_if(all.begin(), all.end(), [&](const SubcommandEntry& entry) {

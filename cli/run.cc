@@ -334,7 +334,6 @@ void Run::declare(Arguments& arguments) {
                     "wait for the other one to finish");
   arguments.example("leasehold run invoices --once \"$(date +%F)\" --at-least 1m -- send-invoices",
                     "once a day, whoever comes first");
-  arguments.lists_exit_statuses();
 }
 
 Status Run::check() const {

@@ -15,6 +15,8 @@ TEST_F(TextsTest, HelpHasAnExampleEach) {
   const Finished root = leasehold({"--help"});
   EXPECT_EQ(root.status, 0);
   EXPECT_THAT(root.out, AllOf(HasSubstr("Examples:"), HasSubstr("Exit status:")));
+  EXPECT_THAT(leasehold({"ls", "--help"}).out, HasSubstr("the store is not available"));
+  EXPECT_THAT(leasehold({"release", "--help"}).out, HasSubstr("it is not held"));
   for (const std::string& name : kCommands) {
     EXPECT_THAT(root.out, HasSubstr("\n  " + name + " "));
     const Finished help = leasehold({name, "--help"});

@@ -197,7 +197,8 @@ class EnsembleExamination {
                               config ? words_of(config->rc) : "no answer came", "");
     }
     const std::size_t voters = std::max<std::size_t>(voters_in(config->data), 1);
-    const std::string seen = "The ensemble has " + std::to_string(voters) + " voting servers.";
+    const std::string seen = "The ensemble has " + std::to_string(voters) +
+                             (voters == 1 ? " voting server." : " voting servers.");
     if (voters == 1) {
       findings_.add(Severity::warning, check,
                     {seen,
