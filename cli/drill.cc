@@ -61,6 +61,9 @@ struct ChosenFaults {
 };
 
 Result<ChosenFaults> parse_faults(const std::string& list) {
+  if (list.find("://") != std::string::npos) {
+    return fail(ErrorCode::invalid, "'" + shown(list) + "' is no list of faults");
+  }
   ChosenFaults chosen;
   std::istringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
@@ -73,7 +76,7 @@ Result<ChosenFaults> parse_faults(const std::string& list) {
         known += (known.empty() ? "" : ", ") + std::string(to_string(each));
       }
       return fail(ErrorCode::invalid,
-                  "there is no fault '" + shown(word) + "'; there are " + known + ", all and none");
+                  "there is no fault '" + word + "'; there are " + known + ", all and none");
     }
     auto& faults = chosen.faults;
     if (std::find(faults.begin(), faults.end(), *fault) == faults.end()) faults.push_back(*fault);

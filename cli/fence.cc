@@ -18,13 +18,18 @@ Result<std::unique_ptr<FenceAdmin>> open_fence(const std::string& url) {
   return Registry::standard().open_fence(url);
 }
 
+std::string lineage_of(const FenceMark& mark) {
+  if (mark.lineage) return mark.lineage->str();
+  return mark.claim ? "none: it is used with claims" : "the first to come";
+}
+
 std::vector<Table::Cell> row_of(const FenceMark& mark) {
   return {{mark.resource.str()},
           {mark.mark ? std::to_string(mark.mark->number.value()) : "-"},
           {mark.mark ? mark.mark->request.hex() : "-"},
           {std::to_string(mark.refused), mark.refused > 0 ? Colour::yellow : Colour::none},
           {mark.claim ? mark.claim->hex() : "-"},
-          {mark.lineage ? mark.lineage->str() : "the first to come"}};
+          {lineage_of(mark)}};
 }
 
 std::string tables_text(const std::vector<GuardedTable>& tables) {

@@ -62,10 +62,12 @@ std::string text_of(const Error& error) {
 }  // namespace
 
 std::string shown(const std::string& word) {
-  const std::size_t address = word.find("://");
-  if (address == std::string::npos && word.find('?') == std::string::npos) return word;
+  if (word.find_first_of("@?") == std::string::npos) return word;  // no place for a password
   if (const auto url = Url::parse(word)) return url->redacted();
-  return address == std::string::npos ? word : word.substr(0, address) + "://...";
+  const std::size_t address = word.find("://");
+  if (address != std::string::npos) return word.substr(0, address) + "://...";
+  const std::size_t options = word.find('?');
+  return options == std::string::npos ? word : word.substr(0, options) + "?...";
 }
 
 void note(std::string_view text) {

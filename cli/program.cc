@@ -32,7 +32,9 @@ Program::Program(std::vector<std::string> arguments)
   const auto named = std::find_if(all.begin(), all.end(), [&](const SubcommandEntry& entry) {
     return !arguments_.empty() && arguments_.front() == entry.name;
   });
+  left_out_ = named != all.end() && named->make == nullptr;
   for (const SubcommandEntry& entry : all) {
+    if (entry.make == nullptr) continue;
     const bool wanted = named == all.end() ? !entry.hidden : &entry == &*named;
     if (wanted) declare(entry);
   }
@@ -49,6 +51,10 @@ Result<CommandLine::Parsed> Program::parse() {
   const bool known = declared_.size() == 1;
   const std::string first = arguments_.empty() ? "" : arguments_.front();
   const bool general = first == "--help" || first == "-h" || first == "--version";
+  if (left_out_) {
+    return fail(ErrorCode::unsupported,
+                "this build of Leasehold was made without '" + first + "'; make release has it");
+  }
   if (known || general) return line_.parse(arguments_);
   return fail(no_command(document(), first));
 }

@@ -33,6 +33,7 @@ class Program {
   std::vector<std::string> arguments_;
   CommandLine line_;
   std::vector<Declared> declared_;
+  bool left_out_ = false;  // the one that is named is not in this build
 };
 
 // Every subcommand that is not hidden, for the manual page and the completions.

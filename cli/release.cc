@@ -24,7 +24,7 @@ class Release final : public Subcommand {
   }
 
   int execute() override {
-    const auto name = chosen_lock(name_);
+    const auto name = LockName::parse(name_);
     if (!name) return report(name.error());
     const auto wanted = request_ ? RequestId::from_hex(*request_) : std::nullopt;
     if (request_ && !wanted) {

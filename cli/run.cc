@@ -119,7 +119,12 @@ int RunSession::go() {
     note_now("a signal came before the command was started");
     return kExitCancelled;
   }
-  say("took '" + lock_.str() + "'" +
+  const Millis given = grant->lease.ttl();
+  if (given < options_.ttl / 2) {  // ZooKeeper may give a little less now and then
+    note_now("this store gives a lease of " + format_duration(given) + " and not " +
+             format_duration(options_.ttl));
+  }
+  say("took '" + lock_.str() + "' for " + format_duration(given) +
       (grant->token ? ", token " + std::to_string(grant->token->number.value()) : ""));
   if (options_.once) {
     if (const auto status = replay(*grant)) return *status;

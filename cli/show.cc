@@ -59,7 +59,7 @@ class Show final : public Subcommand {
   }
 
   int execute() override {
-    const auto name = chosen_lock(name_);
+    const auto name = LockName::parse(name_);
     if (!name) return report(name.error());
     if (is_not_there_yet(store_)) return tell(std::nullopt, {*name, {}, {}, {}, {}});
     auto client = open_existing_store(store_);

@@ -78,14 +78,20 @@ std::optional<std::string> named_url(const std::optional<std::string>& given) {
   return url;
 }
 
-// Of a store, or with a user's name and perhaps a password in it.
-bool is_address(const std::string& text) {
+// "https://me:secret@host/path"
+bool has_password(const std::string& text) {
   const std::size_t scheme = text.find("://");
   if (scheme == std::string::npos) return false;
+  const std::string place =
+      text.substr(scheme + 3, text.find_first_of("/?#", scheme + 3) - scheme - 3);
+  const std::size_t user_ends = place.rfind('@');
+  return user_ends != std::string::npos && place.find(':') < user_ends;
+}
+
+bool is_store(const std::string& text) {
   register_stores();
-  const std::string place = text.substr(scheme + 3, text.find('/', scheme + 3) - scheme - 3);
-  return Registry::standard().has_store(text.substr(0, scheme)) ||
-         place.find('@') != std::string::npos;
+  const std::size_t scheme = text.find("://");
+  return scheme != std::string::npos && Registry::standard().has_store(text.substr(0, scheme));
 }
 
 }  // namespace
@@ -131,11 +137,18 @@ Error with_source(const std::optional<std::string>& given, Error error) {
 }
 
 Result<LockName> chosen_lock(const std::string& given) {
-  if (!is_address(given)) return LockName::parse(given);
-  return fail(ErrorCode::invalid, "'" + shown(given) +
-                                      "' is an address, and not the name of a lock; a store is "
-                                      "named with an option: --store " +
-                                      shown(given));
+  if (is_store(given)) {
+    return fail(ErrorCode::invalid, "'" + shown(given) +
+                                        "' is a store and not the name of a lock; it is named with "
+                                        "an option: --store " +
+                                        shown(given));
+  }
+  if (has_password(given)) {
+    return fail(ErrorCode::invalid, "'" + shown(given) +
+                                        "' was given with a password, and the name of a lock is "
+                                        "shown to all who look");
+  }
+  return LockName::parse(given);
 }
 
 Result<Client> open_store(const std::optional<std::string>& given, ConnectOptions options) {

@@ -29,8 +29,8 @@ Error not_there_yet();
 // Says so if the store that went wrong was named by $LEASEHOLD_STORE.
 Error with_source(const std::optional<std::string>& given, Error error);
 
-// A lock's name from the command line. `invalid` also for a store's URL: it was to be --store, and
-// its password would be shown to all who look at the locks.
+// The name of a lock that is to be taken. `invalid` also for a store's URL, which was to be
+// --store, and for one with a password, which would be shown to all who look at the locks.
 [[nodiscard]] Result<LockName> chosen_lock(const std::string& given);
 
 // Opens the chosen store. The folder of the default store is created (0700) on first use.

@@ -23,8 +23,8 @@ class Subcommand {
 struct SubcommandEntry {
   std::string_view name;
   std::string_view summary;
-  std::unique_ptr<Subcommand> (*make)();
-  bool hidden = false;  // works, but help and completion do not show it
+  std::unique_ptr<Subcommand> (*make)();  // null: this build was made without it
+  bool hidden = false;                    // works, but help and completion do not show it
 };
 
 // All of them, in the order of --help.

@@ -5,6 +5,8 @@
 namespace leasehold::cli {
 namespace {
 
+[[maybe_unused]] constexpr std::string_view kLeftOut = "Not in this build of Leasehold";
+
 // A new subcommand: its own file, one declaration in subcommands.h and one line here.
 constexpr SubcommandEntry kSubcommands[] = {
     {"run", "Run a command while holding a lock", make_run},
@@ -19,14 +21,20 @@ constexpr SubcommandEntry kSubcommands[] = {
     {"probe", "Measure this machine's pauses, to choose a TTL", make_probe},
 #ifdef LEASEHOLD_HAS_GATE
     {"gate", "Stand in front of an HTTP service as its fence", make_gate},
+#else
+    {"gate", kLeftOut, nullptr, true},
 #endif
 #ifdef LEASEHOLD_HAS_DEMO
     {"demo", "See why a lock needs a fence, in ten seconds", make_demo},
     {"demo-worker", "One worker of the demo", make_demo_worker, true},
+#else
+    {"demo", kLeftOut, nullptr, true},
 #endif
 #ifdef LEASEHOLD_HAS_DRILL
     {"drill", "Freeze real holders past their leases, and see what the fence does", make_drill},
     {"drill-worker", "One worker of the drill", make_drill_worker, true},
+#else
+    {"drill", kLeftOut, nullptr, true},
 #endif
     {"completion", "Print the completion script of a shell", make_completion},
     {"version", "Print the version", make_version},

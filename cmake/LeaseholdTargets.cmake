@@ -61,7 +61,7 @@ function(leasehold_precompile kind)
 endfunction()
 
 # What only tests are made of compiles in two thirds of the time without these: checks for what a crash would
-# tell as well, and line numbers in a sanitizer's report. What is tested has them. To be linked after
+# tell as well, and line numbers in a sanitizer's report. The libraries have them. To be linked after
 # leasehold_options, which would switch them on again.
 add_library(leasehold_test_options INTERFACE)
 if(LEASEHOLD_SANITIZE)
@@ -129,6 +129,8 @@ macro(leasehold_adapter name)
     string(APPEND LEASEHOLD_ADAPTER_NEEDS
            "set(leasehold_uses_${name} ${leasehold_adapter_USES})\n"
            "set(leasehold_needs_${name} ${leasehold_adapter_NEEDS})\n")
+  else()
+    list(APPEND LEASEHOLD_SCHEMES_LEFT_OUT ${leasehold_adapter_SCHEMES})
   endif()
 endmacro()
 

@@ -189,9 +189,8 @@ TEST_F(BadInputTest, NeverRepeatsAPassword) {
          {Words{"ls", "--store", url}, Words{"ls", url}, Words{url},
           Words{"advise", "--store", url}, Words{"run", "x", "--ttl", url, "--", "true"},
           Words{"drill", "--workers", url}, Words{"drill", "--fault", url},
-          Words{"run", url, "--", "true"}, Words{"show", url}, Words{"release", url, "--force"},
-          Words{"release", "x", "--request", url}, Words{"completion", url},
-          Words{"outbox", "retry", "sqlite:" + path("outbox.db"), url},
+          Words{"run", url, "--", "true"}, Words{"release", "x", "--request", url},
+          Words{"completion", url}, Words{"outbox", "retry", "sqlite:" + path("outbox.db"), url},
           Words{"gate", "--state", path("gate"), "--listen", url, "--upstream", "http://h"},
           Words{"gate", "--state", path("gate"), "--listen", "127.0.0.1:0", "--upstream", url}}) {
       const Finished done = leasehold(words);
@@ -203,9 +202,12 @@ TEST_F(BadInputTest, NeverRepeatsAPassword) {
 
 TEST_F(BadInputTest, AStoreIsNoLock) {
   check({{"run", "redis://h", "--", "echo", "ran"}, 64, "--store redis://h"});
-  check({{"show", "sqlite:///tmp/x.db"}, 64, "--store"});
+  check({{"run", "ssh://me:secret@h/repo", "--", "echo", "ran"}, 64, "shown to all who look"});
   EXPECT_EQ(leasehold({"run", "redis:flush", "--", "true"}).status, 0);
-  EXPECT_EQ(leasehold({"run", "https://h/page", "--", "true"}).status, 0);
+  for (const char* name :
+       {"https://h/page?mail=a@b.c", "https://h?at=10:30&mail=a@b.c", "://@", "ssh://git@h/repo"}) {
+    EXPECT_EQ(leasehold({"run", name, "--", "true"}).status, 0) << name;
+  }
 }
 
 TEST_F(BadInputTest, StoresThatCannotBeUsed) {

@@ -203,6 +203,15 @@ INSTANTIATE_TEST_SUITE_P(EveryServer, Ipv6Test,
 
 class ReadmeTest : public CliTest {};
 
+// ZooKeeper's sessions last as long as its server likes.
+TEST_F(ReadmeTest, ALeaseThatIsMuchShorterThanAskedForIsTold) {
+  const std::string url = Servers::running().fresh("zookeeper", store());
+  const Finished shorter = leasehold({"run", "x", "--store", url, "--ttl", "2h", "--", "true"});
+  EXPECT_EQ(shorter.status, 0);
+  EXPECT_THAT(shorter.err, AllOf(HasSubstr("gives a lease of "), HasSubstr("and not 2h")));
+  EXPECT_EQ(leasehold({"run", "x", "--store", url, "--ttl", "2s", "--", "true"}).err, "");
+}
+
 TEST_F(ReadmeTest, TheExampleOfEveryStoreWorks) {
   write("export.sh", "#!/bin/sh\necho exported\n");
   ASSERT_EQ(shell("chmod +x " + path("export.sh")).status, 0);

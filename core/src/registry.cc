@@ -1,6 +1,7 @@
 #include "leasehold/registry.h"
 
 #include <map>
+#include <set>
 
 #include "leasehold/detail/thread_safety.h"
 
@@ -9,6 +10,7 @@ namespace leasehold {
 struct Registry::State {
   mutable Mutex mutex;
   std::map<std::string, Adapter> adapters LEASEHOLD_GUARDED_BY(mutex);
+  std::set<std::string> left_out LEASEHOLD_GUARDED_BY(mutex);
 };
 
 struct Registry::Found {
@@ -32,6 +34,11 @@ void Registry::add(std::vector<Adapter> adapters) {
   }
 }
 
+void Registry::leave_out(std::vector<std::string> schemes) {
+  MutexLock lock(state_->mutex);
+  for (std::string& scheme : schemes) state_->left_out.insert(std::move(scheme));
+}
+
 bool Registry::has_store(const std::string& scheme) const {
   MutexLock lock(state_->mutex);
   const auto found = state_->adapters.find(scheme);
@@ -53,8 +60,11 @@ Result<Registry::Found> Registry::find(std::string_view text) const {
     std::string& list = adapter.open_store ? stores : others;
     list += (list.empty() ? "" : ", ") + name;
   }
+  const bool left_out = state_->left_out.contains(url->scheme);
   return fail(ErrorCode::unsupported,
-              "no store is known for the scheme '" + url->scheme + "'; there are: " +
+              (left_out ? "this build of Leasehold was made without the adapter of '"
+                        : "no store is known for the scheme '") +
+                  url->scheme + "'; there are: " +
                   (stores.empty() ? "none (was register_stores() called?)" : stores) +
                   (others.empty() ? "" : "; and without locks, only with a fence: " + others));
 }

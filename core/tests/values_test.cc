@@ -118,6 +118,12 @@ TEST(RegistryTest, NamesWhatItKnows) {
   EXPECT_EQ(missing.error().code, ErrorCode::unsupported);
   EXPECT_THAT(missing.error().message,
               HasSubstr("there are: one; and without locks, only with a fence: two"));
+  EXPECT_TRUE(registry.has_store("one"));
+  EXPECT_FALSE(registry.has_store("two"));
+  EXPECT_FALSE(registry.has_store("etcd"));
+  registry.leave_out({"etcd"});
+  EXPECT_THAT(registry.open_store("etcd://h", IfMissing::create).error().message,
+              HasSubstr("was made without the adapter of 'etcd'; there are: one"));
   EXPECT_EQ(registry.open_fence("two://h").error().code, ErrorCode::unsupported);
   EXPECT_EQ(registry.open_store("two://h", IfMissing::create).error().code, ErrorCode::unsupported);
   EXPECT_EQ(registry.open_store("one", IfMissing::create).error().code, ErrorCode::invalid);

@@ -11,9 +11,8 @@ std::string text_of(const tcp::endpoint& endpoint) {
 }
 
 Result<tcp::endpoint> parse_endpoint(const std::string& text) {
-  const std::string itself = text.find('@') == std::string::npos ? " '" + text + "'" : "";
-  const auto wrong = fail(ErrorCode::invalid,
-                          "the address" + itself + " is not like 127.0.0.1:8080 or [::1]:8080");
+  const auto wrong = fail(ErrorCode::invalid, "the address" + quoted_without_secret(text) +
+                                                  " is not like 127.0.0.1:8080 or [::1]:8080");
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return wrong;
   std::string host = text.substr(0, colon);

@@ -20,17 +20,17 @@ bool is_host_char(char c) {
 Result<UpstreamAddress> UpstreamAddress::parse(const std::string& url) {
   constexpr std::string_view scheme = "http://";
   const auto wrong = [&](const std::string& why) {
-    return fail(ErrorCode::invalid,
-                "the upstream '" + url + "' " + why + "; write it like http://127.0.0.1:9000");
+    return fail(ErrorCode::invalid, "the upstream" + quoted_without_secret(url) + " " + why +
+                                        "; write it like http://127.0.0.1:9000");
   };
-  if (url.find('@') != std::string::npos) {
-    return fail(ErrorCode::invalid, "the upstream URL has a user, which the gate cannot use");
-  }
   if (starts_with_word(url, "https://")) return wrong("wants TLS, which the gate does not speak");
   if (!starts_with_word(url, scheme)) return wrong("is not an http:// URL");
   std::string_view rest = std::string_view(url).substr(scheme.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
   if (rest.find_first_of("/?#") != std::string_view::npos) return wrong("has a path");
+  if (rest.find('@') != std::string_view::npos) {
+    return wrong("has a user, which the gate cannot use");
+  }
   UpstreamAddress address;
   if (rest.starts_with('[')) {
     const std::size_t end = rest.find(']');

@@ -104,7 +104,11 @@ Error counted(Session session, const ResourceName& resource, Error error) {
 Result<std::string> find_table(Session session, std::string_view table) {
   const std::string name(table);
   const auto missing = [&](const std::string& words) {
-    return fail(ErrorCode::invalid, "there is no table '" + name + "' in this database", words);
+    return fail(ErrorCode::invalid,
+                "there is no table '" + name +
+                    "' in this database, or not in its search_path; write it "
+                    "as in SQL: sales.orders, \"Orders\"",
+                words);
   };
   if (name.find('\0') != std::string::npos) return missing("");
   auto rows = session.run("SELECT pg_catalog.to_regclass($1)::text", {name.c_str()});

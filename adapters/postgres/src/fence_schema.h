@@ -115,8 +115,9 @@ BEGIN
   END IF;
   IF m.lineage <> a_lineage THEN
     said := said || format(' of lineage %s: it follows lineage %s (mark %s). A lineage names the store '
-      'and lock that count the tokens, and numbers of two lineages cannot be compared. If the store '
-      'was replaced on purpose, run `leasehold fence adopt`', a_lineage, m.lineage, m.number);
+      'and lock that count the tokens, and numbers of two lineages cannot be compared. All who write '
+      'must take the lock from one store. If that store was replaced on purpose, run '
+      '`leasehold fence adopt`', a_lineage, m.lineage, m.number);
   ELSIF a_token < m.number THEN
     said := said || format(': its mark is %s, so another holder has entered since', m.number);
   ELSIF a_once THEN

@@ -58,7 +58,9 @@ Status ensure_schema(Connection& connection, const std::string& schema, Random& 
     if (!made && !connection.broken()) {
       return fail(
           ErrorCode::unavailable,
-          "the schema '" + schema + "' is not in the database, and cannot be made by this role",
+          "the schema '" + schema +
+              "' is not in the database, and cannot be made by this role; let one that may CREATE "
+              "in the database take a lock once, and see docs/postgres.md for the GRANT lines",
           made.error().store_words);
     }
     if (!made) return fail(std::move(made.error()));

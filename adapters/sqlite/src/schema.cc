@@ -49,11 +49,6 @@ Status install_part(Connection connection, const Part& part, const std::string& 
   if (connection.in_transaction()) {
     return fail(ErrorCode::invalid, "installing needs a connection without an open transaction");
   }
-  if (is_lock_store(connection)) {
-    return fail(ErrorCode::invalid,
-                "this database is a file of locks; a fence, an outbox or idempotency keys go into "
-                "the one that holds your data");
-  }
   auto before = installed_version(connection, part);
   if (!before) return fail(std::move(before.error()));
   if (*before) return check_version(**before, part);
@@ -63,6 +58,11 @@ Status install_part(Connection connection, const Part& part, const std::string& 
   auto found = installed_version(connection, part);
   if (!found) return fail(std::move(found.error()));
   if (*found) return check_version(**found, part);
+  if (is_lock_store(connection)) {
+    return fail(ErrorCode::invalid,
+                "this database is a file of locks; a fence, an outbox or idempotency keys go into "
+                "the one that holds your data");
+  }
   if (auto ok = create_part(connection, part, ddl); !ok) return ok;
   return transaction->commit();
 }

@@ -22,6 +22,7 @@ Result<std::string> ask_word(const HostPort& host, const std::string& word,
   auto answer = leasehold::detail::converse(host, word, context);
   if (!answer) return answer;
   if (answer->find("not in the whitelist") != std::string::npos) {
+    std::erase_if(*answer, [](unsigned char byte) { return byte < ' '; });  // it ends its line
     return fail(ErrorCode::unsupported, "the server does not answer '" + word + "'", *answer);
   }
   return answer;

@@ -46,7 +46,8 @@ class Lease {
   const LockName& lock() const;
   const RequestId& request() const;
 
-  // The time to live that the store really gave: at least what was asked.
+  // The time to live that the store really gave: more than was asked where it counts in seconds
+  // (etcd), less where its server limits it (ZooKeeper's sessions).
   Millis ttl() const;
 
   LeaseState state() const;

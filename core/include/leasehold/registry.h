@@ -42,6 +42,9 @@ class Registry {
   // replaced.
   void add(std::vector<Adapter> adapters);
 
+  // Schemes that Leasehold knows and this build does not have, so that an error can say so.
+  void leave_out(std::vector<std::string> schemes);
+
   // Whether URLs of this scheme name a store.
   bool has_store(const std::string& scheme) const;
 
