@@ -272,7 +272,9 @@ TEST(Refusals, ServerThatIsStillLoading) {
 }
 
 TEST(Refusals, Cluster) {
-  RedisServer server({.durable = false, .more = {"--cluster-enabled", "yes"}});
+  const Port bus = Port::take();
+  RedisServer server(
+      {.durable = false, .more = {"--cluster-enabled", "yes", "--cluster-port", bus.str()}});
   const Error error = refusal(server.url());
   EXPECT_EQ(error.code, ErrorCode::unsupported);
   EXPECT_THAT(error.message, HasSubstr("cluster"));

@@ -26,3 +26,7 @@ leasehold_test(sqlite_fence_forms_test
 leasehold_test(sqlite_ways_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/fenced_once_test.cc ${CMAKE_CURRENT_LIST_DIR}/ways_test.cc
   LIBS leasehold::sqlite leasehold_ways_conformance SQLite::SQLite3)
+
+leasehold_test(sqlite_outbox_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/outbox_test.cc
+  LIBS leasehold::sqlite leasehold_outbox_conformance SQLite::SQLite3)
