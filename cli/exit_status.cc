@@ -8,6 +8,7 @@ namespace {
 constexpr std::string_view kRun = "leasehold run";
 constexpr std::string_view kDrill = "leasehold drill";
 constexpr std::string_view kDoctor = "leasehold doctor";
+constexpr std::string_view kFence = "leasehold fence";
 constexpr std::string_view kRelease = "leasehold release";
 constexpr std::string_view kRelay = "leasehold outbox relay";
 
@@ -30,7 +31,7 @@ constexpr ExitStatusDoc kDocs[] = {
      {kRun, kRelay, kRelease}},
     {"76",
      "the lease was lost, or was about to be, and the command was ended; fence: refused",
-     {kRun, kRelay}},
+     {kRun, kRelay, kFence}},
     {"77", "this store cannot do that, or not safely"},
     {"78", "doctor: it found something at least as bad as --fail-on says", {kDoctor}},
     {"126", "the command could not be executed", {kRun}},
@@ -71,7 +72,10 @@ std::vector<ExitStatusDoc> exit_status_docs(std::string_view command) {
   for (const ExitStatusDoc& one : kDocs) {
     const auto& of = one.only_of;
     const bool whole = command == "leasehold" || of.front().empty();
-    if (whole || std::find(of.begin(), of.end(), command) != of.end()) docs.push_back(one);
+    const bool named = std::any_of(of.begin(), of.end(), [&](std::string_view name) {
+      return !name.empty() && command.starts_with(name);
+    });
+    if (whole || named) docs.push_back(one);
   }
   return docs;
 }

@@ -28,7 +28,7 @@ int exit_status(ErrorCode code);
 struct ExitStatusDoc {
   std::string_view status;
   std::string_view meaning;
-  std::array<std::string_view, 3> only_of = {};  // these commands; none: all
+  std::array<std::string_view, 3> only_of = {};  // these commands and those below; none: all
 };
 // `command` as in "leasehold outbox relay"; all of them for "leasehold".
 std::vector<ExitStatusDoc> exit_status_docs(std::string_view command);

@@ -17,6 +17,7 @@ TEST_F(TextsTest, HelpHasAnExampleEach) {
   EXPECT_THAT(root.out, AllOf(HasSubstr("Examples:"), HasSubstr("Exit status:")));
   EXPECT_THAT(leasehold({"ls", "--help"}).out, HasSubstr("the store is not available"));
   EXPECT_THAT(leasehold({"release", "--help"}).out, HasSubstr("it is not held"));
+  EXPECT_THAT(leasehold({"fence", "read", "--help"}).out, HasSubstr("refused"));
   for (const std::string& name : kCommands) {
     EXPECT_THAT(root.out, HasSubstr("\n  " + name + " "));
     const Finished help = leasehold({name, "--help"});

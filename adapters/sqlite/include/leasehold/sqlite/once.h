@@ -20,7 +20,8 @@ struct sqlite3;
 namespace leasehold::sqlite {
 
 // Creates Once's table in database "main". Doing it again changes nothing. Fails with `invalid`
-// inside a transaction, `unavailable` if it cannot be written or has another version.
+// inside a transaction and for a lock store's file, `unavailable` if it cannot be written or has
+// another version.
 [[nodiscard]] Status install_once(sqlite3* db);
 
 // A small value that may be copied; neither owns nor caches anything of the connection. As thread

@@ -20,8 +20,8 @@ namespace leasehold::sqlite {
 
 // Creates table leasehold_outbox in database "main", and the fence (install_fence) if it is
 // missing. Doing it again changes nothing.
-// Fails with `invalid` inside a transaction, `unavailable` if it cannot be written or has another
-// version.
+// Fails with `invalid` inside a transaction and for a lock store's file, `unavailable` if it cannot
+// be written or has another version.
 [[nodiscard]] Status install_outbox(sqlite3* db);
 
 // Puts a message into the transaction that is open on the connection; its id. It is sent if that
