@@ -9,7 +9,6 @@
 
 #include "exit_status.h"
 #include "leasehold/process/io.h"
-#include "leasehold/url.h"
 
 namespace leasehold::cli {
 namespace {
@@ -60,15 +59,6 @@ std::string text_of(const Error& error) {
 }
 
 }  // namespace
-
-std::string shown(const std::string& word) {
-  if (word.find_first_of("@?") == std::string::npos) return word;  // no place for a password
-  if (const auto url = Url::parse(word)) return url->redacted();
-  const std::size_t address = word.find("://");
-  if (address != std::string::npos) return word.substr(0, address) + "://...";
-  const std::size_t options = word.find('?');
-  return options == std::string::npos ? word : word.substr(0, options) + "?...";
-}
 
 void note(std::string_view text) {
   process::write_all(STDERR_FILENO, line_of(text));

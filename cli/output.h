@@ -5,15 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "leasehold/detail/shown_word.h"
 #include "leasehold/detail/visible_text.h"
 #include "leasehold/error.h"
 
 namespace leasehold::cli {
 
+using detail::shown;
 using detail::visible;
-
-// A word of the command line, without the password of a URL.
-std::string shown(const std::string& word);
 
 // "leasehold: <text>" as one line on stderr, made visible.
 void note(std::string_view text);

@@ -11,9 +11,8 @@ std::string reason(const ResourceName& resource, const Token& token, Objection w
       return " of lineage " + token.lineage.str() + ": it follows lineage " + threshold.lineage +
              " (mark " + mark +
              "). A lineage names the store and lock that count the tokens, and numbers of two "
-             "lineages cannot be compared. All who write must take the lock from one store. If "
-             "that "
-             "store was replaced on purpose, run `leasehold fence adopt URL '" +
+             "lineages cannot be compared. All who write must take the lock from one "
+             "store. If that store was replaced on purpose, run `leasehold fence adopt URL '" +
              resource.str() + "' --lineage '" + token.lineage.str() + "' --at-least " +
              std::to_string(token.number.value()) + "`";
     case Objection::lower:

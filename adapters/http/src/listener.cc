@@ -1,5 +1,6 @@
 #include "listener.h"
 
+#include "leasehold/detail/shown_word.h"
 #include "text.h"
 
 namespace leasehold::http {
@@ -11,8 +12,8 @@ std::string text_of(const tcp::endpoint& endpoint) {
 }
 
 Result<tcp::endpoint> parse_endpoint(const std::string& text) {
-  const auto wrong = fail(ErrorCode::invalid, "the address" + quoted_without_secret(text) +
-                                                  " is not like 127.0.0.1:8080 or [::1]:8080");
+  const auto wrong = fail(ErrorCode::invalid, "the address '" + detail::shown(text) +
+                                                  "' is not like 127.0.0.1:8080 or [::1]:8080");
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return wrong;
   std::string host = text.substr(0, colon);

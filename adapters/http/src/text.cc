@@ -113,8 +113,4 @@ std::string json_string(std::string_view text) {
   return out + '"';
 }
 
-std::string quoted_without_secret(const std::string& text) {
-  return text.find_first_of("@?") == std::string::npos ? " '" + text + "'" : "";
-}
-
 }  // namespace leasehold::http

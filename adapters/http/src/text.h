@@ -61,7 +61,4 @@ std::string percent_encoded(std::string_view text);
 // In quotes, escaped; bytes that are not UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
 
-// " 'text'", to stand in a sentence; nothing if there may be a password in it.
-std::string quoted_without_secret(const std::string& text);
-
 }  // namespace leasehold::http

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <asio/connect.hpp>
 
+#include "leasehold/detail/shown_word.h"
 #include "text.h"
 
 namespace leasehold::http {
@@ -20,7 +21,7 @@ bool is_host_char(char c) {
 Result<UpstreamAddress> UpstreamAddress::parse(const std::string& url) {
   constexpr std::string_view scheme = "http://";
   const auto wrong = [&](const std::string& why) {
-    return fail(ErrorCode::invalid, "the upstream" + quoted_without_secret(url) + " " + why +
+    return fail(ErrorCode::invalid, "the upstream '" + detail::shown(url) + "' " + why +
                                         "; write it like http://127.0.0.1:9000");
   };
   if (starts_with_word(url, "https://")) return wrong("wants TLS, which the gate does not speak");
