@@ -27,14 +27,16 @@ class Baton {
   std::atomic<int> last_ = -1;
 };
 
+// Many short turns: what the machine does besides, or a checkpoint of the server, spoils few of
+// them.
 struct Effort {
   int in_flight = 1;  // threads, each doing one thing at a time
-  int turns = 5;      // of each side
-  std::chrono::milliseconds turn = std::chrono::milliseconds(600);
+  int turns = 25;     // of each side
+  std::chrono::milliseconds turn = std::chrono::milliseconds(200);
 };
 
-// Runs both sides in turns, and reports what each did per second and the ratio, ours by theirs: the
-// median of the turns. Without `at_least` it is for information.
+// Runs both sides in turns, each as often the first, and reports what each did per second and the
+// ratio, ours by theirs: the median of the turns. Without `at_least` it is for information.
 void compare(const std::string& what, const Side& ours, const Side& theirs, const Effort& effort,
              std::optional<double> at_least = {});
 

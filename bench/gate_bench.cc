@@ -254,10 +254,7 @@ int main(int argc, char** argv) {
   const Server service = start_service(folder);
   const Server nginx = start_proxy(folder, service);
   const Server gate = start_gate(folder, service, argv[1]);
-  // Many short turns: the 99th percentile of a long one would be what else the machine did in it.
-  Effort effort = effort_of(argc, argv, kConnections);
-  effort.turns *= 5;
-  effort.turn /= 3;
+  const Effort effort = effort_of(argc, argv, kConnections);
   const std::string body(100, 'x');
   compare_proxies(
       "PUT of 100 bytes, 50 holders", gate, nginx,

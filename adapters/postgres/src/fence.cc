@@ -10,25 +10,59 @@ namespace {
 constexpr NamedStatement kEnter = {"leasehold_fence_enter_1",
                                    "SELECT leasehold_fence.enter($1, $2, $3, $4, $5)"};
 
-// A token as the parameters of kEnter, which must not outlive it.
+// Does what enter() does for a mark that has not changed, or nothing.
+constexpr NamedStatement kEnterAgain = {
+    "leasehold_fence_enter_again_1",
+    "UPDATE leasehold_fence.entrance"
+    " SET entered_xact = pg_catalog.pg_current_xact_id(), entered_at = pg_catalog.now()"
+    " WHERE resource OPERATOR(pg_catalog.=) $1 AND token OPERATOR(pg_catalog.=) $2"
+    " AND lineage OPERATOR(pg_catalog.=) $3 AND request OPERATOR(pg_catalog.=) $4"
+    " AND pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'on'"};
+
+// A token on its way into a resource.
 class Entering {
  public:
-  Entering(const Token& token, Entry entry)
-      : number_(std::to_string(token.number.value())),
+  Entering(const ResourceName& resource, const Token& token, Entry entry)
+      : resource_(resource.str()),
+        number_(std::to_string(token.number.value())),
         lineage_(token.lineage.str()),
         request_(token.request.hex()),
-        once_(entry == Entry::once ? "t" : "f") {}
+        entry_(entry) {}
 
-  const char* number() const { return number_.c_str(); }
-  const char* lineage() const { return lineage_.c_str(); }
-  const char* request() const { return request_.c_str(); }
-  const char* once() const { return once_; }
+  // In a transaction that is open.
+  Result<Rows> enter(const Session& session) const {
+    return session.run(kEnter.sql, {resource_.c_str(), number_.c_str(), lineage_.c_str(),
+                                    request_.c_str(), once()});
+  }
+
+  // With a transaction of its own, which a failure rolls back.
+  Result<Rows> begin(const Session& session, PGconn* connection) const {
+    const LastEntry here{resource_, request_};
+    const bool again = entry_ == Entry::repeatable && entered_last(connection, here);
+    auto rows = again ? begin_again(session)
+                      : session.begin_with(kEnter, {resource_.c_str(), number_.c_str(),
+                                                    lineage_.c_str(), request_.c_str(), once()});
+    if (rows && !again) remember(connection, here);
+    return rows;
+  }
 
  private:
+  const char* once() const { return entry_ == Entry::once ? "t" : "f"; }
+
+  Result<Rows> begin_again(const Session& session) const {
+    auto rows = session.begin_with(
+        kEnterAgain, {resource_.c_str(), number_.c_str(), lineage_.c_str(), request_.c_str()});
+    if (!rows || rows->changed() == 1) return rows;
+    rows = enter(session);  // the mark has changed, or the commit would not be durable
+    if (!rows) session.roll_back();
+    return rows;
+  }
+
+  std::string resource_;
   std::string number_;
   std::string lineage_;
   std::string request_;
-  const char* once_;
+  Entry entry_;
 };
 
 }  // namespace
@@ -67,9 +101,7 @@ Result<Fence> Fence::open(pg_conn* connection, ResourceName resource) {
 Status Fence::enter(const Token& token, Entry entry) const {
   const Session session(connection_);
   if (auto ok = session.check_inside(); !ok) return ok;
-  const Entering entering(token, entry);
-  auto rows = session.run(kEnter.sql, {resource_.str().c_str(), entering.number(),
-                                       entering.lineage(), entering.request(), entering.once()});
+  auto rows = Entering(resource_, token, entry).enter(session);
   if (!rows) return fail(std::move(rows.error()));
   return {};
 }
@@ -77,10 +109,7 @@ Status Fence::enter(const Token& token, Entry entry) const {
 Result<OwnedTransaction> Fence::begin(const Token& token, Entry entry) const {
   const Session session(connection_);
   if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
-  const Entering entering(token, entry);
-  auto entered =
-      session.begin_with(kEnter, {resource_.str().c_str(), entering.number(), entering.lineage(),
-                                  entering.request(), entering.once()});
+  auto entered = Entering(resource_, token, entry).begin(session, connection_);
   if (!entered) return fail(counted(session, resource_, std::move(entered.error())));
   return OwnedTransaction(connection_);
 }

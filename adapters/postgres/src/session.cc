@@ -25,6 +25,8 @@ constexpr const char* kConflict =
 constexpr const char* kTooLong =
     "another transaction stayed inside for longer than this connection waits";
 
+constexpr NamedStatement kBegin = {"leasehold_begin_1", "BEGIN"};
+
 std::string_view field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
   return text == nullptr ? std::string_view() : text;
@@ -205,68 +207,64 @@ Result<Rows> Session::run_often(const std::string& sql,
   return run(sql, parameters);
 }
 
-bool Session::send_begin_with(const NamedStatement& statement, Parameters parameters,
-                              Preparation preparation) const {
-  const auto begin = [&] {
-    return PQsendQueryParams(connection_, "BEGIN", 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
-  };
-  const auto prepare = [&] {
-    return preparation != Preparation::not_yet ||
-           PQsendPrepare(connection_, statement.name, statement.sql, 0, nullptr) == 1;
-  };
-  const auto run = [&] {
-    const int count = static_cast<int>(parameters.size());
-    if (preparation == Preparation::impossible) {
-      return PQsendQueryParams(connection_, statement.sql, count, nullptr, parameters.begin(),
-                               nullptr, nullptr, 0) == 1;
-    }
-    return PQsendQueryPrepared(connection_, statement.name, count, parameters.begin(), nullptr,
-                               nullptr, 0) == 1;
-  };
-  return PQenterPipelineMode(connection_) == 1 && begin() && prepare() && run() &&
-         PQpipelineSync(connection_) == 1;
+// Adds what will be answered, in order.
+bool Session::send_named(const NamedStatement& statement, Parameters parameters,
+                         std::vector<Sent>& sent) const {
+  const int count = static_cast<int>(parameters.size());
+  const Preparation preparation = preparation_of(connection_, statement);
+  if (preparation == Preparation::impossible) {
+    sent.push_back({&statement, Sent::As::text});
+    return PQsendQueryParams(connection_, statement.sql, count, nullptr, parameters.begin(),
+                             nullptr, nullptr, 0) == 1;
+  }
+  if (preparation == Preparation::not_yet) {
+    sent.push_back({&statement, Sent::As::preparation});
+    if (PQsendPrepare(connection_, statement.name, statement.sql, 0, nullptr) != 1) return false;
+  }
+  sent.push_back({&statement, Sent::As::prepared});
+  return PQsendQueryPrepared(connection_, statement.name, count, parameters.begin(), nullptr,
+                             nullptr, 0) == 1;
 }
 
 // An answer for each that was sent, with a null behind it, and the end of the pipeline. After a
-// failure the rest is told as aborted.
-Result<Rows> Session::receive_begun(const NamedStatement& statement,
-                                    Preparation preparation) const {
+// failure the rest is told as aborted. The rows of the last.
+Result<Rows> Session::receive_all(const std::vector<Sent>& sent, bool& lost_preparation) const {
   Result<Rows> answered = fail(ErrorCode::internal, "there was no answer");
-  int good = 0;
+  auto next = sent.begin();
   for (bool at_end = false; !at_end && PQstatus(connection_) == CONNECTION_OK;) {
     PGresult* result = PQgetResult(connection_);
     if (result == nullptr) continue;
     at_end = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
     const bool counts = !at_end && PQresultStatus(result) != PGRES_PIPELINE_ABORTED;
-    if (!counts) {
+    if (!counts || next == sent.end()) {
       PQclear(result);
       continue;
     }
-    if (is_lost_preparation(result)) {
-      remember(connection_, statement, Preparation::impossible);
-    }
+    const bool lost = next->as != Sent::As::text && is_lost_preparation(result);
+    const bool prepared = next->as == Sent::As::preparation;
     answered = answer(result, /*inside=*/true);
-    good += answered.has_value() ? 1 : 0;
-    const bool is_prepared = good == 2 && preparation == Preparation::not_yet;
-    if (is_prepared) remember(connection_, statement, Preparation::done);
+    if (lost) remember(connection_, *next->statement, Preparation::impossible);
+    if (answered && prepared) remember(connection_, *next->statement, Preparation::done);
+    lost_preparation = lost_preparation || lost;
+    ++next;
   }
   return answered;
 }
 
 Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters parameters) const {
-  const Preparation preparation = preparation_of(connection_, statement);
-  Result<Rows> answered = send_begin_with(statement, parameters, preparation)
-                              ? receive_begun(statement, preparation)
-                              : fail(failure(nullptr, /*inside=*/true));
+  std::vector<Sent> sent;
+  bool lost_preparation = false;
+  const bool gone = PQenterPipelineMode(connection_) == 1 && send_named(kBegin, {}, sent) &&
+                    send_named(statement, parameters, sent) && PQpipelineSync(connection_) == 1;
+  Result<Rows> answered =
+      gone ? receive_all(sent, lost_preparation) : fail(failure(nullptr, /*inside=*/true));
   if (answered && PQstatus(connection_) != CONNECTION_OK) {
     answered = fail(failure(nullptr, /*inside=*/true));
   }
   PQexitPipelineMode(connection_);
   if (answered) return answered;
   roll_back();
-  const bool unprepared = preparation != Preparation::impossible &&
-                          preparation_of(connection_, statement) == Preparation::impossible;
-  if (unprepared) return begin_with(statement, parameters);
+  if (lost_preparation) return begin_with(statement, parameters);
   return answered;
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "connection.h"
+#include "connection_memory.h"
 #include "leasehold/error.h"
-#include "prepared.h"
 
 namespace leasehold::postgres {
 
@@ -47,7 +47,7 @@ class Session {
                                        const std::vector<const char*>& parameters) const;
 
   // Begins a transaction and runs the statement in it, in one round trip; its rows. After a failure
-  // the transaction is rolled back. The statement is prepared for the next time, where it can be: a
+  // the transaction is rolled back. Both are prepared for the next time, where they can be: a
   // connection pooler may give each transaction another session.
   [[nodiscard]] Result<Rows> begin_with(const NamedStatement& statement,
                                         Parameters parameters) const;
@@ -55,9 +55,13 @@ class Session {
   void roll_back() const;
 
  private:
-  bool send_begin_with(const NamedStatement& statement, Parameters parameters,
-                       Preparation preparation) const;
-  Result<Rows> receive_begun(const NamedStatement& statement, Preparation preparation) const;
+  struct Sent {
+    const NamedStatement* statement;
+    enum class As { text, preparation, prepared } as;
+  };
+  bool send_named(const NamedStatement& statement, Parameters parameters,
+                  std::vector<Sent>& sent) const;
+  Result<Rows> receive_all(const std::vector<Sent>& sent, bool& lost_preparation) const;
   bool is_prepared(const NamedStatement& statement) const;
   Result<Rows> answer(PGresult* result, bool inside) const;
   Error failure(const PGresult* result, bool inside) const;

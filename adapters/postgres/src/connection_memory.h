@@ -1,7 +1,10 @@
-// Which of our statements are prepared on a user's connection.
+// What we remember of a user's connection. It is kept with the connection, and forgotten when that
+// is reset. Nothing relies on it: what is wrong costs a round trip.
 #pragma once
 
 #include <libpq-fe.h>
+
+#include <string>
 
 namespace leasehold::postgres {
 
@@ -14,8 +17,17 @@ struct NamedStatement {
 
 enum class Preparation { not_yet, done, impossible };
 
-// Kept with the connection, and forgotten when it is reset.
 Preparation preparation_of(const PGconn* connection, const NamedStatement& statement);
 void remember(PGconn* connection, const NamedStatement& statement, Preparation state);
+
+// Which holder was the last to enter, and where.
+struct LastEntry {
+  std::string resource;
+  std::string request;
+  bool operator==(const LastEntry&) const = default;
+};
+
+bool entered_last(const PGconn* connection, const LastEntry& entry);
+void remember(PGconn* connection, LastEntry entry);
 
 }  // namespace leasehold::postgres

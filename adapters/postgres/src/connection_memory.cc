@@ -1,0 +1,66 @@
+#include "connection_memory.h"
+
+#include <libpq-events.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace leasehold::postgres {
+namespace {
+
+struct Memory {
+  std::map<std::string, Preparation, std::less<>> preparations;
+  LastEntry last_entry;
+};
+
+int on_event(PGEventId event, void* info, void*);
+
+Memory* memory_of(const PGconn* connection) {
+  return static_cast<Memory*>(PQinstanceData(connection, on_event));
+}
+
+int on_event(PGEventId event, void* info, void*) {
+  if (event == PGEVT_CONNRESET) {
+    Memory* memory = memory_of(static_cast<PGEventConnReset*>(info)->conn);
+    if (memory != nullptr) *memory = {};
+  }
+  if (event == PGEVT_CONNDESTROY) {
+    const std::unique_ptr<Memory> dying(memory_of(static_cast<PGEventConnDestroy*>(info)->conn));
+  }
+  return 1;
+}
+
+// Null if there is no room for it.
+Memory* made_memory_of(PGconn* connection) {
+  if (Memory* made = memory_of(connection); made != nullptr) return made;
+  auto memory = std::make_unique<Memory>();
+  if (PQregisterEventProc(connection, on_event, "leasehold", nullptr) == 0) return nullptr;
+  if (PQsetInstanceData(connection, on_event, memory.get()) == 0) return nullptr;
+  return memory.release();  // the connection's now: see PGEVT_CONNDESTROY
+}
+
+}  // namespace
+
+Preparation preparation_of(const PGconn* connection, const NamedStatement& statement) {
+  const Memory* memory = memory_of(connection);
+  if (memory == nullptr) return Preparation::not_yet;
+  const auto found = memory->preparations.find(statement.name);
+  return found == memory->preparations.end() ? Preparation::not_yet : found->second;
+}
+
+void remember(PGconn* connection, const NamedStatement& statement, Preparation state) {
+  if (Memory* memory = made_memory_of(connection)) memory->preparations[statement.name] = state;
+}
+
+bool entered_last(const PGconn* connection, const LastEntry& entry) {
+  const Memory* memory = memory_of(connection);
+  return memory != nullptr && memory->last_entry == entry;
+}
+
+void remember(PGconn* connection, LastEntry entry) {
+  if (Memory* memory = made_memory_of(connection)) memory->last_entry = std::move(entry);
+}
+
+}  // namespace leasehold::postgres
