@@ -28,21 +28,23 @@ CREATE UNLOGGED TABLE @S.session_waiter(
   request uuid NOT NULL,
   owner text NOT NULL);
 
-CREATE FUNCTION @S.key(a_lock text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+-- STABLE, as what it calls: a function that says more is not inlined, but parsed at each call.
+CREATE FUNCTION @S.key(a_lock text) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT ('x' || encode(substr(sha256(convert_to(a_lock, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;
 $$;
 
--- Looked up once in a session: the statistics of all sessions must be read for it.
-CREATE FUNCTION @S.own_start() RETURNS timestamptz
-LANGUAGE plpgsql SET datestyle = 'ISO' SET timezone = 'UTC' AS $$
+-- Looked up once in a session: the statistics of all sessions must be read for it. Kept as a number,
+-- which reads the same whatever the session's settings are.
+CREATE FUNCTION @S.own_start() RETURNS timestamptz LANGUAGE plpgsql AS $$
 DECLARE
   known text := current_setting('leasehold.backend_start', true);
 BEGIN
   IF coalesce(known, '') = '' THEN
-    SELECT set_config('leasehold.backend_start', backend_start::text, false) INTO known
+    SELECT set_config('leasehold.backend_start',
+                      (extract(epoch FROM backend_start) * 1000000)::bigint::text, false) INTO known
       FROM pg_stat_activity WHERE pid = pg_backend_pid();
   END IF;
-  RETURN known::timestamptz;
+  RETURN timestamptz 'epoch' + known::bigint * interval '1 microsecond';
 END $$;
 
 CREATE VIEW @S.advisory AS
@@ -120,8 +122,8 @@ END $$;
 
 CREATE FUNCTION @S.session_name(a_request uuid, a_attempt bigint) RETURNS text LANGUAGE sql
 IMMUTABLE AS $$
-  SELECT format('leasehold %s %s', replace(a_request::text, '-', ''),
-                lpad(to_hex(a_attempt), 16, '0'));
+  SELECT 'leasehold ' || replace(a_request::text, '-', '') || ' ' ||
+         lpad(to_hex(a_attempt), 16, '0');
 $$;
 
 CREATE FUNCTION @S.earlier_session(a_key bigint, a_request uuid, a_attempt bigint,
