@@ -18,11 +18,13 @@ std::unique_ptr<Subcommand> make_fence();
 std::unique_ptr<Subcommand> make_gate();  // in builds with the HTTP gate
 std::unique_ptr<Subcommand> make_ls();
 std::unique_ptr<Subcommand> make_man();
+std::unique_ptr<Subcommand> make_once();
 std::unique_ptr<Subcommand> make_outbox();
 std::unique_ptr<Subcommand> make_probe();
 std::unique_ptr<Subcommand> make_release();
 std::unique_ptr<Subcommand> make_rotate_lineage();
 std::unique_ptr<Subcommand> make_run();
+std::unique_ptr<Subcommand> make_serial();
 std::unique_ptr<Subcommand> make_show();
 std::unique_ptr<Subcommand> make_version();
 

@@ -115,6 +115,26 @@ Result<std::unique_ptr<OutboxTarget>> Registry::open_target(std::string_view url
   return found->adapter.open_target(found->url);
 }
 
+Result<std::unique_ptr<OnceAdmin>> Registry::open_once(std::string_view url) const {
+  const auto found = find(url);
+  if (!found) return fail(found.error());
+  if (!found->adapter.open_once) {
+    return fail(ErrorCode::unsupported,
+                "there are no idempotency keys to look after for '" + found->url.scheme + "'");
+  }
+  return found->adapter.open_once(found->url);
+}
+
+Status Registry::install_serial_queue(std::string_view url) const {
+  const auto found = find(url);
+  if (!found) return fail(found.error());
+  if (!found->adapter.install_serial_queue) {
+    return fail(ErrorCode::unsupported,
+                "there is nothing to install for serial queues of '" + found->url.scheme + "'");
+  }
+  return found->adapter.install_serial_queue(found->url);
+}
+
 Result<Diagnosis> Registry::examine(std::string_view url, const ExamineOptions& options) const {
   const auto found = find(url);
   if (!found) return fail(found.error());

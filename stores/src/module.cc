@@ -39,40 +39,45 @@ Result<Adapter> adapter_of(const std::string& name, const std::string& scheme) {
   return fail(ErrorCode::internal, "the module " + name + " does not know its scheme " + scheme);
 }
 
+// `missing`: what to say if the adapter has no such thing.
+template <class T>
+using Opener = std::function<Result<T>(const Url&)>;
+template <class T>
+Opener<T> opened_later(const std::string& name, const std::string& scheme, Opener<T> Adapter::*open,
+                       const std::string& missing) {
+  return [=](const Url& url) -> Result<T> {
+    const auto adapter = adapter_of(name, scheme);
+    if (!adapter) return fail(adapter.error());
+    if (const auto& opener = (*adapter).*open) return opener(url);
+    return fail(ErrorCode::unsupported, missing + " '" + scheme + "'");
+  };
+}
+
 Adapter loaded_later(const std::string& name, const std::string& scheme) {
-  return {.scheme = scheme,
-          .open_store = [=](const Url& url, IfMissing missing) -> Result<std::unique_ptr<Store>> {
-            const auto adapter = adapter_of(name, scheme);
-            if (!adapter) return fail(adapter.error());
-            return adapter->open_store(url, missing);
-          },
-          .open_fence = [=](const Url& url) -> Result<std::unique_ptr<FenceAdmin>> {
-            const auto adapter = adapter_of(name, scheme);
-            if (!adapter) return fail(adapter.error());
-            if (adapter->open_fence) return adapter->open_fence(url);
-            return fail(ErrorCode::unsupported, "there is no fence for '" + scheme + "'");
-          },
-          .open_outbox = [=](const Url& url) -> Result<std::unique_ptr<Outbox>> {
-            const auto adapter = adapter_of(name, scheme);
-            if (!adapter) return fail(adapter.error());
-            if (adapter->open_outbox) return adapter->open_outbox(url);
-            return fail(ErrorCode::unsupported, "there is no outbox for '" + scheme + "'");
-          },
-          .open_target = [=](const Url& url) -> Result<std::unique_ptr<OutboxTarget>> {
-            const auto adapter = adapter_of(name, scheme);
-            if (!adapter) return fail(adapter.error());
-            if (adapter->open_target) return adapter->open_target(url);
-            return fail(ErrorCode::unsupported, "messages cannot be sent to '" + scheme + "'");
-          },
-          .examine = [=](const Url& url, const ExamineOptions& options) -> Result<Diagnosis> {
-            const auto adapter = adapter_of(name, scheme);
-            if (!adapter) return fail(adapter.error());
-            if (options.as == ExaminedAs::fence && !adapter->open_fence) {
-              return fail(ErrorCode::unsupported, "there is no fence for '" + scheme + "'");
-            }
-            if (adapter->examine) return adapter->examine(url, options);
-            return fail(ErrorCode::unsupported, "'" + scheme + "' cannot be examined");
-          }};
+  return {
+      .scheme = scheme,
+      .open_store = [=](const Url& url, IfMissing missing) -> Result<std::unique_ptr<Store>> {
+        const auto adapter = adapter_of(name, scheme);
+        if (!adapter) return fail(adapter.error());
+        return adapter->open_store(url, missing);
+      },
+      .open_fence = opened_later(name, scheme, &Adapter::open_fence, "there is no fence for"),
+      .open_outbox = opened_later(name, scheme, &Adapter::open_outbox, "there is no outbox for"),
+      .open_target =
+          opened_later(name, scheme, &Adapter::open_target, "messages cannot be sent to"),
+      .open_once = opened_later(name, scheme, &Adapter::open_once,
+                                "there are no idempotency keys to look after for"),
+      .install_serial_queue = opened_later(name, scheme, &Adapter::install_serial_queue,
+                                           "there is nothing to install for serial queues of"),
+      .examine = [=](const Url& url, const ExamineOptions& options) -> Result<Diagnosis> {
+        const auto adapter = adapter_of(name, scheme);
+        if (!adapter) return fail(adapter.error());
+        if (options.as == ExaminedAs::fence && !adapter->open_fence) {
+          return fail(ErrorCode::unsupported, "there is no fence for '" + scheme + "'");
+        }
+        if (adapter->examine) return adapter->examine(url, options);
+        return fail(ErrorCode::unsupported, "'" + scheme + "' cannot be examined");
+      }};
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "leasehold/postgres/adapter.h"
 
+#include "admin_connection.h"
 #include "examination.h"
 #include "fence_admin.h"
+#include "leasehold/postgres/serial_queue.h"
+#include "once_admin.h"
 #include "options.h"
 #include "outbox.h"
 #include "row_store.h"
@@ -19,6 +22,12 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
   return RowStore::open(std::move(*options), system_random());
 }
 
+Status install_serial_queue(const Url& url) {
+  const auto connection = AdminConnection::open(url);
+  if (!connection) return fail(connection.error());
+  return connection->named(SerialQueue::install(connection->handle()));
+}
+
 }  // namespace
 
 std::vector<Adapter> adapters() {
@@ -28,6 +37,8 @@ std::vector<Adapter> adapters() {
                     .open_store = open_store,
                     .open_fence = open_fence_admin,
                     .open_outbox = open_outbox,
+                    .open_once = open_once_admin,
+                    .install_serial_queue = install_serial_queue,
                     .examine = examine});
   }
   return both;

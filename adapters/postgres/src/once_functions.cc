@@ -12,7 +12,8 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr Part kOnce = {"leasehold_once", kOnceVersion, kOnceSchema, "Once", "with install_once()"};
+constexpr Part kOnce = {"leasehold_once", kOnceVersion, kOnceSchema, "Once",
+                        "with `leasehold once install` or install_once()"};
 
 constexpr NamedStatement kClaim = {
     "leasehold_once_claim_1",

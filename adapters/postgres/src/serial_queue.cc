@@ -8,7 +8,7 @@ namespace leasehold::postgres {
 namespace {
 
 constexpr Part kSerial = {"leasehold_serial", kSerialVersion, kSerialSchema, "the serial queue",
-                          "with SerialQueue::install()"};
+                          "with `leasehold serial install` or SerialQueue::install()"};
 
 // An entity's first operation, unless a worker has it, it pauses, or it is set aside. One that
 // another worker has just finished is gone when its lock is had; then this one finds nothing, and

@@ -2,6 +2,7 @@
 
 #include "examination.h"
 #include "fence_admin.h"
+#include "once_admin.h"
 #include "outbox.h"
 #include "store.h"
 
@@ -12,6 +13,7 @@ std::vector<Adapter> adapters() {
            .open_store = open_store,
            .open_fence = open_fence_admin,
            .open_outbox = open_outbox,
+           .open_once = open_once_admin,
            .examine = examine}};
 }
 

@@ -9,7 +9,7 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr Part kOnce = {"once", 1, "install it with install_once()"};
+constexpr Part kOnce = {"once", 1, "install it with `leasehold once install` or install_once()"};
 
 constexpr const char* kTable =
     "CREATE TABLE main.leasehold_once("

@@ -9,6 +9,7 @@
 #include "leasehold/diagnosis.h"
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
+#include "leasehold/once_admin.h"
 #include "leasehold/outbox.h"
 #include "leasehold/store.h"
 #include "leasehold/url.h"
@@ -25,6 +26,9 @@ struct Adapter {
   std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;
   std::function<Result<std::unique_ptr<Outbox>>(const Url&)> open_outbox = {};
   std::function<Result<std::unique_ptr<OutboxTarget>>(const Url&)> open_target = {};
+  std::function<Result<std::unique_ptr<OnceAdmin>>(const Url&)> open_once = {};
+  // Creates what serial queues need there; doing it again changes nothing.
+  std::function<Status(const Url&)> install_serial_queue = {};
   // What is wrong with the live server or file. `unavailable` if it cannot be reached at all.
   std::function<Result<Diagnosis>(const Url&, const ExamineOptions&)> examine = {};
 };
@@ -50,12 +54,14 @@ class Registry {
 
   // Open what the URL names, after its secrets were read from where it says (Url::read_secrets).
   // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no store, fence,
-  // outbox or target there), or as the adapter does.
+  // outbox, target, keys or queues there), or as the adapter does.
   [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url,
                                                           IfMissing if_missing) const;
   [[nodiscard]] Result<std::unique_ptr<FenceAdmin>> open_fence(std::string_view url) const;
   [[nodiscard]] Result<std::unique_ptr<Outbox>> open_outbox(std::string_view url) const;
   [[nodiscard]] Result<std::unique_ptr<OutboxTarget>> open_target(std::string_view url) const;
+  [[nodiscard]] Result<std::unique_ptr<OnceAdmin>> open_once(std::string_view url) const;
+  [[nodiscard]] Status install_serial_queue(std::string_view url) const;
   [[nodiscard]] Result<Diagnosis> examine(std::string_view url,
                                           const ExamineOptions& options) const;
 

@@ -1,0 +1,14 @@
+// The operator's view of the idempotency keys of the database file that a URL names.
+#pragma once
+
+#include <memory>
+
+#include "leasehold/once_admin.h"
+#include "leasehold/url.h"
+
+namespace leasehold::sqlite {
+
+// Fails as UserFile::open.
+[[nodiscard]] Result<std::unique_ptr<OnceAdmin>> open_once_admin(const Url& url);
+
+}  // namespace leasehold::sqlite
