@@ -77,7 +77,9 @@ class Fence final : public Subcommand {
   }
 
  private:
-  static constexpr const char* kUrlHelp = "The resource, as in sqlite:/var/lib/app/app.db";
+  static constexpr const char* kUrlHelp =
+      "The resource: sqlite:/var/lib/app/app.db, postgres://user@host/db, redis://host, "
+      "etcd://h1,h2,h3, zookeeper://h1,h2,h3/path, file:/srv/app/total or gate:/var/lib/gate";
 
   void declare_show(Arguments& arguments) {
     show_ = &arguments;

@@ -108,7 +108,8 @@ void declare_store(Arguments& arguments, std::optional<std::string>& into) {
                    "Where the locks live: sqlite:/var/lib/app/locks.db, postgres://user@host/db, "
                    "redis://host, redlock://h1,h2,h3, etcd://h1,h2,h3, zookeeper://h1,h2,h3/path. "
                    "Default: "
-                   "$LEASEHOLD_STORE, else leasehold/locks.db in the user's state folder");
+                   "$LEASEHOLD_STORE, else leasehold/locks.db in the user's state folder. "
+                   "?password_file=PATH or ?password_env=NAME keeps a password out of it");
 }
 
 Result<std::string> chosen_store(const std::optional<std::string>& given) {

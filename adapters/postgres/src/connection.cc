@@ -17,6 +17,11 @@ std::int64_t number_in(std::string_view digits) {
   return value;
 }
 
+std::string field_of(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? "" : text;
+}
+
 bool is_read_only(std::string_view words) {
   return words.find("read-only") != std::string_view::npos ||
          words.find("hot standby") != std::string_view::npos;
@@ -33,18 +38,20 @@ std::string one_line(std::string_view text) {
 }
 
 std::string words_of(const PGresult* result) {
-  const auto field = [&](int code) {
-    const char* text = PQresultErrorField(result, code);
-    return std::string(text == nullptr ? "" : text);
-  };
-  const std::string primary = field(PG_DIAG_MESSAGE_PRIMARY);
+  const std::string primary = field_of(result, PG_DIAG_MESSAGE_PRIMARY);
   if (primary.empty()) return one_line(PQresultErrorMessage(result));
-  std::string words = field(PG_DIAG_SEVERITY) + ":  " + primary;
+  const std::string more = words_besides_primary(result);
+  return one_line(field_of(result, PG_DIAG_SEVERITY) + ":  " + primary +
+                  (more.empty() ? "" : " " + more));
+}
+
+std::string words_besides_primary(const PGresult* result) {
+  std::string words;
   for (const auto& [label, code] :
        {std::pair("DETAIL", PG_DIAG_MESSAGE_DETAIL), std::pair("HINT", PG_DIAG_MESSAGE_HINT)}) {
-    if (const std::string more = field(code); !more.empty()) {
-      words.append(" ").append(label).append(":  ").append(more);
-    }
+    const std::string more = field_of(result, code);
+    if (more.empty()) continue;
+    words.append(words.empty() ? "" : " ").append(label).append(":  ").append(more);
   }
   return one_line(words);
 }

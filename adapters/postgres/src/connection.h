@@ -22,6 +22,8 @@ std::string one_line(std::string_view text);
 // What the server said, on one line: without the statement or function that it said it of, which
 // can be as long as a whole installation.
 std::string words_of(const PGresult* result);
+// Only the detail and the hint, beside a message that has the rest.
+std::string words_besides_primary(const PGresult* result);
 
 // The rows of one answer.
 class Rows {

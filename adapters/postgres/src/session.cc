@@ -153,13 +153,12 @@ Error Session::failure(const PGresult* result, bool inside) const {
                  "the connection was lost before the answer came",
                  words.empty() ? one_line(PQerrorMessage(connection_)) : words);
   }
-  Error error(ErrorCode::unavailable, sentence_for(state));
-  if (state == "LH001") error = refused(result);
+  if (state == "LH001") return refused(result);
   if (is_callers_fault(state)) {
-    error = Error(ErrorCode::invalid, without(kInvalid, field(result, PG_DIAG_MESSAGE_PRIMARY)));
+    return Error(ErrorCode::invalid, without(kInvalid, field(result, PG_DIAG_MESSAGE_PRIMARY)),
+                 words_besides_primary(result));
   }
-  error.store_words = words;
-  return error;
+  return Error(ErrorCode::unavailable, sentence_for(state), words);
 }
 
 Result<Rows> Session::answer(PGresult* result, bool inside) const {

@@ -129,8 +129,8 @@ TEST_F(FenceTest, ServersWordsComeWithoutTheStatement) {
             "");
   const auto failed = install_fence(user_.get());
   ASSERT_FALSE(failed);
-  EXPECT_THAT(failed.error().store_words, HasSubstr("does not exist"));
-  EXPECT_THAT(failed.error().store_words, Not(HasSubstr("CREATE")));
+  EXPECT_THAT(to_string(failed.error()), HasSubstr("does not exist"));
+  EXPECT_THAT(to_string(failed.error()), Not(HasSubstr("CREATE")));
 }
 
 TEST_F(FenceTest, RoleWithoutRightsIsToldWhatItNeeds) {

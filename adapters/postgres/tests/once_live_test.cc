@@ -172,7 +172,8 @@ TEST_F(OnceTest, EarlierVersionIsBroughtUpToDateWithItsResults) {
   ASSERT_EQ(user_.exec(kVersion1), "");
   const auto old = Once::open(user_.get());
   ASSERT_TRUE(bad(old, ErrorCode::unavailable));
-  EXPECT_THAT(old.error().message, HasSubstr("bring it up to date with install_once()"));
+  EXPECT_THAT(old.error().message,
+              HasSubstr("bring it up to date with `leasehold once install` or install_once()"));
 
   ASSERT_TRUE(good(install_once(user_.get())));
   EXPECT_EQ(once().run("k", "p", add_row("")).value().result, "r");
