@@ -112,7 +112,7 @@ Effort effort_of(int argc, char** argv, int in_flight) {
   Effort effort{.in_flight = in_flight};
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") != 0) continue;
-    effort.turns = 7;
+    effort.turns = 8;
     effort.turn = std::chrono::milliseconds(100);
   }
   return effort;

@@ -31,7 +31,7 @@ class Baton {
 // them.
 struct Effort {
   int in_flight = 1;  // threads, each doing one thing at a time
-  int turns = 25;     // of each side
+  int turns = 24;     // of each side
   std::chrono::milliseconds turn = std::chrono::milliseconds(200);
 };
 

@@ -104,9 +104,8 @@ Side advisory_lock(const std::string& url) {
           }};
 }
 
-// What makes it a lease, by hand: when it ends is written down, so that whoever comes after a
-// session that died can wait for it. With `durable`, a token too, on the disk before anybody has
-// it.
+// What makes it a lease, by hand: a token, and when it ends, so that whoever comes after a session
+// that died can wait for it. With `durable` they are on the disk before anybody has them.
 Side advisory_lock_with_row(const std::string& url, bool durable) {
   const std::string table = durable ? "by_hand_durable" : "by_hand_unlogged";
   ByHand(url).run((std::string("CREATE ") + (durable ? "" : "UNLOGGED ") + "TABLE " + table +

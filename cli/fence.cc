@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "arguments.h"
 #include "exit_status.h"
 #ifdef LEASEHOLD_HAS_FILES
@@ -35,13 +37,19 @@ std::vector<Table::Cell> row_of(const FenceMark& mark) {
 std::string tables_text(const std::vector<GuardedTable>& tables) {
   if (tables.empty()) return "";
   Table text;
-  text.add({{"TABLE", Colour::bold}, {"GUARDED BY", Colour::bold}, {"", Colour::bold}});
+  text.add({{"TABLE", Colour::bold}, {"GUARDED BY", Colour::bold}, {"STATE", Colour::bold}});
   for (const GuardedTable& table : tables) {
     text.add({{table.table},
               {table.resource.str()},
-              {table.armed ? "" : "its trigger is gone: install it again", Colour::red}});
+              {table.armed ? "armed" : "its trigger is gone or disabled: install it again",
+               table.armed ? Colour::none : Colour::red}});
   }
   return "\n" + text.str();
+}
+
+bool is_among(const std::vector<FenceMark>& marks, const ResourceName& resource) {
+  return std::any_of(marks.begin(), marks.end(),
+                     [&](const FenceMark& mark) { return mark.resource == resource; });
 }
 
 int not_without_force(std::string_view what) {
@@ -223,8 +231,12 @@ class Fence final : public Subcommand {
     if (!at_least) return report(at_least.error());
     auto fence = open_fence(url_);
     if (!fence) return report(fence.error());
+    const auto before = (*fence)->marks();
     if (const auto done = (*fence)->adopt(*resource, *lineage, *at_least); !done) {
       return report(done.error());
+    }
+    if (before && !is_among(*before, *resource)) {
+      note("the fence did not know a resource '" + resource->str() + "' until now");
     }
     return print("'" + resource->str() + "' now lets in " + lineage->str() + " from token " +
                  std::to_string(at_least->value()) + " on\n");

@@ -32,7 +32,9 @@ class RotateLineage final : public Subcommand {
     if (!client) return report(client.error());
     const auto lineage = client->rotate_lineage();
     if (!lineage) return report(lineage.error());
-    return print("the lineage of " + client->store().address + " is now " + lineage->hex() + "\n");
+    return print("the lineage of " + client->store().address + " is now " + lineage->hex() +
+                 "; let it in at each fence: leasehold fence adopt URL RESOURCE --lineage " +
+                 lineage->hex() + "/LOCK --at-least 1\n");
   }
 
  private:

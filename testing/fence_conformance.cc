@@ -477,7 +477,10 @@ TEST_P(FenceConformance, AdoptingComesBeforeTheFirstEntryToo) {
   const auto resource = ResourceName::parse(kBook).value();
   ASSERT_TRUE(accepted(here_->adopt(resource, test_lineage(), TokenNumber::of(5).value())));
   EXPECT_FALSE(mark_of(*here_)->mark);
-  EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(4, 1), "x", repeatable), 4, 5));
+  const auto lower = here_->enter_and_write(kBook, test_token(4, 1), "x", repeatable);
+  EXPECT_TRUE(refused(lower, 4, 5));
+  EXPECT_THAT(lower.error().message, HasSubstr("adopted from token 5 on"))
+      << "nobody has entered since";
   EXPECT_TRUE(accepted(here_->enter_and_write(kBook, test_token(5, 1), "a", repeatable)));
 }
 

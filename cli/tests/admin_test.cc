@@ -191,6 +191,10 @@ TEST_F(AdminTest, FenceIsInstalledShownAndAdopted) {
   const Finished adopted =
       leasehold({"fence", "adopt", url, "invoice", "--lineage", lineage, "--at-least", "7"});
   EXPECT_EQ(adopted.status, 0) << adopted.err;
+  EXPECT_THAT(adopted.err, HasSubstr("did not know a resource 'invoice'"));
+  EXPECT_EQ(
+      leasehold({"fence", "adopt", url, "invoice", "--lineage", lineage, "--at-least", "8"}).err,
+      "");
   const json marks = json::parse(leasehold({"fence", "show", url, "--json"}).out).at("fences");
   ASSERT_EQ(marks.size(), 1u);
   EXPECT_EQ(marks.at(0).at("resource"), "invoice");

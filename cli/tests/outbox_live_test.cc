@@ -35,6 +35,14 @@ class PostgresOutboxTest : public CliTest {
   const std::string database_ = server().create_database();
 };
 
+TEST_F(PostgresOutboxTest, KeepsTheFenceThatItNeeds) {
+  EXPECT_EQ(leasehold({"fence", "remove", url(), "--force"}).status, 64);
+  put("a", "one");
+  EXPECT_EQ(relay({"-c", "true"}).status, 0);
+  server().psql("DROP SCHEMA leasehold_outbox CASCADE", database_);
+  EXPECT_EQ(leasehold({"fence", "remove", url(), "--force"}).status, 0);
+}
+
 TEST_F(PostgresOutboxTest, GoesIntoARedisStream) {
   RedisServer redis;
   put("a", "one");

@@ -335,6 +335,16 @@ TEST_F(OutboxTest, AFileOfLocksIsNoPlaceForMessages) {
   }
 }
 
+TEST_F(OutboxTest, KeepsTheFenceThatItNeeds) {
+  const Finished refused = leasehold({"fence", "remove", url(), "--force"});
+  EXPECT_EQ(refused.status, 64);
+  EXPECT_THAT(refused.err, HasSubstr("the outbox in this database needs the fence"));
+  pay("a", "one");
+  EXPECT_EQ(relay("true").status, 0);
+  sql("DROP TABLE leasehold_outbox");
+  EXPECT_EQ(leasehold({"fence", "remove", url(), "--force"}).status, 0);
+}
+
 TEST_F(OutboxTest, AnotherLockIsRefusedWithTheCommandThatWouldAdoptIt) {
   ASSERT_EQ(relay("true").status, 0);
   const Finished other = relay("true", {"--lock", "other"});

@@ -158,7 +158,8 @@ FenceVerdict judge(const ResourceName& resource, const FenceRecord& record,
   }
   if (const auto why = objection(record, attempt)) {
     return refusal(resource, attempt.token, *why,
-                   {record.lineage ? record.lineage->str() : "", record.threshold()});
+                   {record.lineage ? record.lineage->str() : "", record.threshold(),
+                    /*adopted=*/!record.entered});
   }
   FenceRecord next = record;
   next.lineage = attempt.token.lineage;

@@ -16,6 +16,9 @@ std::string reason(const ResourceName& resource, const Token& token, Objection w
              resource.str() + "' --lineage '" + token.lineage.str() + "' --at-least " +
              std::to_string(token.number.value()) + "`";
     case Objection::lower:
+      if (threshold.adopted) {
+        return ": its lineage was adopted from token " + mark + " on, and this one is lower";
+      }
       return ": its mark is " + mark + ", so another holder has entered since";
     case Objection::twice:
       return ": its mark is " + mark +

@@ -59,7 +59,9 @@ std::string RowFenceSql::enter(const std::vector<std::string>& columns, bool onc
 
 std::string RowFenceSql::count_refusal(bool once) const {
   return "UPDATE " + table_ + " SET fence_refused = fence_refused + 1 WHERE " + is_key() +
-         " AND NOT coalesce(" + admits(once) + ", false) RETURNING fence, fence_lineage";
+         " AND NOT coalesce(" + admits(once) +
+         ", false) RETURNING fence, fence_lineage,"
+         " fence_lineage IS NOT NULL AND fence_request IS NULL";
 }
 
 std::string RowFenceSql::marks_where(const std::string& where) const {

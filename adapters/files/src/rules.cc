@@ -28,7 +28,8 @@ std::int64_t last_sequence(const Record& record, const Token& token) {
 }  // namespace
 
 Verdict judge(const ResourceName& resource, const Record& record, const Attempt& attempt) {
-  const detail::Threshold mark{record.lineage ? record.lineage->str() : "", record.threshold()};
+  const detail::Threshold mark{record.lineage ? record.lineage->str() : "", record.threshold(),
+                               /*adopted=*/!record.entered};
   if (const auto why = objection(record, attempt)) {
     return Refused{detail::refusal(resource, attempt.token, *why, mark)};
   }

@@ -8,7 +8,8 @@ namespace {
 using Why = Objection::Why;
 
 Objection fenced_out(const ResourceState& state, const Entry& entry, detail::Objection why) {
-  const detail::Threshold mark{state.lineage ? state.lineage->str() : "", state.threshold()};
+  const detail::Threshold mark{state.lineage ? state.lineage->str() : "", state.threshold(),
+                               /*adopted=*/!state.mark};
   return {Why::fenced_out,
           detail::refusal(entry.resource, entry.token, why, mark).message,
           {entry.token.number.value(), state.threshold()}};

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <utility>
 
 namespace leasehold::postgres {
@@ -32,13 +33,21 @@ int on_event(PGEventId event, void* info, void*) {
   return 1;
 }
 
-// Null if there is no room for it.
 Memory* made_memory_of(PGconn* connection) {
   if (Memory* made = memory_of(connection); made != nullptr) return made;
   auto memory = std::make_unique<Memory>();
   if (PQregisterEventProc(connection, on_event, "leasehold", nullptr) == 0) return nullptr;
   if (PQsetInstanceData(connection, on_event, memory.get()) == 0) return nullptr;
   return memory.release();  // the connection's now: see PGEVT_CONNDESTROY
+}
+
+// Where there is no room for it, nothing is remembered.
+template <class Change>
+void change_memory(PGconn* connection, Change change) noexcept {
+  try {
+    if (Memory* memory = made_memory_of(connection); memory != nullptr) change(*memory);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 }  // namespace
@@ -50,8 +59,8 @@ Preparation preparation_of(const PGconn* connection, const NamedStatement& state
   return found == memory->preparations.end() ? Preparation::not_yet : found->second;
 }
 
-void remember(PGconn* connection, const NamedStatement& statement, Preparation state) {
-  if (Memory* memory = made_memory_of(connection)) memory->preparations[statement.name] = state;
+void remember(PGconn* connection, const NamedStatement& statement, Preparation state) noexcept {
+  change_memory(connection, [&](Memory& memory) { memory.preparations[statement.name] = state; });
 }
 
 bool entered_last(const PGconn* connection, const LastEntry& entry) {
@@ -59,8 +68,8 @@ bool entered_last(const PGconn* connection, const LastEntry& entry) {
   return memory != nullptr && memory->last_entry == entry;
 }
 
-void remember(PGconn* connection, LastEntry entry) {
-  if (Memory* memory = made_memory_of(connection)) memory->last_entry = std::move(entry);
+void remember(PGconn* connection, LastEntry entry) noexcept {
+  change_memory(connection, [&](Memory& memory) { memory.last_entry = std::move(entry); });
 }
 
 }  // namespace leasehold::postgres

@@ -18,7 +18,7 @@ struct NamedStatement {
 enum class Preparation { not_yet, done, impossible };
 
 Preparation preparation_of(const PGconn* connection, const NamedStatement& statement);
-void remember(PGconn* connection, const NamedStatement& statement, Preparation state);
+void remember(PGconn* connection, const NamedStatement& statement, Preparation state) noexcept;
 
 // Which holder was the last to enter, and where.
 struct LastEntry {
@@ -28,6 +28,6 @@ struct LastEntry {
 };
 
 bool entered_last(const PGconn* connection, const LastEntry& entry);
-void remember(PGconn* connection, LastEntry entry);
+void remember(PGconn* connection, LastEntry entry) noexcept;
 
 }  // namespace leasehold::postgres

@@ -17,7 +17,8 @@ constexpr NamedStatement kEnterAgain = {
     " SET entered_xact = pg_catalog.pg_current_xact_id(), entered_at = pg_catalog.now()"
     " WHERE resource OPERATOR(pg_catalog.=) $1 AND token OPERATOR(pg_catalog.=) $2"
     " AND lineage OPERATOR(pg_catalog.=) $3 AND request OPERATOR(pg_catalog.=) $4"
-    " AND pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'on'"};
+    " AND (pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'on'"
+    " OR pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'remote_apply')"};
 
 // A token on its way into a resource.
 class Entering {
@@ -38,22 +39,34 @@ class Entering {
   // With a transaction of its own, which a failure rolls back.
   Result<Rows> begin(const Session& session, PGconn* connection) const {
     const LastEntry here{resource_, request_};
-    const bool again = entry_ == Entry::repeatable && entered_last(connection, here);
-    auto rows = again ? begin_again(session)
-                      : session.begin_with(kEnter, {resource_.c_str(), number_.c_str(),
-                                                    lineage_.c_str(), request_.c_str(), once()});
-    if (rows && !again) remember(connection, here);
+    const bool again = entry_ == Entry::repeatable && entered_last(connection, here) &&
+                       preparation_of(connection, kEnterAgain) != Preparation::impossible;
+    if (again) return begin_again(session, connection);
+    auto rows = begin_anew(session);
+    if (rows) remember(connection, here);
     return rows;
   }
 
  private:
   const char* once() const { return entry_ == Entry::once ? "t" : "f"; }
 
-  Result<Rows> begin_again(const Session& session) const {
+  Result<Rows> begin_anew(const Session& session) const {
+    return session.begin_with(
+        kEnter, {resource_.c_str(), number_.c_str(), lineage_.c_str(), request_.c_str(), once()});
+  }
+
+  // Where it turns out to be no shorter, this connection does without.
+  Result<Rows> begin_again(const Session& session, PGconn* connection) const {
+    const auto give_up = [&] { remember(connection, kEnterAgain, Preparation::impossible); };
     auto rows = session.begin_with(
         kEnterAgain, {resource_.c_str(), number_.c_str(), lineage_.c_str(), request_.c_str()});
+    if (!rows && (is_forbidden(rows.error()) || is_missing(rows.error()))) {
+      give_up();
+      return begin_anew(session);
+    }
     if (!rows || rows->changed() == 1) return rows;
     rows = enter(session);  // the mark has changed, or the commit would not be durable
+    if (rows) give_up();
     if (!rows) session.roll_back();
     return rows;
   }

@@ -31,6 +31,14 @@ Status check_fence_schema(Session session) {
 }
 
 Status remove_fence_schema(Session session) {
+  if (auto ok = session.check_outside(); !ok) return ok;
+  const auto used = session.run("SELECT to_regnamespace('leasehold_outbox') IS NOT NULL", {});
+  if (!used) return fail(used.error());
+  if (used->flag(0)) {
+    return fail(ErrorCode::invalid,
+                "the outbox in this database needs the fence; if you want neither, drop the schema "
+                "leasehold_outbox with its messages first");
+  }
   return remove_part(session, kFence);
 }
 

@@ -108,7 +108,7 @@ DECLARE
   m record;
   said text := format('leasehold: fenced_out: resource ''%s'' refused token %s', a_resource, a_token);
 BEGIN
-  SELECT claim, lineage, coalesce(token, least) AS number INTO STRICT m
+  SELECT claim, lineage, coalesce(token, least) AS number, token IS NULL AS adopted INTO STRICT m
     FROM leasehold_fence.mark WHERE resource = a_resource;
   IF m.claim IS NOT NULL THEN
     PERFORM leasehold_fence.wrong('this resource is used with claims, not with tokens');
@@ -118,6 +118,8 @@ BEGIN
       'and lock that count the tokens, and numbers of two lineages cannot be compared. All who write '
       'must take the lock from one store. If that store was replaced on purpose, run '
       '`leasehold fence adopt`', a_lineage, m.lineage, m.number);
+  ELSIF m.adopted THEN
+    said := said || format(': its lineage was adopted from token %s on, and this one is lower', m.number);
   ELSIF a_token < m.number THEN
     said := said || format(': its mark is %s, so another holder has entered since', m.number);
   ELSIF a_once THEN
@@ -154,13 +156,6 @@ BEGIN
   END IF;
 END $$;
 
--- Where a holder that has entered before comes in again by a plain UPDATE, which costs half of a
--- function. It gives no right that calling enter() with the mark's own values does not.
-CREATE OR REPLACE VIEW leasehold_fence.entrance AS
-  SELECT resource, lineage, token, request, entered_xact, entered_at
-  FROM leasehold_fence.mark WHERE claim IS NULL;
-GRANT SELECT, UPDATE (entered_xact, entered_at) ON leasehold_fence.entrance TO PUBLIC;
-
 -- The holder that is inside already comes most often, and what equals the mark needs no other check.
 -- To set search_path would cost it much: each operator is named in full instead.
 --
@@ -186,6 +181,24 @@ BEGIN
                                        coalesce(enter.once, false));
   END IF;
 END $$;
+
+-- Where a holder that has entered before comes in again by a plain UPDATE, which costs half of a
+-- function. Whoever may call enter() could do the same with the values that marks() shows; who may
+-- not, may not update it either. It belongs to whom the marks belong to, whoever installs it.
+CREATE OR REPLACE VIEW leasehold_fence.entrance AS
+  SELECT resource, lineage, token, request, entered_xact, entered_at
+  FROM leasehold_fence.mark WHERE claim IS NULL AND token IS NOT NULL;
+DO $entrance$ DECLARE
+  owner name := (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'leasehold_fence.mark'::regclass);
+BEGIN
+  IF owner <> current_user THEN
+    EXECUTE format('ALTER VIEW leasehold_fence.entrance OWNER TO %I', owner);
+  END IF;
+  IF has_function_privilege('public', 'leasehold_fence.enter(text, bigint, text, text, boolean)',
+                            'EXECUTE') THEN
+    GRANT SELECT, UPDATE (entered_xact, entered_at) ON leasehold_fence.entrance TO PUBLIC;
+  END IF;
+END $entrance$;
 
 CREATE OR REPLACE FUNCTION leasehold_fence.claim(resource text, request text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

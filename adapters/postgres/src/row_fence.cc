@@ -121,7 +121,8 @@ Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry
   auto counted = session.run(sql_.count_refusal(entry == Entry::once), filled.parameters());
   if (!counted) return std::move(counted.error());
   if (counted->count() > 0) {
-    const leasehold::detail::Threshold mark{std::string(counted->text(1)), counted->number(0)};
+    const leasehold::detail::Threshold mark{std::string(counted->text(1)), counted->number(0),
+                                            /*adopted=*/counted->flag(2)};
     return leasehold::detail::refusal(key, token, mark, entry == Entry::once);
   }
   auto there = session.run(sql_.mark(), {key.str().c_str()});

@@ -20,6 +20,10 @@ constexpr std::string_view kInvalid = "leasehold: invalid: ";
 constexpr const char* kMissing =
     "the fence is not installed in this database, or not whole; install it with `leasehold fence "
     "install` or install_fence()";
+constexpr const char* kForbidden =
+    "this role may not do that: it lacks a GRANT, or does not own the schema; "
+    "docs/fence-postgres.md, docs/outbox.md, docs/ways-not-to-lock.md and docs/serial-queue.md say "
+    "what each part needs";
 constexpr const char* kConflict =
     "another transaction came in between; roll back, begin again, and enter first";
 constexpr const char* kTooLong =
@@ -71,7 +75,7 @@ std::string sentence_for(std::string_view state) {
   // invalid_schema_name, undefined_function, undefined_table
   if (is_one_of(state, {"3F000", "42883", "42P01"})) return kMissing;
   if (state == "42501") {
-    return "this role may not do that; docs/fence-postgres.md has the GRANT lines that it needs";
+    return kForbidden;
   }
   // serialization_failure, deadlock_detected
   if (is_one_of(state, {"40001", "40P01"})) return kConflict;
@@ -100,6 +104,9 @@ std::string name_for(const std::string& sql) {
 
 bool is_missing(const Error& error) {
   return error.message == kMissing;
+}
+bool is_forbidden(const Error& error) {
+  return error.message == kForbidden;
 }
 bool is_conflict(const Error& error) {
   return error.message == kConflict;
@@ -251,8 +258,19 @@ Result<Rows> Session::receive_all(const std::vector<Sent>& sent, bool& lost_prep
 }
 
 Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters parameters) const {
-  std::vector<Sent> sent;
+  constexpr int kMostLosses = 2;  // one of each statement
   bool lost_preparation = false;
+  auto begun = try_to_begin(statement, parameters, lost_preparation);
+  for (int losses = 0; lost_preparation && losses < kMostLosses; ++losses) {
+    lost_preparation = false;
+    begun = try_to_begin(statement, parameters, lost_preparation);
+  }
+  return begun;
+}
+
+Result<Rows> Session::try_to_begin(const NamedStatement& statement, Parameters parameters,
+                                   bool& lost_preparation) const {
+  std::vector<Sent> sent;
   const bool gone = PQenterPipelineMode(connection_) == 1 && send_named(kBegin, {}, sent) &&
                     send_named(statement, parameters, sent) && PQpipelineSync(connection_) == 1;
   Result<Rows> answered =
@@ -261,9 +279,7 @@ Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters par
     answered = fail(failure(nullptr, /*inside=*/true));
   }
   PQexitPipelineMode(connection_);
-  if (answered) return answered;
-  roll_back();
-  if (lost_preparation) return begin_with(statement, parameters);
+  if (!answered) roll_back();
   return answered;
 }
 

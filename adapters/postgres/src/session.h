@@ -14,6 +14,8 @@ namespace leasehold::postgres {
 
 // What a Session's failure says: a schema, table or function of ours is not there.
 bool is_missing(const Error& error);
+// The role has no right to it.
+bool is_forbidden(const Error& error);
 // Another transaction came in between; the same may succeed in a new transaction.
 bool is_conflict(const Error& error);
 // A lock was not to be had in the time that the session allows.
@@ -59,6 +61,8 @@ class Session {
     const NamedStatement* statement;
     enum class As { text, preparation, prepared } as;
   };
+  Result<Rows> try_to_begin(const NamedStatement& statement, Parameters parameters,
+                            bool& lost_preparation) const;
   bool send_named(const NamedStatement& statement, Parameters parameters,
                   std::vector<Sent>& sent) const;
   Result<Rows> receive_all(const std::vector<Sent>& sent, bool& lost_preparation) const;

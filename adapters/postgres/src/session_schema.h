@@ -37,10 +37,10 @@ $$;
 -- which reads the same whatever the session's settings are.
 CREATE FUNCTION @S.own_start() RETURNS timestamptz LANGUAGE plpgsql AS $$
 DECLARE
-  known text := current_setting('leasehold.backend_start', true);
+  known text := current_setting('leasehold.backend_began', true);
 BEGIN
   IF coalesce(known, '') = '' THEN
-    SELECT set_config('leasehold.backend_start',
+    SELECT set_config('leasehold.backend_began',
                       (extract(epoch FROM backend_start) * 1000000)::bigint::text, false) INTO known
       FROM pg_stat_activity WHERE pid = pg_backend_pid();
   END IF;

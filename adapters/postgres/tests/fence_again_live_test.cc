@@ -13,14 +13,17 @@ class EnterAgain : public FenceDatabase {
   EnterAgain() { EXPECT_TRUE(good(fence().transaction(holder_, insert_row))); }
 
   Status again() const { return fence().transaction(holder_, insert_row); }
+  void break_the_function() const {
+    ASSERT_EQ(user_.exec("CREATE OR REPLACE FUNCTION leasehold_fence.enter(resource text, token "
+                         "bigint, lineage text, request text, once boolean DEFAULT false) RETURNS "
+                         "void LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END'"),
+              "");
+  }
   const Token holder_ = token_of(33, '1');
 };
 
 TEST_F(EnterAgain, IsOneStatementAndNoFunction) {
-  ASSERT_EQ(user_.exec("CREATE OR REPLACE FUNCTION leasehold_fence.enter(resource text, token "
-                       "bigint, lineage text, request text, once boolean DEFAULT false) RETURNS "
-                       "void LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END'"),
-            "");
+  break_the_function();
   EXPECT_TRUE(good(again()));
   EXPECT_EQ(rows(), "2");
   EXPECT_TRUE(bad(fence().transaction(token_of(34, '1'), insert_row), ErrorCode::unavailable));
@@ -35,6 +38,16 @@ TEST_F(EnterAgain, IsRefusedOnceAnotherHasEntered) {
   EXPECT_EQ(rows(), "1");
   EXPECT_EQ(refused(), "1");
   EXPECT_EQ(PQtransactionStatus(user_.get()), PQTRANS_IDLE);
+}
+
+TEST_F(EnterAgain, IsJudgedByItsOwnResource) {
+  const Fence elsewhere = Fence::open(user_.get(), "elsewhere").value();
+  ASSERT_TRUE(good(elsewhere.transaction(holder_, nothing)));
+  ASSERT_TRUE(good(again()));
+  const UserConnection other(url());
+  ASSERT_TRUE(good(fence_of(other).transaction(token_of(34, '2'), nothing)));
+  EXPECT_TRUE(bad(again(), ErrorCode::fenced_out));
+  EXPECT_TRUE(good(elsewhere.transaction(holder_, nothing)));
 }
 
 TEST_F(EnterAgain, WithAnotherNumberIsJudgedByIt) {
@@ -86,6 +99,17 @@ TEST_F(EnterAgain, CommitsDurablyWhateverTheSessionSays) {
   EXPECT_EQ(inside, "on");
 }
 
+TEST_F(EnterAgain, WaitsForTheStandbyToApplyIfTheSessionSaysSo) {
+  break_the_function();
+  ASSERT_EQ(user_.exec("SET synchronous_commit = remote_apply"), "");
+  std::string inside;
+  EXPECT_TRUE(good(fence().transaction(holder_, [&](OpenTransaction&) -> Status {
+    inside = user_.ask("SHOW synchronous_commit");
+    return {};
+  })));
+  EXPECT_EQ(inside, "remote_apply");
+}
+
 TEST_F(EnterAgain, OpensAGuardedTableToThisTransactionOnly) {
   ASSERT_TRUE(good(guard_table(user_.get(), "data", ledger())));
   EXPECT_TRUE(good(again()));
@@ -109,6 +133,35 @@ TEST_F(EnterAgain, NeedsNoRightBesidesThatToTheSchema) {
   EXPECT_EQ(user_.exec("DROP OWNED BY porter; DROP ROLE porter"), "");
 }
 
+// As where rights were not restored with the tables.
+TEST_F(EnterAgain, WithoutTheViewsRightsGoesByTheFunction) {
+  ASSERT_EQ(user_.exec("DROP ROLE IF EXISTS usher; CREATE ROLE usher LOGIN;"
+                       "GRANT INSERT, SELECT ON data TO usher;"
+                       "GRANT USAGE ON SCHEMA leasehold_fence TO usher;"
+                       "REVOKE ALL ON leasehold_fence.entrance FROM PUBLIC"),
+            "");
+  {
+    const UserConnection usher(fence_server().url(database_, "usher"));
+    const Fence mine = fence_of(usher);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(good(mine.transaction(holder_, insert_row)));
+    ASSERT_TRUE(good(fence().transaction(token_of(34, '2'), nothing)));
+    EXPECT_TRUE(bad(mine.transaction(holder_, insert_row), ErrorCode::fenced_out));
+  }
+  EXPECT_EQ(user_.exec("DROP OWNED BY usher; DROP ROLE usher"), "");
+}
+
+TEST_F(EnterAgain, RightsTakenFromEverybodyStayTaken) {
+  ASSERT_EQ(user_.exec("REVOKE EXECUTE ON FUNCTION leasehold_fence.enter FROM PUBLIC;"
+                       "DROP VIEW leasehold_fence.entrance;"
+                       "CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer "
+                       "LANGUAGE sql IMMUTABLE AS 'SELECT 3'"),
+            "");
+  ASSERT_TRUE(good(install_fence(user_.get())));
+  EXPECT_EQ(user_.ask("SELECT has_any_column_privilege('public', 'leasehold_fence.entrance', "
+                      "'UPDATE')"),
+            "f");
+}
+
 TEST_F(EnterAgain, IsNotMisledByTheSearchPath) {
   ASSERT_EQ(user_.exec("CREATE FUNCTION public.same(a bigint, b bigint) RETURNS boolean LANGUAGE "
                        "sql AS 'SELECT true';"
@@ -117,7 +170,7 @@ TEST_F(EnterAgain, IsNotMisledByTheSearchPath) {
                        "SET search_path = public, pg_catalog"),
             "");
   const UserConnection other(url());
-  ASSERT_TRUE(good(fence_of(other).transaction(token_of(34, '2'), nothing)));
+  ASSERT_TRUE(good(fence_of(other).transaction(token_of(34, '1'), nothing)));
   EXPECT_TRUE(bad(again(), ErrorCode::fenced_out));
 }
 

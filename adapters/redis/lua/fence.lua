@@ -10,7 +10,8 @@
 --
 -- Answers what the command answers; OK without one; REPEATED, and does nothing, if the holder's last
 -- write had this sequence number. An error means that the command has done nothing:
---   FENCEDOUT <why> <offered> <mark> [lineage]    why: lineage, lower, twice, once, order, claim
+--   FENCEDOUT <why> <offered> <mark> [lineage]
+--     why: lineage, lower, adopted (lower than what was adopted), twice, once, order, claim
 --   FENCEINVALID <sentence>
 --   FENCEVERSION <sentence>
 --   and the errors of the command itself
@@ -167,7 +168,9 @@ if mode == 'confirm' then
 else
   if claim then return invalid('this resource is used with claims, not with tokens') end
   if its_lineage and its_lineage ~= lineage then return refuse('lineage') end
-  if threshold and not same and below(token, threshold) then return refuse('lower') end
+  if threshold and not same and below(token, threshold) then
+    return refuse(its_token and 'lower' or 'adopted')
+  end
   if same and its_request ~= request then return refuse('twice') end
 end
 local digest

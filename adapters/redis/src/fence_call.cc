@@ -139,16 +139,18 @@ Error explained(const ResourceName& resource, const Token& token, Error error) {
   const auto mark = TokenNumber::parse(words.size() > 2 ? words[2] : "");
   if (!mark) return error;
   const std::string_view why = words[0];
-  const Objection objection = why == "lineage" ? Objection::foreign
-                              : why == "lower" ? Objection::lower
-                              : why == "twice" ? Objection::twice
-                              : why == "once"  ? Objection::once
-                                               : Objection::order;
+  const bool adopted = why == "adopted";
+  const Objection objection = why == "lineage"            ? Objection::foreign
+                              : why == "lower" || adopted ? Objection::lower
+                              : why == "twice"            ? Objection::twice
+                              : why == "once"             ? Objection::once
+                                                          : Objection::order;
   // The lock's name in the lineage may have spaces in it.
   const std::string lineage = words.size() > 3 ? error.store_words.substr(static_cast<std::size_t>(
                                                      words[3].data() - error.store_words.data()))
                                                : "";
-  Error refused = leasehold::detail::refusal(resource, token, objection, {lineage, mark->value()});
+  Error refused =
+      leasehold::detail::refusal(resource, token, objection, {lineage, mark->value(), adopted});
   refused.store_words = error.store_words;
   if (error.code == ErrorCode::fenced_out) return refused;
   Error unknown(error.code, "the reply to the command was lost, and now " + refused.message,

@@ -177,6 +177,17 @@ Status check_fence_table(Connection connection) {
 
 Status remove_fence_table(Connection connection) {
   return remove_parts(connection, {guard_part(), kFence}, [&]() -> Status {
+    auto used = connection.prepare(
+        "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'leasehold_outbox'");
+    if (!used) return fail(std::move(used.error()));
+    auto found = used->step();
+    if (!found) return fail(std::move(found.error()));
+    if (*found) {
+      return fail(
+          ErrorCode::invalid,
+          "the outbox in this database needs the fence; if you want neither, drop the table "
+          "leasehold_outbox with its messages first");
+    }
     if (auto ok = drop_guards(connection); !ok) return ok;
     return connection.exec(kDropTable);
   });
@@ -227,13 +238,14 @@ Result<std::optional<FenceMark>> read_mark(Connection connection, const Resource
 Result<std::optional<Threshold>> read_threshold(Connection connection,
                                                 const ResourceName& resource) {
   auto select = connection.prepare(
-      "SELECT lineage, coalesce(token, least) FROM main.leasehold_fence"
+      "SELECT lineage, coalesce(token, least), token IS NULL FROM main.leasehold_fence"
       " WHERE resource = ?1 AND lineage IS NOT NULL");
   if (!select) return fail(std::move(select.error()));
   auto row = select->bind(1, resource.str()).step();
   if (!row) return fail(std::move(row.error()));
   if (!*row) return std::nullopt;
-  return Threshold{std::string(select->text(0)), select->integer(1)};
+  return Threshold{std::string(select->text(0)), select->integer(1),
+                   /*adopted=*/select->integer(2) != 0};
 }
 
 Status count_refusal(Connection connection, const ResourceName& resource) {

@@ -161,7 +161,8 @@ Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry
   auto row = count->step();
   if (!row) return std::move(row.error());
   if (*row) {
-    const leasehold::detail::Threshold mark{std::string(count->text(1)), count->integer(0)};
+    const leasehold::detail::Threshold mark{std::string(count->text(1)), count->integer(0),
+                                            /*adopted=*/count->integer(2) != 0};
     if (auto done = count->step(); !done) return std::move(done.error());
     return leasehold::detail::refusal(key, token, mark, entry == Entry::once);
   }

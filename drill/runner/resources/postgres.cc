@@ -80,8 +80,10 @@ class PostgresResource final : public Resource {
                            raw.data(), nullptr, nullptr, 0));
     const ExecStatusType status = PQresultStatus(rows.get());
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return rows;
-    return fail(ErrorCode::unavailable, "cannot use the resource of the drill",
-                PQerrorMessage(connection_.handle()));
+    return connection_.named(Result<Rows>(
+        fail(ErrorCode::unavailable,
+             "cannot use the table drill_cell of the drill, which it makes if the role may",
+             postgres::words_of(rows.get()))));
   }
 
   postgres::AdminConnection connection_;

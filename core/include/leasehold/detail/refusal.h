@@ -15,11 +15,12 @@ namespace leasehold::detail {
 struct Threshold {
   std::string lineage;
   std::int64_t token = 0;
+  bool adopted = false;  // nobody has entered yet; the operator chose the number
 };
 
 enum class Objection {
   foreign,  // a token of another lineage
-  lower,    // another holder has entered since
+  lower,    // another holder has entered since, or the operator adopted a higher number
   twice,    // the same number from another request
   once,     // it has entered already, in once mode
   order,    // a later write of the same holder was done before
