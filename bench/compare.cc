@@ -69,10 +69,8 @@ void compare(const std::string& what, const Side& ours, const Side& theirs, cons
   std::vector<double> their_rates;
   std::vector<double> ratios;
   for (int i = 0; i < effort.turns; ++i) {
-    const bool ours_first = i % 2 == 0;
-    if (ours_first) our_rates.push_back(our_team.per_second(effort.turn));
+    our_rates.push_back(our_team.per_second(effort.turn));
     their_rates.push_back(their_team.per_second(effort.turn));
-    if (!ours_first) our_rates.push_back(our_team.per_second(effort.turn));
     ratios.push_back(our_rates.back() / their_rates.back());
   }
   const double ratio = percentile(ratios, 0.5);
@@ -112,7 +110,7 @@ Effort effort_of(int argc, char** argv, int in_flight) {
   Effort effort{.in_flight = in_flight};
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") != 0) continue;
-    effort.turns = 8;
+    effort.turns = 7;
     effort.turn = std::chrono::milliseconds(100);
   }
   return effort;

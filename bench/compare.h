@@ -31,12 +31,12 @@ class Baton {
 // them.
 struct Effort {
   int in_flight = 1;  // threads, each doing one thing at a time
-  int turns = 24;     // of each side
+  int turns = 25;     // of each side
   std::chrono::milliseconds turn = std::chrono::milliseconds(200);
 };
 
-// Runs both sides in turns, each as often the first, and reports what each did per second and the
-// ratio, ours by theirs: the median of the turns. Without `at_least` it is for information.
+// Runs both sides in turns, and reports what each did per second and the ratio, ours by theirs: the
+// median of the turns. Without `at_least` it is for information.
 void compare(const std::string& what, const Side& ours, const Side& theirs, const Effort& effort,
              std::optional<double> at_least = {});
 

@@ -3,6 +3,7 @@
 // the same statement without a fence. Each connection has rows of its own.
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -93,6 +94,27 @@ Side fenced_transaction(const std::string& url, const Work& work) {
           }};
 }
 
+// A holder for each transaction, as where a lock is taken, something is done and it is given back.
+Side fenced_transaction_of_new_holders(const std::string& url, const Work& work) {
+  return {"fenced", [url, &work](int worker) {
+            auto mine = std::make_shared<Connection>(url);
+            auto fence = must(postgres::Fence::open(mine->get(), "many " + std::to_string(worker)));
+            auto number = std::make_shared<std::int64_t>(
+                std::chrono::steady_clock::now().time_since_epoch().count());
+            return [mine, fence, &work, number, id = std::to_string(worker)] {
+              Token token = token_of(0);
+              token.number = TokenNumber::of(++*number).value();
+              token.request = RequestId::random(system_random());
+              const auto done = fence.transaction(token, [&](auto&) -> Status {
+                for (const char* sql : work) mine->run(sql, {id.c_str()});
+                return {};
+              });
+              if (!done) stop(done.error().message);
+              return true;
+            };
+          }};
+}
+
 Side bare_transaction(const std::string& url, const Work& work) {
   return {"bare", [url, &work](int worker) {
             auto mine = std::make_shared<Connection>(url);
@@ -169,6 +191,9 @@ int main(int argc, char** argv) {
     compare("PostgreSQL: fenced transaction, TPC-B" + tail,
             fenced_transaction(url, kFiveStatements), bare_transaction(url, kFiveStatements),
             effort_of(argc, argv, connections), 0.85);
+    compare("PostgreSQL: the same, a new holder each" + tail,
+            fenced_transaction_of_new_holders(url, kFiveStatements),
+            bare_transaction(url, kFiveStatements), effort_of(argc, argv, connections));
     compare("PostgreSQL: fenced transaction, one update" + tail,
             fenced_transaction(url, kOneUpdate), bare_transaction(url, kOneUpdate),
             effort_of(argc, argv, connections), 0.85);

@@ -556,6 +556,7 @@ TEST_F(FenceTest, PlainSqlObeysTheSameRules) {
                                "'" + std::string(32, 'b') + "/invoice/1234'")),
               StartsWith("LH001"));
   EXPECT_EQ(user_.exec(enter("33")), "");
+  EXPECT_THAT(user_.exec(enter("34", "'ledger'", "'nonsense'")), StartsWith("LH003"));
   EXPECT_EQ(user_.exec(enter("9223372036854775807")), "");
 }
 
