@@ -151,7 +151,8 @@ TEST_P(StoresTest, AtLeastKeepsTheLockAfterAQuickCommand) {
 
 TEST_P(StoresTest, RotatedLineageIsTold) {
   const json before = shown("nightly").at("lineage");
-  EXPECT_EQ(on_store({"rotate-lineage", "--force"}).status, 0);
+  const Finished rotated = on_store({"rotate-lineage", "--force"});
+  EXPECT_EQ(rotated.status, 0) << rotated.err;
   const json after = shown("nightly").at("lineage");
   EXPECT_FALSE(after.is_null());
   EXPECT_NE(after, before);
