@@ -1,5 +1,6 @@
 // The program on every store, with real servers.
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -64,8 +65,13 @@ class StoresTest : public CliTest, public ::testing::WithParamInterface<std::str
  protected:
   const std::string url = Servers::running().fresh(GetParam(), store());
 
-  // A store that is a file is made by the first run.
-  void SetUp() override { ASSERT_EQ(on_store({"run", "first", "--", "true"}).status, 0); }
+  // gRPC ends its threads while the program exits, and LeakSanitizer crashes at them now and then.
+  ~StoresTest() override { unsetenv("LSAN_OPTIONS"); }
+  void SetUp() override {
+    if (GetParam() == "etcd") setenv("LSAN_OPTIONS", "detect_leaks=0", /*overwrite=*/1);
+    // A store that is a file is made by the first run.
+    ASSERT_EQ(on_store({"run", "first", "--", "true"}).status, 0);
+  }
 
   Finished on_store(Words words) const {
     words.insert(words.begin() + 1, {"--store", url});
