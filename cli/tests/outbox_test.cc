@@ -341,8 +341,11 @@ TEST_F(OutboxTest, KeepsTheFenceThatItNeeds) {
   EXPECT_THAT(refused.err, HasSubstr("the outbox in this database needs the fence"));
   pay("a", "one");
   EXPECT_EQ(relay("true").status, 0);
-  sql("DROP TABLE leasehold_outbox");
+  sql(refused.err.substr(refused.err.find("DROP TABLE")));
   EXPECT_EQ(leasehold({"fence", "remove", url(), "--force"}).status, 0);
+  EXPECT_EQ(leasehold({"outbox", "install", url()}).status, 0);
+  pay("a", "two");
+  EXPECT_EQ(relay("true").status, 0) << "all of it is there again";
 }
 
 TEST_F(OutboxTest, AnotherLockIsRefusedWithTheCommandThatWouldAdoptIt) {

@@ -5,6 +5,7 @@
 #include "guard.h"
 #include "leasehold/detail/stored_mark.h"
 #include "name_sql.h"
+#include "outbox.h"
 #include "schema.h"
 
 namespace leasehold::sqlite {
@@ -177,16 +178,13 @@ Status check_fence_table(Connection connection) {
 
 Status remove_fence_table(Connection connection) {
   return remove_parts(connection, {guard_part(), kFence}, [&]() -> Status {
-    auto used = connection.prepare(
-        "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'leasehold_outbox'");
-    if (!used) return fail(std::move(used.error()));
-    auto found = used->step();
-    if (!found) return fail(std::move(found.error()));
-    if (*found) {
+    const auto used = has_part(connection, outbox_part());
+    if (!used) return fail(used.error());
+    if (*used) {
       return fail(
           ErrorCode::invalid,
-          "the outbox in this database needs the fence; if you want neither, drop the table "
-          "leasehold_outbox with its messages first");
+          "the outbox in this database needs the fence; if you want neither, first run: "
+          "DROP TABLE leasehold_outbox; DELETE FROM leasehold_version WHERE part = 'outbox'");
     }
     if (auto ok = drop_guards(connection); !ok) return ok;
     return connection.exec(kDropTable);

@@ -273,6 +273,10 @@ Result<Statement> prepare_put(Connection connection, const OutboxEntry& entry) {
 
 }  // namespace
 
+const Part& outbox_part() {
+  return kPart;
+}
+
 Status install_outbox(sqlite3* db) {
   return install(Connection(db));
 }
