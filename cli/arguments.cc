@@ -254,6 +254,9 @@ std::string default_usage(const CommandDoc& doc) {
   std::string text;
   for (const PositionalDoc& positional : doc.positionals) text += positional.name + " ";
   if (!doc.children.empty()) text += "COMMAND ";
+  for (const OptionDoc& option : doc.options) {
+    if (option.required) text += option.names.front() + " " + option.value + " ";
+  }
   return text + "[OPTIONS]";
 }
 
@@ -264,6 +267,7 @@ OptionDoc describe(const CLI::Option& option, std::vector<std::string> choices) 
   if (option.get_items_expected_max() > 0) doc.value = option.get_type_name();
   doc.help = option.get_description();
   doc.choices = std::move(choices);
+  doc.required = option.get_required();
   return doc;
 }
 

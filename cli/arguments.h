@@ -19,6 +19,7 @@ struct OptionDoc {
   std::string value;               // what its value is called; empty: a flag
   std::string help;
   std::vector<std::string> choices;
+  bool required = false;
 };
 
 struct PositionalDoc {

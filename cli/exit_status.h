@@ -1,7 +1,7 @@
 // The program's exit statuses: documented in --help, the manual page and docs/run.md.
 #pragma once
 
-#include <array>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,11 +26,11 @@ inline constexpr int kExitCancelled = 130;
 int exit_status(ErrorCode code);
 
 struct ExitStatusDoc {
-  std::string_view status;
-  std::string_view meaning;
-  std::array<std::string_view, 3> only_of = {};  // these commands and those below; none: all
+  std::string status;
+  std::string meaning;
 };
-// `command` as in "leasehold outbox relay"; all of them for "leasehold".
+// What `command`, as in "leasehold outbox relay", may end with; for "leasehold" all of them, with
+// the commands that they are of.
 std::vector<ExitStatusDoc> exit_status_docs(std::string_view command);
 
 }  // namespace leasehold::cli

@@ -41,7 +41,7 @@ std::string render_help(const CommandDoc& command) {
   }
   text += "\nExit status:\n";
   for (const ExitStatusDoc& one : exit_status_docs(command.path)) {
-    text += entry(std::string(one.status), one.meaning);
+    text += entry(one.status, one.meaning);
   }
   return text;
 }

@@ -44,7 +44,7 @@ std::string text_of(const OutboxStatus& status) {
                      std::to_string(status.skipped) + ", lag " + format_duration(status.lag) + "\n";
   if (status.set_aside.empty()) return text;
   Table table;
-  table.add({{"SET ASIDE", Colour::bold},
+  table.add({{"ID", Colour::bold},
              {"KEY", Colour::bold},
              {"TOPIC", Colour::bold},
              {"ATTEMPTS", Colour::bold},
@@ -52,7 +52,7 @@ std::string text_of(const OutboxStatus& status) {
              {"IDEMPOTENCY KEY", Colour::bold},
              {"LAST ERROR", Colour::bold}});
   for (const OutboxProblem& problem : status.set_aside) table.add(row_of(problem));
-  return text + "\n" + table.str();
+  return text + "\nset aside:\n" + table.str();
 }
 
 class OutboxCommand final : public Subcommand {

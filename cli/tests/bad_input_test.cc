@@ -236,6 +236,26 @@ TEST_F(BadInputTest, StoresThatCannotBeUsed) {
   EXPECT_THAT(read("garbage.db"), testing::StartsWith("this is not a database")) << "left alone";
 }
 
+TEST_F(BadInputTest, APasswordInAnyValueIsNotRepeated) {
+  const std::string secret = "redis://me:hunter2@h/x";
+  const std::string database = "sqlite:" + path("app.db");
+  write("app.db", "");
+  const Words gate = {"gate",        "--state",    path("gate"),        "--listen",
+                      "127.0.0.1:0", "--upstream", "http://127.0.0.1:1"};
+  const auto expect_hidden = [&](Words words, const std::string& option) {
+    words.insert(words.end(), {option, secret});
+    const Finished done = leasehold(words);
+    EXPECT_NE(done.status, 0) << option;
+    EXPECT_THAT(done.err, AllOf(HasSubstr("redis://me@h/x"), Not(HasSubstr("hunter2")))) << option;
+  };
+  expect_hidden(gate, "--resource");
+  expect_hidden(gate, "--probe");
+  expect_hidden({"probe", "--duration", "1s"}, "--svg");
+  expect_hidden({"drill", "--duration", "1s"}, "--html");
+  expect_hidden({"drill", "--duration", "1s"}, "--history");
+  expect_hidden({"fence", "install", database}, "--table");
+}
+
 TEST_F(BadInputTest, ADefaultStoreThatCannotBeMade) {
   const Finished done = shell("XDG_STATE_HOME=/proc/nowhere leasehold run x -- echo ran");
   EXPECT_EQ(done.status, 69);

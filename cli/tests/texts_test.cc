@@ -15,9 +15,14 @@ TEST_F(TextsTest, HelpHasAnExampleEach) {
   const Finished root = leasehold({"--help"});
   EXPECT_EQ(root.status, 0);
   EXPECT_THAT(root.out, AllOf(HasSubstr("Examples:"), HasSubstr("Exit status:")));
-  EXPECT_THAT(leasehold({"ls", "--help"}).out, HasSubstr("the store is not available"));
-  EXPECT_THAT(leasehold({"release", "--help"}).out, HasSubstr("it is not held"));
+  EXPECT_THAT(leasehold({"ls", "--help"}).out,
+              HasSubstr("the store or the resource is not available"));
+  EXPECT_THAT(leasehold({"release", "--help"}).out, HasSubstr("the lock is not held"));
   EXPECT_THAT(leasehold({"fence", "read", "--help"}).out, HasSubstr("refused"));
+  EXPECT_THAT(leasehold({"ls", "--help"}).out, Not(HasSubstr("run"))) << "another command's";
+  EXPECT_THAT(root.out, HasSubstr("done; run: the command's own exit status"));
+  EXPECT_THAT(leasehold({"fence", "adopt", "--help"}).out,
+              HasSubstr("adopt URL RESOURCE --lineage LINEAGE --at-least N [OPTIONS]"));
   for (const std::string& name : kCommands) {
     EXPECT_THAT(root.out, HasSubstr("\n  " + name + " "));
     const Finished help = leasehold({name, "--help"});

@@ -110,8 +110,8 @@ void judge_marks(Findings& findings, const std::string& fence,
   if (refused == 0) return;
   findings.add(Severity::note, "fence.refused",
                {"It has refused " + counted(refused, "time") + ".",
-                "Holders that were overtaken came late, and were stopped: without the fence each "
-                "would have done damage.",
+                "Holders that were overtaken and came late, or had tokens of another store, were "
+                "stopped: without the fence each could have done damage.",
                 "leasehold fence show '" + fence +
                     "'; if it grows, leasehold probe says whether "
                     "the TTL is too short"});

@@ -13,4 +13,20 @@ std::string shown(const std::string& word) {
   return options == std::string::npos ? word : word.substr(0, options) + "?...";
 }
 
+std::string without_passwords(std::string_view message) {
+  std::string text;
+  for (;;) {
+    const std::size_t address = message.find("://");
+    if (address == std::string_view::npos) return text.append(message);
+    text.append(message.substr(0, address + 3));
+    message.remove_prefix(address + 3);
+    const std::string_view word = message.substr(0, message.find_first_of(" \t\n"));
+    const std::size_t colon = word.find(':');
+    const std::size_t at = word.rfind('@');
+    if (at == std::string_view::npos || colon > at) continue;
+    text.append(word.substr(0, colon));
+    message.remove_prefix(at);
+  }
+}
+
 }  // namespace leasehold::detail

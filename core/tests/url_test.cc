@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "leasehold/detail/shown_word.h"
 #include "leasehold/tls_options.h"
 #include "testing/temp_folder.h"
 
@@ -132,6 +133,16 @@ TEST(UrlTest, RefusesWhatIsNoUrl) {
                            "a://h:", "a://h:123456", "sqlite:%00"}) {
     EXPECT_EQ(Url::parse(text).error().code, ErrorCode::invalid) << text;
   }
+}
+
+TEST(ShownWordTest, NoPasswordIsLeftInAMessage) {
+  using detail::without_passwords;
+  EXPECT_EQ(without_passwords("'redis://u:hunter2@h:1/0' and pg://:hunt@er@h."),
+            "'redis://u@h:1/0' and pg://@h.");
+  EXPECT_EQ(without_passwords("no colon: a@b, http://127.0.0.1:9000/x is fine"),
+            "no colon: a@b, http://127.0.0.1:9000/x is fine");
+  EXPECT_EQ(without_passwords("etcd://u@a:1,b:2 has none"), "etcd://u@a:1,b:2 has none");
+  EXPECT_EQ(without_passwords("://"), "://");
 }
 
 TEST(UrlTest, UnknownAndDoubleOptionsAreNamed) {

@@ -49,7 +49,7 @@ class Gate::Impl {
     if (!admin_) return std::nullopt;
     return text_of(admin_->local_endpoint());
   }
-  bool is_new() const { return ledger_->was_empty(); }
+  bool is_new() const { return ledger_->states().empty(); }
 
  private:
   Async<void> accept();

@@ -86,8 +86,8 @@ Ledger::~Ledger() {
 }
 
 Status Ledger::begin() {
-  was_empty_ = access(folder_.ledger().c_str(), F_OK) != 0 && errno == ENOENT;
-  if (!was_empty_) {
+  const bool is_missing = access(folder_.ledger().c_str(), F_OK) != 0 && errno == ENOENT;
+  if (!is_missing) {
     auto image = read_once(folder_);
     if (!image) return fail(std::move(image.error()));
     states_ = std::move(image->states);

@@ -43,7 +43,6 @@ class Ledger {
 
   // What it said when it was opened.
   const ResourceStates& states() const { return states_; }
-  bool was_empty() const { return was_empty_; }
 
   // Thread safe, does not block on the disk. Everything about the resource, as of now.
   Version write(const ResourceName& resource, const ResourceState& state);
@@ -70,7 +69,6 @@ class Ledger {
   const StateFolder folder_;
   const LedgerOptions options_;
   ResourceStates states_;
-  bool was_empty_ = false;
 
   // Only the thread that writes, once it runs.
   detail::Fd file_;

@@ -275,7 +275,7 @@ TEST_F(GateProgramTest, SigtermEndsItWithStatus0) {
   ASSERT_TRUE(child);
   const std::string said =
       process::read_until(child->err().get(), port_.address() + "\n", process::within(30s));
-  EXPECT_THAT(said, AllOf(HasSubstr("a new state folder"), HasSubstr("listening on ")));
+  EXPECT_THAT(said, AllOf(HasSubstr("no mark is known yet"), HasSubstr("listening on ")));
   HttpClient holder = to_gate();
   holder.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 1\r\n\r\nx"));
   const auto arrival = upstream_->next();

@@ -83,14 +83,14 @@ TEST_F(LedgerTest, RemembersEverythingAboutAResource) {
   adopted.least = 12;
   {
     const auto ledger = open();
-    EXPECT_TRUE(ledger->was_empty());
+    EXPECT_TRUE(ledger->states().empty());
     ledger->write(name("full"), full);
     ledger->write(name("adopted"), adopted);
     ASSERT_TRUE(durable_.wait(ledger->write(name("bare"), {})));
     EXPECT_EQ(read_ledger(state_)->states.at(name("full")), full) << "while it is written";
   }
   const auto again = open();
-  EXPECT_FALSE(again->was_empty());
+  EXPECT_FALSE(again->states().empty());
   EXPECT_EQ(again->states(),
             (ResourceStates{{name("full"), full}, {name("adopted"), adopted}, {name("bare"), {}}}));
 }

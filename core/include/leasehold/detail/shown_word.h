@@ -1,11 +1,16 @@
-// A word from outside that may be an address, as it may stand in a message.
+// Words from outside that may be addresses, as they may stand in a message.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace leasehold::detail {
 
 // Without the password of a URL. What only looks like a URL is cut off where one could be.
 std::string shown(const std::string& word);
+
+// A whole message, for its last way out: whatever stands between the colon and the '@' of an
+// address in it, up to the next space, is a password.
+std::string without_passwords(std::string_view message);
 
 }  // namespace leasehold::detail

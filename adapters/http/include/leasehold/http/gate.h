@@ -89,7 +89,7 @@ class Gate {
   // The addresses it listens on, with the real port.
   std::string address() const;
   std::optional<std::string> admin_address() const;
-  // The folder had no ledger: nothing is remembered yet.
+  // Nothing was remembered in the folder.
   bool is_new() const;
 
   // Serves until stop(), on the calling thread. Fails with `unavailable` if the disk does: then
