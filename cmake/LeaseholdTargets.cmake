@@ -32,8 +32,8 @@ endif()
 
 # leasehold_precompile(library|program|test <target>...): spares the targets the reading of the headers that
 # nearly every file includes, if LEASEHOLD_PRECOMPILE is on. A library's code is position-independent, so it
-# cannot share with a program; tests have GoogleMock besides. The shipped build does without, and so finds a
-# forgotten include.
+# cannot share with a program; tests have GoogleMock besides. Public headers are compiled without them, each
+# alone; an include that a source forgot is found by the preset tidy.
 function(leasehold_precompile kind)
   if(NOT LEASEHOLD_PRECOMPILE)
     return()
