@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 
 namespace leasehold::testing {
@@ -32,8 +33,16 @@ inline bool holds_without_privileges(const std::function<bool()>& check) {
 inline bool in_own_mount(const std::filesystem::path& at, const char* type, const char* options,
                          unsigned long flags, const std::function<bool()>& check) {
   return holds_in_child([&] {
-    const int spaces = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS;
+    const uid_t user = geteuid();
+    const gid_t group = getegid();
+    const int spaces = user == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS;
     if (unshare(spaces) != 0) return false;
+    // Without a name there, nobody can own a new file.
+    if (user != 0) {
+      std::ofstream("/proc/self/uid_map") << user << ' ' << user << " 1";
+      std::ofstream("/proc/self/setgroups") << "deny";
+      std::ofstream("/proc/self/gid_map") << group << ' ' << group << " 1";
+    }
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
     const bool bind = type == nullptr;
     if (mount(bind ? at.c_str() : "none", at.c_str(), type, bind ? MS_BIND : 0, options) != 0) {

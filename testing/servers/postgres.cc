@@ -13,7 +13,8 @@
 namespace leasehold::testing {
 namespace {
 
-// Debian keeps the server's programs out of PATH, one folder per version.
+// Debian keeps the server's programs out of PATH, one folder per version, and has a slow wrapper
+// there for psql.
 std::string server_program(const std::string& name) {
   for (int version = 18; version >= 14; --version) {
     std::string path = "/usr/lib/postgresql/" + std::to_string(version) + "/bin/" + name;
@@ -155,8 +156,8 @@ std::string PostgresServer::url(const std::string& database, const std::string& 
 
 std::string PostgresServer::psql(const std::string& sql, const std::string& database) const {
   std::string output =
-      run_program({"psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p",
-                   port_.str(), "-U", "postgres", "-d", database, "-c", sql});
+      run_program({server_program("psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h",
+                   "127.0.0.1", "-p", port_.str(), "-U", "postgres", "-d", database, "-c", sql});
   while (output.ends_with('\n')) output.pop_back();
   return output;
 }

@@ -22,6 +22,14 @@ std::string field_of(const PGresult* result, int code) {
   return text == nullptr ? "" : text;
 }
 
+// A server of another protocol may wait for the rest of what it takes for a request.
+constexpr const char* kSilent =
+    ": it accepted the connection, but no session began; it hangs, or is no PostgreSQL server";
+
+bool awaits_session(ConnStatusType status) {
+  return status == CONNECTION_SSL_STARTUP || status == CONNECTION_AWAITING_RESPONSE;
+}
+
 bool is_read_only(std::string_view words) {
   return words.find("read-only") != std::string_view::npos ||
          words.find("hot standby") != std::string_view::npos;
@@ -108,7 +116,12 @@ Result<std::unique_ptr<Connection>> Connection::open_one(const Host& host, detai
     const int fd = PQsocket(handle.get());
     const bool ready =
         state == PGRES_POLLING_READING ? wait.until_readable(fd) : wait.until_writable(fd);
-    if (!ready) return fail(wait.ended("connecting to " + host.address, /*sent=*/false));
+    if (!ready) {
+      const bool silent =
+          BootClock::now() >= wait.deadline() && awaits_session(PQstatus(handle.get()));
+      return fail(wait.ended("connecting to " + host.address + (silent ? kSilent : ""),
+                             /*sent=*/false));
+    }
     state = PQconnectPoll(handle.get());
   }
   return std::unique_ptr<Connection>(new Connection(std::move(handle)));

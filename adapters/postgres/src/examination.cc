@@ -156,7 +156,7 @@ class Examination {
       findings_.ok(check, seen);
       return server->traits;
     }
-    if (server.error().code != ErrorCode::unsupported) {
+    if (check_version(version) && server.error().code != ErrorCode::unsupported) {
       findings_.unseen(check, "what kind of server it is", server.error(), "");
       return std::nullopt;
     }
@@ -509,9 +509,9 @@ Result<std::optional<Reached>> find_primary(const std::vector<Host>& hosts,
     Findings findings(hosts[i].address);
     if (!standby) {
       last = standby.error();
+      const std::string words = last->store_words.empty() ? "" : " (" + last->store_words + ")";
       findings.add(Severity::warning, "postgres.hosts",
-                   {"It does not answer: " + standby.error().message + " (" +
-                        standby.error().store_words + ").",
+                   {"It does not answer: " + last->message + words + ".",
                     "It cannot take over as another host of the URL.",
                     "Start it, or take it out of the URL"});
     } else if (standby->flag(0)) {

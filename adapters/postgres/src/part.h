@@ -18,8 +18,8 @@ struct Part {
 
 // Makes the part unless it is there, and brings one of an earlier version up to date, with all that
 // is in it; clients that race agree. All or nothing. `invalid` inside a transaction, `unsupported`
-// for a server that cannot have it, `unavailable` if it cannot be made, has a later version, or is
-// in use for so long that it cannot be brought up to date.
+// for a database that is not UTF8, `unavailable` if the server is too old, or the part cannot be
+// made, has a later version, or is in use for so long that it cannot be brought up to date.
 [[nodiscard]] Status install_part(Session session, const Part& part);
 
 // `unavailable` if the part is missing or has another version.

@@ -63,7 +63,7 @@ std::string doubt(const Rows& look, const Options& options) {
 
 Status check_version(int version) {
   if (version >= kOldestVersion) return {};
-  return fail(ErrorCode::unsupported,
+  return fail(ErrorCode::unavailable,
               "the server is PostgreSQL " + std::to_string(version / 10000) +
                   (version < 100000 ? "." + std::to_string(version / 100 % 100) : "") +
                   "; Leasehold needs 14 or later");

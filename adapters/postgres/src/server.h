@@ -13,13 +13,13 @@ struct Server {
   bool pooled = false;  // something between gives out server sessions per transaction or so
   StoreTraits traits;
 
-  // Looks at the server behind a new connection. `unsupported` if it is too old, or its database
-  // has another encoding; `unavailable` as Connection::run.
+  // Looks at the server behind a new connection. `unsupported` if its database has another
+  // encoding; `unavailable` if it is too old, and as Connection::run.
   [[nodiscard]] static Result<Server> look(Connection& connection, const Options& options,
                                            detail::CallWait& wait);
 };
 
-// 150019 is version 15.19.
+// 150019 is version 15.19. `unavailable` if it is too old.
 [[nodiscard]] Status check_version(int version);
 
 // What a direct connection sets for itself, so that what a role or a database has as its default

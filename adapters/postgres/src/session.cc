@@ -128,7 +128,7 @@ Status Session::check() const {
   if (encoding == nullptr || std::string_view(encoding) != "UTF8") {
     return fail(ErrorCode::invalid, std::string("the connection's client_encoding is ") +
                                         (encoding == nullptr ? "not known" : encoding) +
-                                        "; the fence needs UTF8");
+                                        "; Leasehold needs UTF8");
   }
   return {};
 }

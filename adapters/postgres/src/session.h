@@ -26,7 +26,8 @@ class Session {
  public:
   explicit Session(PGconn* connection) : connection_(connection) {}
 
-  // `invalid` if it cannot be used for a fence: none, in pipeline mode, or of another encoding.
+  // `invalid` if it cannot be used: none, in pipeline mode, or of another encoding. `unavailable`
+  // if it is known to be lost.
   [[nodiscard]] Status check() const;
 
   // `invalid` unless a transaction is open that has not failed.

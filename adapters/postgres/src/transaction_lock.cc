@@ -6,12 +6,33 @@
 
 #include "connection.h"
 #include "schema.h"
+#include "session.h"
 
 namespace leasehold::postgres {
+namespace {
+
+Error not_taken(const PGresult* result, const LockName& lock, const std::string& schema) {
+  const char* field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const std::string_view state = field == nullptr ? "" : field;
+  const bool wrong_isolation = state == "25000";
+  // invalid_schema_name, undefined_function
+  const bool missing = state == "3F000" || state == "42883";
+  return Error(wrong_isolation ? ErrorCode::invalid : ErrorCode::unavailable,
+               "lock '" + lock.str() + "' was not taken" +
+                   (missing ? ": the schema '" + schema +
+                                  "' is not in this database, or not whole; the first use of a "
+                                  "postgres:// store makes it"
+                            : ""),
+               words_of(result));
+}
+
+}  // namespace
 
 Status lock_in_transaction(pg_conn* connection, const LockName& lock,
                            const TransactionLockOptions& options) {
-  if (connection == nullptr || PQtransactionStatus(connection) != PQTRANS_INTRANS) {
+  // In another encoding the name would be that of another lock.
+  if (auto ok = Session(connection).check(); !ok) return ok;
+  if (PQtransactionStatus(connection) != PQTRANS_INTRANS) {
     return fail(ErrorCode::invalid, "lock_in_transaction needs an open transaction: BEGIN first");
   }
   if (!is_schema_name(options.schema)) {
@@ -27,10 +48,7 @@ Status lock_in_transaction(pg_conn* connection, const LockName& lock,
       PQexecParams(connection, sql.c_str(), 3, nullptr, values.data(), nullptr, nullptr, 0);
   const Rows rows(result);
   if (PQresultStatus(result) != PGRES_TUPLES_OK) {
-    const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const bool wrong_isolation = state != nullptr && std::string_view(state) == "25000";
-    return fail(wrong_isolation ? ErrorCode::invalid : ErrorCode::unavailable,
-                "lock '" + lock.str() + "' was not taken", words_of(result));
+    return fail(not_taken(result, lock, options.schema));
   }
   if (rows.is_null(0)) return {};
   const std::string who = rows.text(0).empty() ? "" : " by " + std::string(rows.text(0));

@@ -4,6 +4,7 @@
 #include "leasehold/client.h"
 #include "leasehold/diagnosis.h"
 #include "leasehold/postgres/adapter.h"
+#include "scripted_server.h"
 #include "testing/examining.h"
 #include "testing/findings.h"
 #include "testing/servers/pgbouncer.h"
@@ -19,6 +20,7 @@ using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
 using leasehold::testing::Pgbouncer;
 using leasehold::testing::PostgresServer;
+using leasehold::testing::ScriptedServer;
 using leasehold::testing::told;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -66,6 +68,13 @@ TEST_F(ExaminationTest, TheLineageIsThatOfTheMode) {
     EXPECT_THAT(diagnosis->findings, is_ok("postgres.schema"));
     EXPECT_EQ(diagnosis->lineage, lease->token().lineage.store);
   }
+}
+
+TEST_F(ExaminationTest, AServerThatIsTooOldIsADanger) {
+  const ScriptedServer old([](int fd) { leasehold::testing::wire::be_postgres(fd, "12.22"); });
+  const auto findings = found("postgres://u@" + old.address() + "/db?tls=off");
+  EXPECT_THAT(findings, Finds("postgres.version", Severity::danger, "It is PostgreSQL 12.22."));
+  EXPECT_THAT(findings, Finds("postgres.version", Severity::danger, "Leasehold needs 14 or later"));
 }
 
 TEST_F(ExaminationTest, AnotherSchemaVersionIsADanger) {
@@ -251,6 +260,15 @@ TEST_F(ExaminationTest, WhatCannotBeReachedIsUnavailableAndAHostThatIsAwayAWarni
   EXPECT_THAT(found("postgres://postgres@" + away + "," + good_server().address() + "/postgres"),
               AllOf(Finds("postgres.hosts", Severity::warning, "does not answer"),
                     is_ok("postgres.fsync")));
+}
+
+TEST_F(ExaminationTest, AHostThatSaysNothingIsAWarning) {
+  const ScriptedServer silent(leasehold::testing::wire::only_listen);
+  EXPECT_THAT(
+      found("postgres://postgres@" + silent.address() + "," + good_server().address() + "/postgres",
+            {.within = 6s}),
+      AllOf(Finds("postgres.hosts", Severity::warning, "is no PostgreSQL server."),
+            is_ok("postgres.fsync")));
 }
 
 TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {

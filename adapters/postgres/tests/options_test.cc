@@ -70,7 +70,7 @@ TEST(ServerTest, OldVersionsAreRefused) {
   EXPECT_TRUE(check_version(180001));
   EXPECT_THAT(check_version(130014).error().message, HasSubstr("PostgreSQL 13;"));
   EXPECT_THAT(check_version(90624).error().message, HasSubstr("PostgreSQL 9.6;"));
-  EXPECT_EQ(check_version(130014).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(check_version(130014).error().code, ErrorCode::unavailable);
 }
 
 TEST(ArrayTest, ElementsAreQuoted) {

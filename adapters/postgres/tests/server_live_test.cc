@@ -1,15 +1,11 @@
 // What the server behind the URL is: a primary with standbys, a pooler, full, wrong, or not there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/mount.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <thread>
 
 #include "postgres_under_test.h"
+#include "scripted_server.h"
 #include "testing/servers/pgbouncer.h"
 #include "testing/servers/redis.h"
 #include "testing/worker.h"
@@ -26,13 +22,22 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Error refusal(const std::string& url) {
+Error refusal(const std::string& url, const OpenOptions& options = {}) {
   const auto before = BootClock::now();
-  auto opened = open_postgres(url);
+  auto opened = open_postgres(url, options);
   EXPECT_LT(BootClock::now() - before, 30s);
   if (opened) return Error(ErrorCode::internal, "it was opened");
   EXPECT_THAT(to_string(opened.error()), Not(HasSubstr("hunter2")));
   return opened.error();
+}
+
+// Of a server that cannot be used, at this address.
+Error unavailable(const std::string& url, const std::string& address,
+                  const OpenOptions& options = {}) {
+  Error error = refusal(url, options);
+  EXPECT_EQ(error.code, ErrorCode::unavailable) << to_string(error);
+  EXPECT_THAT(error.message, HasSubstr(address));
+  return error;
 }
 
 // ---- standbys ------------------------------------------------------------------------------
@@ -78,15 +83,6 @@ TEST_F(StandbyTest, AsynchronousStandbyMeansNoTokensUnlessFailoverIsNone) {
   }
 }
 
-TEST_F(StandbyTest, SynchronousStandbyHasEveryToken) {
-  make_synchronous(true);
-  Client client(open_postgres(url()).value());
-  const auto lease = client.acquire_fenced("job");
-  ASSERT_TRUE(lease) << to_string(lease.error());
-  EXPECT_EQ(standby().psql("SELECT pg_last_wal_receive_lsn() >= pg_last_wal_replay_lsn()"), "t");
-  make_synchronous(false);
-}
-
 TEST_F(StandbyTest, RoleThatCannotSeeTheStandbysStateIsNotTrusted) {
   make_synchronous(true);
   open_postgres(url()).value();
@@ -104,12 +100,52 @@ TEST_F(StandbyTest, RoleThatCannotSeeTheStandbysStateIsNotTrusted) {
 }
 
 TEST_F(StandbyTest, StandbyAloneIsRefusedAndThePrimaryIsFoundAmongHosts) {
-  const Error error = refusal(standby().url("postgres"));
-  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  const Error error = unavailable(standby().url("postgres"), standby().address());
   EXPECT_THAT(error.message, HasSubstr("read-only standby"));
+  EXPECT_THAT(error.store_words, HasSubstr("session is read-only"));
   const std::string both =
       "postgres://postgres@" + standby().address() + "," + primary().address() + "/postgres";
   EXPECT_TRUE(open_postgres(both));
+}
+
+// Servers of its own: one of them ends here.
+TEST(FailoverTest, SynchronousStandbyHasEveryToken) {
+  PostgresServer primary({.settings = {"synchronous_standby_names=standby"}});
+  PostgresServer standby({.standby_of = &primary});
+  while (primary.psql("SELECT sync_state FROM pg_stat_replication") != "sync") {
+    std::this_thread::sleep_for(10ms);
+  }
+  const std::string url = primary.url("postgres");
+  RawStore rows(open_postgres(url).value());
+  RawStore sessions(open_postgres(url + "?mode=advisory").value());
+  ASSERT_EQ(rows.traits().guarantee, Guarantee::correctness);
+  ASSERT_EQ(sessions.traits().guarantee, Guarantee::correctness);
+  standby.freeze();
+  for (const std::string mode : {"", "?mode=advisory"}) {
+    RawStore hasty(open_postgres(url + mode).value(), "unconfirmed", 1s);
+    const auto unconfirmed = hasty.acquire(new_request());
+    ASSERT_FALSE(unconfirmed) << "the standby does not have it yet";
+    EXPECT_EQ(unconfirmed.error().code, ErrorCode::outcome_unknown);
+  }
+  standby.thaw();
+
+  for (RawStore* store : {&rows, &sessions}) {
+    const RequestId before = new_request();
+    ASSERT_EQ(store->token(before), 1);
+    ASSERT_EQ(store->release(before), ReleaseReply::released);
+    ASSERT_EQ(std::get<Granted>(store->acquire(new_request(), 2s).value()).token.value(), 2);
+  }
+  primary.kill();
+  // It has applied all that it has when it takes over.
+  ASSERT_EQ(standby.psql("SELECT pg_promote()"), "t");
+  EXPECT_EQ(standby.psql("SELECT token FROM leasehold.lock WHERE name = 'job'"), "2");
+  EXPECT_EQ(standby.psql("SELECT token FROM leasehold.session_lock WHERE name = 'job'"), "2");
+  for (const std::string mode : {"", "?mode=advisory"}) {
+    Client client(open_postgres(standby.url("postgres") + mode).value());
+    const auto next = client.acquire_fenced("job", {.wait = 30s});
+    ASSERT_TRUE(next) << to_string(next.error());
+    EXPECT_EQ(next->token().number.value(), 3);
+  }
 }
 
 TEST(FsyncTest, ServerThatDoesNotSyncGivesNoTokens) {
@@ -164,57 +200,66 @@ TEST(RefusalTest, WrongPassword) {
   const PostgresServer strict({.access = {"host all alice 127.0.0.1/32 scram-sha-256"}});
   strict.psql("CREATE ROLE alice LOGIN PASSWORD 'right'");
   strict.psql("CREATE DATABASE locks OWNER alice");
-  const Error error = refusal("postgres://alice:hunter2@" + strict.address() + "/locks");
-  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  const Error error =
+      unavailable("postgres://alice:hunter2@" + strict.address() + "/locks", strict.address());
   EXPECT_THAT(error.store_words, HasSubstr("password authentication failed"));
-  EXPECT_THAT(error.message, HasSubstr(strict.address()));
   EXPECT_TRUE(open_postgres("postgres://alice:right@" + strict.address() + "/locks"));
 }
 
 TEST(RefusalTest, NobodyThere) {
   const Port port = Port::take();
-  const Error error = refusal("postgres://u:hunter2@" + port.address() + "/db");
-  EXPECT_EQ(error.code, ErrorCode::unavailable);
-  EXPECT_THAT(error.message, HasSubstr(port.address()));
+  const Error error = unavailable("postgres://u:hunter2@" + port.address() + "/db", port.address());
   EXPECT_THAT(error.store_words, HasSubstr("refused"));
 }
 
 TEST(RefusalTest, UnknownHostAndDatabase) {
-  EXPECT_EQ(refusal("postgres://u:hunter2@no-such-host.invalid/db").code, ErrorCode::unavailable);
-  const Error error = refusal(shared_server().url("no_such_database"));
-  EXPECT_EQ(error.code, ErrorCode::unavailable);
-  EXPECT_THAT(error.store_words, HasSubstr("no_such_database"));
+  const Error host =
+      unavailable("postgres://u:hunter2@no-such-host.invalid/db", "no-such-host.invalid");
+  EXPECT_THAT(host.store_words, HasSubstr("could not translate host name"));
+  const Error database =
+      unavailable(shared_server().url("no_such_database"), shared_server().address());
+  EXPECT_THAT(database.store_words, HasSubstr("database \"no_such_database\" does not exist"));
 }
 
+OpenOptions hasty() {
+  OpenOptions options;
+  options.store_timeout = 500ms;
+  return options;
+}
+
+// A Redis server waits for the end of the line.
 TEST(RefusalTest, ServerOfAnotherProtocol) {
   const RedisServer redis;
-  const Error error = refusal("postgres://u:hunter2@" + redis.address() + "/db");
-  EXPECT_EQ(error.code, ErrorCode::unavailable);
+  const Error error =
+      unavailable("postgres://u:hunter2@" + redis.address() + "/db", redis.address(), hasty());
+  EXPECT_THAT(error.message, HasSubstr("is no PostgreSQL server"));
 }
 
-TEST(RefusalTest, ServerThatSaysRubbishOrNothing) {
-  const Port port = Port::take();
-  const detail::Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int yes = 1;
-  setsockopt(listening.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port.number());
-  ASSERT_EQ(bind(listening.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(listen(listening.get(), 5), 0);
-  const std::string url = "postgres://u:hunter2@" + port.address() + "/db";
-  EXPECT_EQ(refusal(url).code, ErrorCode::unavailable) << "silence";
+TEST(RefusalTest, ServerThatIsTooOld) {
+  const ScriptedServer old([](int fd) { wire::be_postgres(fd, "12.22"); });
+  for (const std::string mode : {"rows", "advisory"}) {
+    const Error error = unavailable(
+        "postgres://u:hunter2@" + old.address() + "/db?tls=off&mode=" + mode, old.address());
+    EXPECT_THAT(error.message, HasSubstr("the server is PostgreSQL 12; Leasehold needs 14"));
+  }
+}
 
-  std::jthread rubbish([&] {
-    for (;;) {
-      const detail::Fd client(accept(listening.get(), nullptr, nullptr));
-      if (!client) return;
-      (void)!write(client.get(), "HTTP/1.1 400 Bad Request\r\n\r\n", 28);
-    }
-  });
-  EXPECT_EQ(refusal(url).code, ErrorCode::unavailable) << "rubbish";
-  shutdown(listening.get(), SHUT_RDWR);
+TEST(RefusalTest, ServerThatSaysNothing) {
+  const ScriptedServer silent(wire::only_listen);
+  for (const std::string tls : {"?", "?tls=off"}) {
+    const Error error = unavailable("postgres://u:hunter2@" + silent.address() + "/db" + tls,
+                                    silent.address(), hasty());
+    EXPECT_THAT(error.message, HasSubstr("accepted the connection, but no session began"));
+  }
+}
+
+TEST(RefusalTest, ServerThatSaysRubbish) {
+  const ScriptedServer web([](int fd) { wire::say(fd, "HTTP/1.1 400 Bad Request\r\n\r\n"); });
+  const std::string url = "postgres://u:hunter2@" + web.address() + "/db";
+  EXPECT_THAT(unavailable(url, web.address()).store_words,
+              HasSubstr("invalid response to SSL negotiation: H"));
+  EXPECT_THAT(unavailable(url + "?tls=off", web.address()).store_words,
+              HasSubstr("expected authentication request from server, but received H"));
 }
 
 TEST(RefusalTest, EncodingThatCannotHoldAllNames) {
@@ -222,96 +267,88 @@ TEST(RefusalTest, EncodingThatCannotHoldAllNames) {
   const Error error = refusal(shared_server().url("latin"));
   EXPECT_EQ(error.code, ErrorCode::unsupported);
   EXPECT_THAT(error.message, HasSubstr("LATIN1"));
+  shared_server().drop_database("latin");
 }
 
 // ---- certificates --------------------------------------------------------------------------
 
-TEST(TlsTest, ServerIsVerifiedByNameAndAuthority) {
-  TempFolder folder;
-  const auto openssl = [&](std::vector<std::string> words) {
-    words.insert(words.begin(), "openssl");
-    run_program(std::move(words));
-  };
-  for (const std::string name : {"server", "stranger"}) {
-    openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-             "-days", "2", "-subj", "/CN=" + name, "-addext", "subjectAltName=DNS:db.example",
-             "-keyout", folder.file(name + ".key"), "-out", folder.file(name + ".crt")});
-  }
-  std::filesystem::permissions(folder.path(), std::filesystem::perms::others_exec,
-                               std::filesystem::perm_options::add);
-  give_to_postgres_user(folder.file("server.key"));
-  const PostgresServer server({.settings = {"ssl=on", "ssl_cert_file=" + folder.file("server.crt"),
-                                            "ssl_key_file=" + folder.file("server.key")}});
-  const std::string url = server.url("postgres") + "?ca=" + folder.file("server.crt");
-  const auto named = open_postgres(url + "&server_name=db.example");
-  EXPECT_TRUE(named) << to_string(named.error());
-
-  const Error other_name = refusal(url);
-  EXPECT_EQ(other_name.code, ErrorCode::unavailable);
-  EXPECT_THAT(other_name.store_words, HasSubstr("certificate"));
-  const Error other_authority =
-      refusal(server.url("postgres") + "?server_name=db.example&ca=" + folder.file("stranger.crt"));
-  EXPECT_THAT(other_authority.store_words, HasSubstr("certificate verify failed"));
-  const Error plain = refusal(shared_server().url("postgres") +
-                              "?server_name=db.example&ca=" + folder.file("server.crt"));
-  EXPECT_THAT(plain.store_words, HasSubstr("does not support SSL"));
-}
-
-// ---- a full disk ---------------------------------------------------------------------------
-
-// A small file system of its own; needs root, as the tests have it in their container.
-class SmallDisk {
+// Certificates that stand for themselves.
+class Certificates {
  public:
-  SmallDisk() {
-    if (mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=120m") != 0) {
-      throw std::runtime_error("a small file system cannot be mounted: run this test as root");
-    }
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
+  void make(const std::string& name) {
+    run_program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                 "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=" + name,
+                 "-addext", "subjectAltName=DNS:db.example", "-keyout", key(name), "-out",
+                 of(name)});
   }
-  ~SmallDisk() { umount2(folder_.path().c_str(), MNT_DETACH); }
-  std::string path() const { return folder_.path().string(); }
-  std::string filler() const { return folder_.file("filler"); }
-  void fill() {
-    std::ofstream file(filler(), std::ios::binary);
-    const std::string block(4096, 'x');
-    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-    }
+  std::string of(const std::string& name) const { return folder_.file(name + ".crt"); }
+  std::string key(const std::string& name) const { return folder_.file(name + ".key"); }
+  // Settings of a server that has the certificate "server".
+  std::vector<std::string> of_server() {
+    make("server");
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms::others_exec,
+                                 std::filesystem::perm_options::add);
+    give_to_postgres_user(key("server"));
+    return {"ssl=on", "ssl_cert_file=" + of("server"), "ssl_key_file=" + key("server")};
   }
 
  private:
   TempFolder folder_;
 };
 
-TEST(FullDiskTest, NothingIsGrantedThatIsNotWrittenAndItRecovers) {
-  SmallDisk disk;
-  PostgresServer server({.settings = {"wal_recycle=off", "min_wal_size=32MB", "max_wal_size=48MB"},
-                         .data = disk.path() + "/home"});
-  Client client(open_postgres(server.url("postgres")).value());
-  ASSERT_TRUE(client.acquire_fenced("job")->release());
-  disk.fill();
-  std::int64_t last = 0;
-  std::optional<Error> failure;
-  for (int i = 0; i < 20000 && !failure; ++i) {
-    auto lease = client.acquire_fenced("job " + std::to_string(i) + std::string(400, 'x'),
-                                       {.store_timeout = 2s});
-    if (!lease) {
-      failure = lease.error();
-    } else {
-      last = lease->token().number.value();
-      (void)lease->release();
-    }
-  }
-  ASSERT_TRUE(failure) << "the disk did not become full";
-  EXPECT_THAT(failure->code, AnyOf(ErrorCode::unavailable, ErrorCode::outcome_unknown))
-      << to_string(*failure);
-  EXPECT_GE(last, 0);
-  std::filesystem::remove(disk.filler());
-  // Full of log, the server stops by itself and has to be started.
-  server.kill();
-  server.start();
-  auto after = client.acquire_fenced("job", {.wait = 60s, .store_timeout = 30s});
-  ASSERT_TRUE(after) << to_string(after.error());
-  EXPECT_GE(after->token().number.value(), 2);
+TEST(TlsTest, ServerIsVerifiedByNameAndAuthority) {
+  Certificates certificates;
+  const PostgresServer server({.settings = certificates.of_server()});
+  certificates.make("stranger");
+  const std::string plain_url = "postgres://postgres:hunter2@" + server.address() + "/postgres";
+  const std::string url = plain_url + "?ca=" + certificates.of("server");
+  const auto named = open_postgres(url + "&server_name=db.example");
+  EXPECT_TRUE(named) << to_string(named.error());
+
+  const Error other_name = unavailable(url, server.address());
+  EXPECT_THAT(other_name.store_words, HasSubstr("server certificate for \"db.example\""));
+  const Error other_authority = unavailable(
+      plain_url + "?server_name=db.example&ca=" + certificates.of("stranger"), server.address());
+  EXPECT_THAT(other_authority.store_words, HasSubstr("certificate verify failed"));
+  const Error plain = unavailable(
+      shared_server().url("postgres") + "?server_name=db.example&ca=" + certificates.of("server"),
+      shared_server().address());
+  EXPECT_THAT(plain.store_words, HasSubstr("does not support SSL"));
+}
+
+TEST(TlsTest, ClientIsVerifiedByNameAndAuthority) {
+  Certificates certificates;
+  for (const std::string name : {"alice", "bob", "stranger"}) certificates.make(name);
+  // Both are the server's authorities.
+  const std::string known = certificates.of("known");
+  run_program({"sh", "-c", "cat \"$1\" \"$2\" > \"$3\"", "sh", certificates.of("alice"),
+               certificates.of("bob"), known});
+  std::vector<std::string> settings = certificates.of_server();
+  settings.push_back("ssl_ca_file=" + known);
+  const PostgresServer server(
+      {.settings = settings,
+       .access = {"hostssl all alice 127.0.0.1/32 trust clientcert=verify-full",
+                  "hostnossl all alice 127.0.0.1/32 reject"}});
+  server.psql("CREATE ROLE alice LOGIN");
+  server.psql("CREATE DATABASE locks OWNER alice");
+  const std::string url = "postgres://alice:hunter2@" + server.address() +
+                          "/locks?server_name=db.example&ca=" + certificates.of("server");
+  const auto with_certificate = [&](const std::string& name) {
+    return url + "&cert=" + certificates.of(name) + "&key=" + certificates.key(name);
+  };
+  auto opened = open_postgres(with_certificate("alice"));
+  ASSERT_TRUE(opened) << to_string(opened.error());
+  EXPECT_TRUE(Client(std::move(*opened)).acquire_fenced("job"));
+
+  const Error none = unavailable(url, server.address());
+  EXPECT_THAT(none.store_words, HasSubstr("connection requires a valid client certificate"));
+  const Error another = unavailable(with_certificate("bob"), server.address());
+  EXPECT_THAT(another.store_words, HasSubstr("authentication failed for user \"alice\""));
+  const Error unknown = unavailable(with_certificate("stranger"), server.address());
+  // The server leaves with these words, which its leaving may overtake.
+  EXPECT_THAT(unknown.store_words,
+              AnyOf(HasSubstr("unknown ca"), HasSubstr("server closed the connection"),
+                    HasSubstr("Connection reset"), HasSubstr("Broken pipe")));
 }
 
 }  // namespace

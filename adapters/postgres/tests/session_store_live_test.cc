@@ -7,12 +7,14 @@
 
 #include "leasehold/postgres/transaction_lock.h"
 #include "postgres_under_test.h"
+#include "testing/servers/pgbouncer.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -25,10 +27,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, StoreConformance,
 // The caller's own connection.
 class Libpq {
  public:
-  explicit Libpq(const std::string& database)
-      : connection(PQconnectdb(("host=127.0.0.1 port=" + std::to_string(shared_server().port()) +
-                                " user=postgres dbname=" + database)
-                                   .c_str())) {}
+  explicit Libpq(const std::string& url) : connection(PQconnectdb(url.c_str())) {}
   ~Libpq() { PQfinish(connection); }
   Libpq(const Libpq&) = delete;
 
@@ -50,6 +49,17 @@ class SessionStoreTest : public ::testing::Test {
   std::string known_as(const std::string& lock = "job") {
     return client.inspect(lock_name(lock)).value().known_as;
   }
+  // For libpq, which does not know our options.
+  std::string plain_url() { return shared_server().url(server.database()); }
+  // How many sessions stand in the server's own queue for an advisory lock.
+  int queue_length() {
+    return std::stoi(
+        psql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND"
+             " database = (SELECT oid FROM pg_database WHERE datname = current_database())"));
+  }
+  void await_queue(int length) {
+    while (queue_length() != length) std::this_thread::sleep_for(5ms);
+  }
 
   PostgresUnderTest server{"mode=advisory"};
   Client client{server.open()};
@@ -68,6 +78,41 @@ TEST_F(SessionStoreTest, UncontendedAcquireAndReleaseAreOneRoundTripEach) {
   EXPECT_EQ(server.proxy().round_trips(), before + 2);
 }
 
+TEST_F(SessionStoreTest, ReleaseWakesOneOfAHundredWaiters) {
+  RawStore holder(server.open());
+  RawStore waiters(server.open());
+  const RequestId held = new_request();
+  ASSERT_TRUE(holder.acquire(held));
+  std::vector<RequestId> queue;
+  for (int i = 0; i < 100; ++i) {
+    queue.push_back(new_request());
+    ASSERT_TRUE(std::holds_alternative<Queued>(waiters.acquire(queue.back(), 30s, true).value()));
+    if (i == 0) await_queue(1);
+  }
+  await_queue(100);
+  ASSERT_EQ(waiters.events.nudges(), 0u);
+  EXPECT_EQ(holder.release(held), ReleaseReply::released);
+  EXPECT_TRUE(waiters.events.wait_for_nudge(queue.front(), 30s));
+  ASSERT_TRUE(std::holds_alternative<Granted>(waiters.acquire(queue.front(), 30s, true).value()));
+  EXPECT_EQ(waiters.events.nudges(), 1u);
+  EXPECT_EQ(queue_length(), 99);
+}
+
+TEST_F(SessionStoreTest, WaiterStandsInTheServersQueueAndAsksNothing) {
+  auto lease = client.acquire("job");
+  ASSERT_TRUE(lease);
+  Client far(server.open_through_proxies());
+  auto waiting = std::async(std::launch::async, [&] { return far.acquire("job", {.wait = 60s}); });
+  await_queue(1);
+  const std::size_t before = server.proxy().requests();
+  // Longer than the two seconds after which the engine looks again.
+  EXPECT_EQ(waiting.wait_for(5s), std::future_status::timeout);
+  EXPECT_EQ(server.proxy().requests(), before);
+  ASSERT_TRUE(lease->release());
+  EXPECT_TRUE(waiting.get());
+  EXPECT_GT(server.proxy().requests(), before) << "its requests are seen at all";
+}
+
 TEST_F(SessionStoreTest, HolderIsFoundWhateverWayTimesAreWritten) {
   psql("ALTER DATABASE " + server.database() + " SET datestyle = 'SQL'");
   psql("ALTER DATABASE " + server.database() + " SET timezone = 'Asia/Kolkata'");
@@ -82,7 +127,7 @@ TEST_F(SessionStoreTest, HolderIsFoundWhateverWayTimesAreWritten) {
 TEST_F(SessionStoreTest, ReleaseWaitsForAGrantThatIsNotCommittedYet) {
   const std::string call = known_as();
   const RequestId request = new_request();
-  Libpq late(server.database());  // stands for an acquire whose caller has given up
+  Libpq late(plain_url());  // stands for an acquire whose caller has given up
   late.run("BEGIN");
   ASSERT_EQ(late.run(call), "t");
   ASSERT_EQ(late.run("SELECT o_outcome FROM leasehold.session_grant('job', '" + request.hex() +
@@ -108,7 +153,7 @@ TEST_F(SessionStoreTest, SessionThatOwesAnAnswerDoesNotHoldUpTheOthers) {
   const RequestId other = new_request();
   ASSERT_TRUE(raw.acquire(stuck, 10min));
   ASSERT_TRUE(raw.acquire_another(lock_name("other"), other, 10min));
-  Libpq locker(server.database());
+  Libpq locker(plain_url());
   locker.run("BEGIN");
   ASSERT_EQ(locker.run("SELECT 1 FROM leasehold.session_lock WHERE name = 'job' FOR UPDATE"), "1");
   ASSERT_FALSE(raw.try_renew(stuck, 10min)) << "its time runs out, and the answer is owed";
@@ -129,7 +174,7 @@ TEST_F(SessionStoreTest, PsqlAndLeaseholdExcludeEachOther) {
   ASSERT_TRUE(lease->release());
   EXPECT_EQ(psql(call), "t");
 
-  Libpq other(server.database());
+  Libpq other(plain_url());
   EXPECT_EQ(other.run(call), "t");
   const auto refused = client.acquire("job");
   ASSERT_FALSE(refused);
@@ -147,7 +192,7 @@ TEST_F(SessionStoreTest, PsqlAndLeaseholdExcludeEachOther) {
 }
 
 TEST_F(SessionStoreTest, WhoWaitsForAnotherProgramIsToldSoAlsoLater) {
-  Libpq other(server.database());
+  Libpq other(plain_url());
   ASSERT_EQ(other.run(known_as()), "t");
   RawStore raw(server.open());
   const RequestId request = new_request();
@@ -187,7 +232,21 @@ TEST_F(SessionStoreTest, LeaseOfASessionThatWasEndedIsWaitedOut) {
 
 class TransactionLockTest : public SessionStoreTest {
  protected:
-  Libpq mine{server.database()};
+  static Status lock(const Libpq& connection, Millis wait = 0ms) {
+    return postgres::lock_in_transaction(connection.connection, lock_name("job"), {.wait = wait});
+  }
+  // Returns when it stands in the queue.
+  std::future<Status> lock_elsewhere(const Libpq& connection) {
+    auto waiting = std::async(std::launch::async, [&] { return lock(connection, 60s); });
+    while (queue_length() == 0) {
+      const bool over = waiting.wait_for(5ms) != std::future_status::timeout;
+      EXPECT_FALSE(over) << "it did not wait";
+      if (over) break;
+    }
+    return waiting;
+  }
+
+  Libpq mine{plain_url()};
 };
 
 TEST_F(TransactionLockTest, NeedsATransaction) {
@@ -202,6 +261,84 @@ TEST_F(TransactionLockTest, NeedsReadCommitted) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::invalid);
   EXPECT_THAT(refused.error().store_words, HasSubstr("READ COMMITTED"));
+}
+
+TEST_F(TransactionLockTest, NeedsUtf8) {
+  mine.run("SET client_encoding = 'LATIN1'");
+  mine.run("BEGIN");
+  const auto refused = lock(mine);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid) << "it would be another name";
+  EXPECT_THAT(refused.error().message, HasSubstr("LATIN1"));
+}
+
+TEST_F(TransactionLockTest, SecondTransactionGetsItWhenTheFirstEnds) {
+  Libpq other(plain_url());
+  for (const std::string end : {"COMMIT", "ROLLBACK"}) {
+    mine.run("BEGIN");
+    other.run("BEGIN");
+    ASSERT_TRUE(lock(mine));
+    const auto busy = lock(other);
+    ASSERT_FALSE(busy) << end;
+    EXPECT_EQ(busy.error().code, ErrorCode::busy);
+    EXPECT_THAT(busy.error().message, HasSubstr("pid " + mine.run("SELECT pg_backend_pid()")));
+
+    auto waiting = lock_elsewhere(other);
+    mine.run(end);
+    const auto got = waiting.get();
+    EXPECT_TRUE(got) << end << ": " << to_string(got.error());
+    mine.run("BEGIN");
+    EXPECT_FALSE(lock(mine)) << "the other has it now";
+    mine.run("ROLLBACK");
+    other.run("COMMIT");
+  }
+}
+
+TEST_F(TransactionLockTest, ConnectionThatIsCutWhileItWaitsIsUnavailable) {
+  Libpq far("postgres://postgres@" + server.proxy().address() + "/" + server.database());
+  mine.run("BEGIN");
+  ASSERT_TRUE(lock(mine));
+  far.run("BEGIN");
+  auto waiting = lock_elsewhere(far);
+  server.proxy().cut();
+  const auto failed = waiting.get();
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(failed.error().message, HasSubstr("lock 'job' was not taken"));
+  EXPECT_THAT(failed.error().store_words, AnyOf(HasSubstr("server closed the connection"),
+                                                HasSubstr("Connection reset by peer")));
+  const auto again = lock(far);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ErrorCode::unavailable) << "not the caller's mistake";
+}
+
+TEST_F(TransactionLockTest, MissingSchemaIsNamed) {
+  mine.run("BEGIN");
+  const auto missing =
+      postgres::lock_in_transaction(mine.connection, lock_name("job"), {.schema = "elsewhere"});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(missing.error().message, HasSubstr("the schema 'elsewhere' is not in this database"));
+  EXPECT_THAT(missing.error().store_words, HasSubstr("\"elsewhere\" does not exist"));
+}
+
+TEST_F(TransactionLockTest, WorksThroughATransactionPooler) {
+  const Pgbouncer pooler(shared_server());
+  Libpq one(pooler.url(server.database()));
+  Libpq two(pooler.url(server.database()));
+  const std::string idle_limit = "SHOW idle_in_transaction_session_timeout";
+  one.run("BEGIN");
+  two.run("BEGIN");
+  const auto got = lock(one);
+  ASSERT_TRUE(got) << to_string(got.error());
+  EXPECT_EQ(one.run(idle_limit), "30s");
+  EXPECT_EQ(client.acquire("job").error().code, ErrorCode::busy);
+  auto waiting = lock_elsewhere(two);
+  one.run("COMMIT");
+  EXPECT_TRUE(waiting.get());
+  two.run("COMMIT");
+  EXPECT_EQ(one.run(idle_limit), "0") << "nothing stays behind in the pooled session";
+  EXPECT_TRUE(client.acquire("job"));
 }
 
 TEST_F(TransactionLockTest, ExcludesLeasesUntilTheTransactionEnds) {

@@ -46,7 +46,7 @@ enum class Entry {
 // and then needs no right to create. The role that does it owns the fence; others need
 // `GRANT USAGE ON SCHEMA leasehold_fence`.
 // Fails with `invalid` inside a transaction, `unavailable` if the schema cannot be made or has
-// another version, `unsupported` if the server is older than 14 or the database is not UTF8; the
+// another version or the server is older than 14, `unsupported` if the database is not UTF8; the
 // database is then unchanged.
 [[nodiscard]] Status install_fence(pg_conn* connection);
 

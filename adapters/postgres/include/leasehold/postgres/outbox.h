@@ -24,7 +24,7 @@ namespace leasehold::postgres {
 // Creates table leasehold_outbox.message and its functions, and the fence (install_fence) if it is
 // missing. Doing it again changes nothing. Roles that put need `GRANT USAGE ON SCHEMA leasehold`.
 // Fails with `invalid` inside a transaction, `unavailable` if it cannot be made or has another
-// version, `unsupported` as install_fence.
+// version, and with what install_fence says of the server and the database.
 [[nodiscard]] Status install_outbox(pg_conn* connection);
 
 // Puts a message into the transaction that is open on the connection; its id. It is sent if that

@@ -27,9 +27,10 @@ struct TransactionLockOptions {
 //
 // Blocks up to `wait`, on the caller's connection. Not thread safe, as the connection.
 // busy: somebody has it; timeout: and `wait` has passed. In both cases the transaction goes on.
-// invalid: no transaction is open, or it is not READ COMMITTED (it would read a state from before
-// the lock).
-// unavailable: the server's own words; the transaction is over.
+// invalid: no transaction is open, it is not READ COMMITTED (it would read a state from before the
+// lock), or the connection's client_encoding is not UTF8.
+// unavailable: the server's own words; the transaction is over. Also if the schema is missing,
+// which the first store that is opened in the database makes.
 [[nodiscard]] Status lock_in_transaction(pg_conn* connection, const LockName& lock,
                                          const TransactionLockOptions& options = {});
 
