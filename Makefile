@@ -33,7 +33,7 @@ mutants: ## put known bugs into the adapters: each must turn a test red
 	@scripts/need build test
 	@scripts/mutants
 
-bench: ## measure, beside hand-written clients of every store: 6 minutes (QUICK=1: 2 minutes)
+bench: ## measure, beside hand-written clients of every store: 9 minutes (QUICK=1: 2 minutes)
 	@scripts/need build bench
 	@cmake --preset bench --log-level=WARNING
 	@cmake --build --preset bench
