@@ -20,7 +20,7 @@ struct Documented {
 };
 
 constexpr Documented kDocumented[] = {
-    {"0", {{{"", "done"}, {"run", "the command's own exit status"}}}},
+    {"0", {{{"", "done"}, {"run", "the command ended with 0; its other statuses are passed on"}}}},
     {"1",
      {{{"drill", "something stale was accepted, an update was lost or an invariant was broken"}}}},
     {"3", {{{"drill", "too few faults happened to say anything"}}}},
@@ -51,7 +51,9 @@ constexpr Documented kDocumented[] = {
     {"127", {{{"run", "the command was not found"}}}},
     {"128+n", {{{"run", "the command was ended by signal n"}}}},
     {"130",
-     {{{"run", "a signal came before the command was started, as while waiting for the lock"}}}},
+     {{{"run", "a signal came before the command was started, as while waiting for the lock"},
+       {"probe", "a signal came before anything was measured"},
+       {"demo", "interrupted"}}}},
 };
 
 bool is_of(std::string_view command, const Meaning& meaning) {

@@ -194,7 +194,7 @@ int Gate::run() {
     const int status = report(gate.error());
     return gate.error().code == ErrorCode::busy ? kExitUnavailable : status;
   }
-  if ((*gate)->is_new()) note("the state folder is empty: no mark is known yet");
+  if ((*gate)->is_new()) note("no mark is known yet");
   note("listening on " + (*gate)->address());
   if (const auto admin = (*gate)->admin_address()) note("health is on " + *admin);
   const auto served = serve(**gate, signals);

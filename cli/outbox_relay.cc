@@ -126,7 +126,8 @@ class RelaySession {
 };
 
 Result<FencedLease> RelaySession::take() {
-  Waiting waiting(client_, lock_, signals_, options_.verbose ? Tell::holder : Tell::nothing);
+  Waiting waiting(signals_,
+                  options_.verbose ? std::optional(Waiting::For{client_, lock_}) : std::nullopt);
   auto lease = client_.acquire_fenced(
       lock_, {.ttl = options_.ttl, .wait = options_.wait, .stop = waiting.stop()});
   asked_to_end_ = waiting.end();
@@ -141,7 +142,7 @@ int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
     note_now("relays under '" + lock_.str() + "', token " +
              std::to_string(lease->token().number.value()));
   }
-  Waiting until_signal(client_, lock_, signals_, Tell::nothing);
+  Waiting until_signal(signals_);
   RelayOptions how = options_.relay;
   how.stop = until_signal.stop();
   how.tell = [this](const RelayEvent& event) {

@@ -112,13 +112,15 @@ class RunSession {
   bool pass_interrupt_on_ = false;
 };
 
+int not_started() {
+  note_now("a signal came before the command was started");
+  return kExitCancelled;
+}
+
 int RunSession::go() {
   auto grant = take();
   if (!grant && !asked_to_end_) return not_taken(grant.error());
-  if (asked_to_end_ || signals_.take_end_request()) {
-    note_now("a signal came before the command was started");
-    return kExitCancelled;
-  }
+  if (asked_to_end_ || signals_.take_end_request()) return not_started();
   const Millis given = grant->lease.ttl();
   if (given < options_.ttl / 2) {  // ZooKeeper may give a little less now and then
     note_now("this store gives a lease of " + format_duration(given) + " and not " +
@@ -134,7 +136,7 @@ int RunSession::go() {
 
 Result<Grant> RunSession::take() {
   const bool tell = options_.wait > 0ms && (options_.verbose || isatty(STDERR_FILENO) == 1);
-  waiting_.emplace(client_, lock_, signals_, tell ? Tell::holder : Tell::nothing);
+  waiting_.emplace(signals_, tell ? std::optional(Waiting::For{client_, lock_}) : std::nullopt);
   const SignalUnblocked ctrl_z(SIGTSTP);
   auto grant = acquire(waiting_->stop());
   asked_to_end_ = waiting_->end();
@@ -376,7 +378,9 @@ int Run::run(Signals& signals, bool& pass_interrupt_on) {
   auto owner = options_.owner ? OwnerLabel::parse(*options_.owner)
                               : Result<OwnerLabel>(label_for(options_.command.front()));
   if (!owner) return report(owner.error());
-  auto client = open_store(options_.store, {.owner = std::move(*owner)});
+  Waiting connecting(signals);
+  auto client = open_store(options_.store, {.owner = std::move(*owner), .stop = connecting.stop()});
+  if (connecting.end()) return not_started();
   if (!client) return report(client.error());
   RunSession session(options_, std::move(*lock), std::move(*client), signals);
   const int status = session.go();

@@ -19,8 +19,8 @@ constexpr Millis kAskFor{200};
 
 }  // namespace
 
-Waiting::Waiting(Client client, LockName lock, Signals& signals, Tell tell)
-    : client_(std::move(client)), lock_(std::move(lock)), signals_(signals), tell_(tell) {
+Waiting::Waiting(Signals& signals, std::optional<For> told)
+    : signals_(signals), told_(std::move(told)) {
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -44,7 +44,7 @@ bool Waiting::take_signals() {
 }
 
 void Waiting::watch() {
-  int tell_after = tell_ == Tell::holder ? kTellAfterMs : -1;
+  int tell_after = told_ ? kTellAfterMs : -1;
   for (;;) {
     pollfd events[] = {{over_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
     const int ready = poll(events, std::size(events), tell_after);
@@ -57,11 +57,12 @@ void Waiting::watch() {
 }
 
 void Waiting::tell_holder() {
+  const LockName& lock = told_->lock;
   const auto status =
-      client_.inspect(lock_, {.store_timeout = kAskFor, .stop = cancel_.get_token()});
+      told_->client.inspect(lock, {.store_timeout = kAskFor, .stop = cancel_.get_token()});
   if (!status || !status->holder) return;
   const LockStatus::Holder& holder = *status->holder;
-  note_now("waiting for '" + lock_.str() + "', " +
+  note_now("waiting for '" + lock.str() + "', " +
            (holder.kept ? "kept after " + holder.owner + " finished, free in "
                         : "held by " + holder.owner + " for " + format_duration(holder.held_for) +
                               ", its lease lasts ") +

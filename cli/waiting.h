@@ -1,7 +1,8 @@
-// What a person sees and can do while the program waits for a lock.
+// What a person sees and can do while the program waits for a store or a lock.
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
@@ -11,13 +12,16 @@
 
 namespace leasehold::cli {
 
-enum class Tell { nothing, holder };
-
-// While it lives: a signal that asks to end cancels the wait, and after a while a line says who
-// holds the lock, if that is wanted. Takes signals from `signals`.
+// While it lives, a signal that asks to end cancels the wait. Takes signals from `signals`.
 class Waiting {
  public:
-  Waiting(Client client, LockName lock, Signals& signals, Tell tell);
+  struct For {
+    Client client;
+    LockName lock;
+  };
+  explicit Waiting(Signals& signals) : Waiting(signals, std::nullopt) {}
+  // And after a while a line says who holds the lock.
+  Waiting(Signals& signals, std::optional<For> told);
   ~Waiting();
 
   std::stop_token stop() const { return cancel_.get_token(); }
@@ -34,10 +38,8 @@ class Waiting {
   void tell_holder();
   bool take_signals();
 
-  Client client_;
-  const LockName lock_;
   Signals& signals_;
-  const Tell tell_;
+  std::optional<For> told_;
   std::mutex taking_;
   bool ended_ = false;  // under taking_
   std::stop_source cancel_;

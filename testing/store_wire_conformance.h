@@ -29,6 +29,9 @@ class ServerUnderTest : public StoreUnderTest {
   virtual void kill() = 0;
   virtual void start() = 0;
 
+  // False: how long a grant still lasts is known only to who has it.
+  virtual bool tells_remaining() { return true; }
+
   // False: a grant ends with the connection that it was given on.
   virtual bool grants_outlive_connections() { return true; }
 
@@ -59,11 +62,15 @@ class StoreWireConformance : public ::testing::TestWithParam<ServerCase> {
 
   // Lets `call` run into the fault on every proxy. For a lost reply it waits until `went_through`
   // holds, and only then cuts the connections: the server has done it, and nobody was told.
+  // `kills`: and the server dies, and is started again.
   template <class Call>
-  auto with_fault(WireFault fault, Call call, const std::function<bool()>& went_through);
+  auto with_fault(WireFault fault, Call call, const std::function<bool()>& went_through,
+                  bool kills = false);
 
   void arm(WireFault fault);
-  void wait_for_fault(WireFault fault, const std::function<bool()>& went_through);
+  void wait_for_fault(WireFault fault, const std::function<bool()>& went_through,
+                      bool kills = false);
+  std::size_t round_trips();
   void cut();
   void refuse(bool on);
   void hold(bool on);

@@ -246,7 +246,8 @@ TEST_F(BadInputTest, APasswordInAnyValueIsNotRepeated) {
     words.insert(words.end(), {option, secret});
     const Finished done = leasehold(words);
     EXPECT_NE(done.status, 0) << option;
-    EXPECT_THAT(done.err, AllOf(HasSubstr("redis://me@h/x"), Not(HasSubstr("hunter2")))) << option;
+    EXPECT_THAT(done.err, AllOf(HasSubstr("redis://me:***@h/x"), Not(HasSubstr("hunter2"))))
+        << option;
   };
   expect_hidden(gate, "--resource");
   expect_hidden(gate, "--probe");

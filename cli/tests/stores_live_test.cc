@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli_fixture.h"
+#include "leasehold/url.h"
 #include "testing/servers/etcd.h"
 #include "testing/servers/postgres.h"
 #include "testing/servers/redis.h"
@@ -49,6 +50,13 @@ class Servers {
            redis_[2].address();
   }
 
+  std::string etcd_address() const { return etcd_.address(); }
+  // In the database of `url`.
+  std::string psql(const std::string& url, const std::string& sql) const {
+    const std::string database = Url::parse(url)->path.substr(1);
+    return postgres_.psql(sql, database);
+  }
+
  private:
   int made_ = 0;
   PostgresServer postgres_;
@@ -61,14 +69,20 @@ bool gives_tokens(const std::string& kind) {
   return kind != "redis" && kind != "redlock";
 }
 
+// gRPC ends its threads while the program exits, and LeakSanitizer crashes at them now and then.
+class NoLeakCheck {
+ public:
+  NoLeakCheck() { setenv("LSAN_OPTIONS", "detect_leaks=0", /*overwrite=*/1); }
+  ~NoLeakCheck() { unsetenv("LSAN_OPTIONS"); }
+  NoLeakCheck(const NoLeakCheck&) = delete;
+};
+
 class StoresTest : public CliTest, public ::testing::WithParamInterface<std::string> {
  protected:
   const std::string url = Servers::running().fresh(GetParam(), store());
 
-  // gRPC ends its threads while the program exits, and LeakSanitizer crashes at them now and then.
-  ~StoresTest() override { unsetenv("LSAN_OPTIONS"); }
   void SetUp() override {
-    if (GetParam() == "etcd") setenv("LSAN_OPTIONS", "detect_leaks=0", /*overwrite=*/1);
+    if (GetParam() == "etcd") etcd_.emplace();
     // A store that is a file is made by the first run.
     ASSERT_EQ(on_store({"run", "first", "--", "true"}).status, 0);
   }
@@ -84,7 +98,15 @@ class StoresTest : public CliTest, public ::testing::WithParamInterface<std::str
   json shown(const std::string& lock) const {
     return json::parse(on_store({"show", lock, "--json"}).out).at("lock");
   }
+
+ private:
+  std::optional<NoLeakCheck> etcd_;
 };
+
+std::string loaded_by(const Child& child) {
+  std::ifstream maps("/proc/" + std::to_string(child.pid()) + "/maps");
+  return {std::istreambuf_iterator<char>(maps), {}};
+}
 
 TEST_P(StoresTest, RunExcludesAndPassesTheStatusOn) {
   Child holder = hold("nightly");
@@ -94,6 +116,19 @@ TEST_P(StoresTest, RunExcludesAndPassesTheStatusOn) {
   write_all(holder.in().get(), "go\n");
   EXPECT_EQ(holder.wait().shell_status(), 7);
   EXPECT_EQ(on_store({"run", "nightly", "--", "sh", "-c", "exit 3"}).status, 3);
+}
+
+TEST_P(StoresTest, LoadsOnlyTheClientThatItUses) {
+  const std::string used = GetParam() == "advisory"  ? "postgres"
+                           : GetParam() == "redlock" ? "redis"
+                                                     : GetParam();
+  Child holder = hold("nightly");
+  const std::string loaded = loaded_by(holder);
+  for (const std::string module : {"postgres", "redis", "etcd", "zookeeper"}) {
+    EXPECT_EQ(loaded.find("/" + module + ".so") != std::string::npos, module == used) << module;
+  }
+  EXPECT_EQ(loaded.find("libgrpc") != std::string::npos, used == "etcd");
+  EXPECT_EQ(loaded.find("libpq") != std::string::npos, used == "postgres");
 }
 
 TEST_P(StoresTest, LsShowAndForceRelease) {
@@ -207,6 +242,123 @@ INSTANTIATE_TEST_SUITE_P(EveryServer, Ipv6Test,
                          ::testing::Values("postgres", "advisory", "redis", "redlock", "etcd",
                                            "zookeeper"),
                          [](const auto& store) { return store.param; });
+
+// What `leasehold show` prints is what the other program is to be given.
+class KnownAsTest : public CliTest {
+ protected:
+  std::string known_as(const std::string& url) const {
+    return json::parse(leasehold({"show", "--store", url, "nightly", "--json"}).out)
+        .at("lock")
+        .at("known_as");
+  }
+  Child hold(const std::string& url) const {
+    return start_ready(run_shell({"--store", url, "nightly"}, "echo ready; read line"));
+  }
+  static void let_go(Child& holder) {
+    write_all(holder.in().get(), "go\n");
+    EXPECT_EQ(holder.wait().shell_status(), 0);
+  }
+};
+
+TEST_F(KnownAsTest, PsqlIsExcludedByTheAdvisoryLockOfThatKey) {
+  const std::string url = Servers::running().fresh("advisory", store());
+  Child holder = hold(url);
+  const std::string statement = known_as(url);
+  EXPECT_THAT(statement, HasSubstr("pg_try_advisory_lock"));
+  EXPECT_EQ(Servers::running().psql(url, statement), "f");
+  let_go(holder);
+  EXPECT_EQ(Servers::running().psql(url, statement), "t");
+}
+
+TEST_F(KnownAsTest, EtcdctlIsExcludedByTheLockOfThatName) {
+  const NoLeakCheck etcd;
+  const std::string url = Servers::running().fresh("etcd", store());
+  Child holder = hold(url);
+  const std::string name = known_as(url);
+  auto other = Child::start({.argv = {"etcdctl", "--endpoints", Servers::running().etcd_address(),
+                                      "lock", name, "echo", "got it"},
+                             .in = process::Null{},
+                             .out = process::Piped{}});
+  ASSERT_TRUE(other);
+  const auto waiters = [&] {
+    return json::parse(leasehold({"show", "--store", url, "nightly", "--json"}).out)
+        .at("lock")
+        .at("waiters")
+        .size();
+  };
+  while (waiters() == 0 && !other->poll()) std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(other->poll()) << "it waits";
+  let_go(holder);
+  EXPECT_THAT(process::read_all(other->out().get()), HasSubstr("got it"));
+  EXPECT_EQ(other->wait().shell_status(), 0);
+}
+
+// ---- a password that is not in the URL ------------------------------------------------------
+
+class PasswordTest : public CliTest {
+ protected:
+  ~PasswordTest() override { unsetenv("STORE_PASSWORD"); }
+
+  Finished run(const std::string& url) const {
+    return leasehold({"run", "--store", url, "nightly", "--", "true"});
+  }
+  // `url` names a user who needs the password hunter2.
+  void check(const std::string& url) {
+    const Finished without = run(url);
+    EXPECT_NE(without.status, 0);
+    write("right", "hunter2\n");
+    write("wrong", "hunter3\n");
+    for (const char* file : {"right", "wrong"}) {
+      ASSERT_EQ(shell("chmod 600 " + path(file)).status, 0);
+    }
+    const Finished by_file = run(url + "?password_file=" + path("right"));
+    EXPECT_EQ(by_file.status, 0) << by_file.err;
+    const Finished refused = run(url + "?password_file=" + path("wrong"));
+    EXPECT_THAT(refused.status, ::testing::AnyOf(64, 69)) << refused.err;
+    EXPECT_THAT(refused.err, Not(HasSubstr("hunter3")));
+    setenv("STORE_PASSWORD", "hunter2", /*overwrite=*/1);
+    const Finished by_environment = run(url + "?password_env=STORE_PASSWORD");
+    EXPECT_EQ(by_environment.status, 0) << by_environment.err;
+  }
+};
+
+TEST_F(PasswordTest, ReachesPostgres) {
+  const PostgresServer server({.access = {"host all app 127.0.0.1/32 scram-sha-256"}});
+  server.psql("CREATE ROLE app LOGIN SUPERUSER PASSWORD 'hunter2'");
+  check(server.url("postgres", "app"));
+}
+
+TEST_F(PasswordTest, ReachesRedisAndRedlock) {
+  const std::array<RedisServer, 3> servers;
+  for (const RedisServer& server : servers) {
+    server.cli({"ACL", "SETUSER", "app", "on", ">hunter2", "~*", "&*", "+@all"});
+  }
+  check("redis://app@" + servers[0].address());
+  check("redlock://app@" + servers[0].address() + "," + servers[1].address() + "," +
+        servers[2].address());
+}
+
+TEST_F(PasswordTest, ReachesEtcd) {
+  const NoLeakCheck etcd;
+  const EtcdServer server;
+  ASSERT_EQ(server.ctl({"user", "add", "root:hunter2"}).status, 0);
+  ASSERT_EQ(server.ctl({"user", "grant-role", "root", "root"}).status, 0);
+  ASSERT_EQ(server.ctl({"auth", "enable"}).status, 0);
+  check("etcd://root@" + server.address());
+}
+
+using HangingStoreTest = CliTest;
+
+TEST_F(HangingStoreTest, ASignalEndsTheConnecting) {
+  const RedisServer server;
+  TcpProxy proxy(server.port());
+  proxy.hold(true);
+  Child wrapper = start({"x", "--store", "redis://" + proxy.address(), "--", "true"});
+  while (proxy.connections() == 0) std::this_thread::sleep_for(1ms);
+  wrapper.signal(SIGTERM);
+  EXPECT_EQ(wrapper.wait_for(30s), ExitStatus::exited(130)) << errors();
+  EXPECT_THAT(errors(), HasSubstr("a signal came before the command was started"));
+}
 
 class ReadmeTest : public CliTest {};
 

@@ -20,7 +20,7 @@ TEST_F(TextsTest, HelpHasAnExampleEach) {
   EXPECT_THAT(leasehold({"release", "--help"}).out, HasSubstr("the lock is not held"));
   EXPECT_THAT(leasehold({"fence", "read", "--help"}).out, HasSubstr("refused"));
   EXPECT_THAT(leasehold({"ls", "--help"}).out, Not(HasSubstr("run"))) << "another command's";
-  EXPECT_THAT(root.out, HasSubstr("done; run: the command's own exit status"));
+  EXPECT_THAT(root.out, HasSubstr("done; run: the command ended with 0"));
   EXPECT_THAT(leasehold({"fence", "adopt", "--help"}).out,
               HasSubstr("adopt URL RESOURCE --lineage LINEAGE --at-least N [OPTIONS]"));
   for (const std::string& name : kCommands) {

@@ -114,9 +114,14 @@ Status Client::record(const Lease& lease, std::string key, OnceRecord what, Call
 }
 
 Result<Client> connect(std::string_view url, ConnectOptions options, const Registry& registry) {
-  auto store = registry.open_store(url, options.if_missing);
-  if (!store) return fail(std::move(store.error()));
+  if (options.store_timeout <= Millis(0)) {
+    return fail(ErrorCode::invalid, "store_timeout is not positive");
+  }
   try {
+    auto store = registry.open_store(url, {.if_missing = options.if_missing,
+                                           .store_timeout = options.store_timeout,
+                                           .stop = options.stop});
+    if (!store) return fail(std::move(store.error()));
     return Client(std::move(*store), std::move(options));
   } catch (const std::system_error& error) {  // no thread or no descriptor to be had
     return fail(ErrorCode::unavailable, "this process cannot start what a client needs",

@@ -7,9 +7,14 @@
 
 namespace leasehold {
 
+struct Registry::Entry {
+  std::function<Result<Adapter>()> load;
+  bool has_store;
+};
+
 struct Registry::State {
   mutable Mutex mutex;
-  std::map<std::string, Adapter> adapters LEASEHOLD_GUARDED_BY(mutex);
+  std::map<std::string, Entry> entries LEASEHOLD_GUARDED_BY(mutex);
   std::set<std::string> left_out LEASEHOLD_GUARDED_BY(mutex);
 };
 
@@ -30,7 +35,17 @@ void Registry::add(std::vector<Adapter> adapters) {
   MutexLock lock(state_->mutex);
   for (Adapter& adapter : adapters) {
     std::string scheme = adapter.scheme;
-    state_->adapters.insert_or_assign(std::move(scheme), std::move(adapter));
+    const bool has_store = adapter.open_store != nullptr;
+    state_->entries.insert_or_assign(
+        std::move(scheme), Entry{[adapter = std::move(adapter)] { return adapter; }, has_store});
+  }
+}
+
+void Registry::add_late(std::vector<LateAdapter> adapters) {
+  MutexLock lock(state_->mutex);
+  for (LateAdapter& adapter : adapters) {
+    state_->entries.insert_or_assign(std::move(adapter.scheme),
+                                     Entry{std::move(adapter.load), /*has_store=*/true});
   }
 }
 
@@ -41,30 +56,36 @@ void Registry::leave_out(std::vector<std::string> schemes) {
 
 bool Registry::has_store(const std::string& scheme) const {
   MutexLock lock(state_->mutex);
-  const auto found = state_->adapters.find(scheme);
-  return found != state_->adapters.end() && found->second.open_store;
+  const auto found = state_->entries.find(scheme);
+  return found != state_->entries.end() && found->second.has_store;
 }
 
 Result<Registry::Found> Registry::find(std::string_view text) const {
   auto url = Url::parse(text);
   if (!url) return fail(std::move(url.error()));
+  const auto entry = entry_of(url->scheme);
+  if (!entry) return fail(entry.error());
+  if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
+  auto adapter = entry->load();
+  if (!adapter) return fail(std::move(adapter.error()));
+  return Found{std::move(*adapter), std::move(*url)};
+}
+
+Result<Registry::Entry> Registry::entry_of(const std::string& scheme) const {
   MutexLock lock(state_->mutex);
-  const auto found = state_->adapters.find(url->scheme);
-  if (found != state_->adapters.end()) {
-    if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
-    return Found{found->second, std::move(*url)};
-  }
+  const auto found = state_->entries.find(scheme);
+  if (found != state_->entries.end()) return found->second;
   std::string stores;
   std::string others;
-  for (const auto& [name, adapter] : state_->adapters) {
-    std::string& list = adapter.open_store ? stores : others;
+  for (const auto& [name, entry] : state_->entries) {
+    std::string& list = entry.has_store ? stores : others;
     list += (list.empty() ? "" : ", ") + name;
   }
-  const bool left_out = state_->left_out.contains(url->scheme);
+  const bool left_out = state_->left_out.contains(scheme);
   return fail(ErrorCode::unsupported,
               (left_out ? "this build of Leasehold was made without the adapter of '"
                         : "no store is known for the scheme '") +
-                  url->scheme + "'; there are: " +
+                  scheme + "'; there are: " +
                   (stores.empty() ? "none (was register_stores() called?)" : stores) +
                   (others.empty() ? "" : "; and without locks, only with a fence: " + others));
 }
@@ -83,11 +104,16 @@ Error has_no_fence(const Url& url) {
 }  // namespace
 
 Result<std::unique_ptr<Store>> Registry::open_store(std::string_view url,
-                                                    IfMissing if_missing) const {
+                                                    const OpenOptions& options) const {
   const auto found = find(url);
   if (!found) return fail(found.error());
   if (!found->adapter.open_store) return fail(keeps_no_locks(found->url));
-  return found->adapter.open_store(found->url, if_missing);
+  auto store = found->adapter.open_store(found->url, options);
+  const bool left = !store && options.stop.stop_requested();
+  if (left && store.error().code == ErrorCode::unavailable) {
+    store.error().code = ErrorCode::cancelled;
+  }
+  return store;
 }
 
 Result<std::unique_ptr<FenceAdmin>> Registry::open_fence(std::string_view url) const {

@@ -23,8 +23,12 @@ std::string without_passwords(std::string_view message) {
     const std::string_view word = message.substr(0, message.find_first_of(" \t\n"));
     const std::size_t colon = word.find(':');
     const std::size_t at = word.rfind('@');
-    if (at == std::string_view::npos || colon > at) continue;
-    text.append(word.substr(0, colon));
+    if (at == std::string_view::npos || colon > at) {
+      text.append(word);
+      message.remove_prefix(word.size());
+      continue;
+    }
+    text.append(word.substr(0, colon)).append(":***");
     message.remove_prefix(at);
   }
 }

@@ -90,7 +90,9 @@ Result<HostPort> parse_host(std::string_view text) {
     host.port = text;
     if (has_port && host.port.empty()) return bad("has a ':' without a port");
   }
-  if (host.host.empty()) return bad("has an empty host");
+  if (host.host.empty()) {
+    return bad("has an empty host; in a password a '/' is written %2F and an '@' %40");
+  }
   if (!is_host(host.host)) {
     return bad("has a host with a space, a control character or a bracket in it");
   }

@@ -130,7 +130,7 @@ struct DiagnoseTest : ::testing::Test {
   DiagnoseTest() {
     registry.add(
         {{.scheme = "sick",
-          .open_store = [](const Url&, IfMissing) -> Result<std::unique_ptr<Store>> {
+          .open_store = [](const Url&, const OpenOptions&) -> Result<std::unique_ptr<Store>> {
             return fail(ErrorCode::internal, "a diagnosis must not open the store");
           },
           .open_fence = [this](const Url&) -> Result<std::unique_ptr<FenceAdmin>> {

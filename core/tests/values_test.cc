@@ -102,19 +102,19 @@ TEST(IdTest, HexRoundTrip) {
 
 TEST(RegistryTest, NamesWhatItKnows) {
   Registry registry;
-  EXPECT_THAT(registry.open_store("etcd://h", IfMissing::create).error().message,
-              HasSubstr("register_stores"));
+  EXPECT_THAT(registry.open_store("etcd://h", {}).error().message, HasSubstr("register_stores"));
   std::string opened;
-  registry.add({{.scheme = "one",
-                 .open_store = [&](const Url& url, IfMissing) -> Result<std::unique_ptr<Store>> {
-                   opened = url.hosts.at(0).host;
-                   return nullptr;
-                 },
-                 .open_fence = {}},
-                {.scheme = "two", .open_store = {}, .open_fence = {}}});
-  EXPECT_TRUE(registry.open_store("one://h", IfMissing::create));
+  registry.add(
+      {{.scheme = "one",
+        .open_store = [&](const Url& url, const OpenOptions&) -> Result<std::unique_ptr<Store>> {
+          opened = url.hosts.at(0).host;
+          return nullptr;
+        },
+        .open_fence = {}},
+       {.scheme = "two", .open_store = {}, .open_fence = {}}});
+  EXPECT_TRUE(registry.open_store("one://h", {}));
   EXPECT_EQ(opened, "h");
-  const auto missing = registry.open_store("etcd://h", IfMissing::create);
+  const auto missing = registry.open_store("etcd://h", {});
   EXPECT_EQ(missing.error().code, ErrorCode::unsupported);
   EXPECT_THAT(missing.error().message,
               HasSubstr("there are: one; and without locks, only with a fence: two"));
@@ -122,11 +122,11 @@ TEST(RegistryTest, NamesWhatItKnows) {
   EXPECT_FALSE(registry.has_store("two"));
   EXPECT_FALSE(registry.has_store("etcd"));
   registry.leave_out({"etcd"});
-  EXPECT_THAT(registry.open_store("etcd://h", IfMissing::create).error().message,
+  EXPECT_THAT(registry.open_store("etcd://h", {}).error().message,
               HasSubstr("was made without the adapter of 'etcd'; there are: one"));
   EXPECT_EQ(registry.open_fence("two://h").error().code, ErrorCode::unsupported);
-  EXPECT_EQ(registry.open_store("two://h", IfMissing::create).error().code, ErrorCode::unsupported);
-  EXPECT_EQ(registry.open_store("one", IfMissing::create).error().code, ErrorCode::invalid);
+  EXPECT_EQ(registry.open_store("two://h", {}).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(registry.open_store("one", {}).error().code, ErrorCode::invalid);
 }
 
 TEST(ErrorTest, OneLineWithTheStoresWords) {

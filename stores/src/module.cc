@@ -39,47 +39,6 @@ Result<Adapter> adapter_of(const std::string& name, const std::string& scheme) {
   return fail(ErrorCode::internal, "the module " + name + " does not know its scheme " + scheme);
 }
 
-// `missing`: what to say if the adapter has no such thing.
-template <class T>
-using Opener = std::function<Result<T>(const Url&)>;
-template <class T>
-Opener<T> opened_later(const std::string& name, const std::string& scheme, Opener<T> Adapter::*open,
-                       const std::string& missing) {
-  return [=](const Url& url) -> Result<T> {
-    const auto adapter = adapter_of(name, scheme);
-    if (!adapter) return fail(adapter.error());
-    if (const auto& opener = (*adapter).*open) return opener(url);
-    return fail(ErrorCode::unsupported, missing + " '" + scheme + "'");
-  };
-}
-
-Adapter loaded_later(const std::string& name, const std::string& scheme) {
-  return {
-      .scheme = scheme,
-      .open_store = [=](const Url& url, IfMissing missing) -> Result<std::unique_ptr<Store>> {
-        const auto adapter = adapter_of(name, scheme);
-        if (!adapter) return fail(adapter.error());
-        return adapter->open_store(url, missing);
-      },
-      .open_fence = opened_later(name, scheme, &Adapter::open_fence, "there is no fence for"),
-      .open_outbox = opened_later(name, scheme, &Adapter::open_outbox, "there is no outbox for"),
-      .open_target =
-          opened_later(name, scheme, &Adapter::open_target, "messages cannot be sent to"),
-      .open_once = opened_later(name, scheme, &Adapter::open_once,
-                                "there are no idempotency keys to look after for"),
-      .install_serial_queue = opened_later(name, scheme, &Adapter::install_serial_queue,
-                                           "there is nothing to install for serial queues of"),
-      .examine = [=](const Url& url, const ExamineOptions& options) -> Result<Diagnosis> {
-        const auto adapter = adapter_of(name, scheme);
-        if (!adapter) return fail(adapter.error());
-        if (options.as == ExaminedAs::fence && !adapter->open_fence) {
-          return fail(ErrorCode::unsupported, "there is no fence for '" + scheme + "'");
-        }
-        if (adapter->examine) return adapter->examine(url, options);
-        return fail(ErrorCode::unsupported, "'" + scheme + "' cannot be examined");
-      }};
-}
-
 }  // namespace
 
 std::string module_path(const std::string& name) {
@@ -101,9 +60,12 @@ Result<const void*> load_module(const std::string& name, const char* entry) {
   return module;
 }
 
-std::vector<Adapter> in_module(const std::string& name, const std::vector<std::string>& schemes) {
-  std::vector<Adapter> adapters;
-  for (const std::string& scheme : schemes) adapters.push_back(loaded_later(name, scheme));
+std::vector<LateAdapter> in_module(const std::string& name,
+                                   const std::vector<std::string>& schemes) {
+  std::vector<LateAdapter> adapters;
+  for (const std::string& scheme : schemes) {
+    adapters.push_back({scheme, [name, scheme] { return adapter_of(name, scheme); }});
+  }
   return adapters;
 }
 

@@ -29,6 +29,7 @@ std::string module_path(const std::string& name);
 
 // Adapters that load module `name` when a URL of theirs is first opened; they fail as
 // load_module() does.
-std::vector<Adapter> in_module(const std::string& name, const std::vector<std::string>& schemes);
+std::vector<LateAdapter> in_module(const std::string& name,
+                                   const std::vector<std::string>& schemes);
 
 }  // namespace leasehold

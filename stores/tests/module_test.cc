@@ -12,8 +12,8 @@ using ::testing::HasSubstr;
 
 Error open(const std::string& module, const std::string& scheme) {
   Registry registry;
-  registry.add(in_module(module, {scheme}));
-  return registry.open_store(scheme + ":some/path", IfMissing::create).error();
+  registry.add_late(in_module(module, {scheme}));
+  return registry.open_store(scheme + ":some/path", {}).error();
 }
 
 TEST(ModuleTest, IsLoadedAtItsFirstUse) {
@@ -21,7 +21,7 @@ TEST(ModuleTest, IsLoadedAtItsFirstUse) {
   EXPECT_EQ(from_module.code, ErrorCode::busy);
   EXPECT_EQ(from_module.message, "the module saw some/path");
   Registry registry;
-  registry.add(in_module("good", {"good"}));
+  registry.add_late(in_module("good", {"good"}));
   EXPECT_THAT(registry.open_fence("good:x").error().message, HasSubstr("no fence for 'good'"));
 }
 
@@ -42,7 +42,7 @@ TEST(ModuleTest, OneOfAnotherVersionOrWithoutEntryIsRefused) {
 TEST(ModuleTest, EverySchemeOfThisBuildIsRegistered) {
   Registry registry;
   register_stores(registry);
-  const auto unknown = registry.open_store("unknown:x", IfMissing::create).error().message;
+  const auto unknown = registry.open_store("unknown:x", {}).error().message;
   for (const char* scheme : {LEASEHOLD_EXPECTED_SCHEMES}) EXPECT_THAT(unknown, HasSubstr(scheme));
 }
 

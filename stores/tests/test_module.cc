@@ -4,7 +4,7 @@ namespace {
 
 [[maybe_unused]] std::vector<leasehold::Adapter> adapters() {
   return {{.scheme = "good",
-           .open_store = [](const leasehold::Url& url, leasehold::IfMissing)
+           .open_store = [](const leasehold::Url& url, const leasehold::OpenOptions&)
                -> leasehold::Result<std::unique_ptr<leasehold::Store>> {
              return leasehold::fail(leasehold::ErrorCode::busy, "the module saw " + url.path);
            },

@@ -71,8 +71,10 @@ RedisServer::RedisServer(Options options) : options_(std::move(options)) {
   if (options_.tls) {
     make_certificates(folder_, "IP:127.0.0.1,DNS:localhost");
     add({"--port", "0", "--tls-port", port_.str(), "--tls-cert-file", certificate(),
-         "--tls-key-file", key(), "--tls-ca-cert-file", ca(), "--tls-auth-clients", "optional"});
-    options_.cli.insert(options_.cli.end(), {"--tls", "--cacert", ca()});
+         "--tls-key-file", key(), "--tls-ca-cert-file", ca(), "--tls-auth-clients",
+         options_.demands_certificates ? "yes" : "optional"});
+    options_.cli.insert(options_.cli.end(),
+                        {"--tls", "--cacert", ca(), "--cert", certificate(), "--key", key()});
   } else {
     add({"--port", port_.str()});
   }

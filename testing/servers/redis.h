@@ -18,6 +18,7 @@ class RedisServer {
   struct Options {
     bool durable = true;
     bool tls = false;                    // the port speaks TLS alone; certificates are made
+    bool demands_certificates = false;   // of its clients; with tls
     std::vector<std::string> more = {};  // further arguments: {"--requirepass", "secret"}
     std::vector<std::string> cli = {};   // what redis-cli needs besides: {"-a", "secret"}
     std::vector<std::pair<std::string, std::optional<std::string>>> environment = {};

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "answer.h"
+#include "leasehold/registry.h"
 #include "send_txn.h"
 
 namespace leasehold::etcd {
@@ -66,7 +67,7 @@ CallContext context_of(const EnterOptions& options) {
 Result<std::shared_ptr<FenceMarks>> FenceMarks::open(const Url& url) {
   auto options = Options::of(url);
   if (!options) return fail(std::move(options.error()));
-  auto opened = open_transport(*options);
+  auto opened = open_transport(*options, OpenOptions().begin());
   if (!opened) return fail(std::move(opened.error()));
   return std::shared_ptr<FenceMarks>(
       new FenceMarks(std::move(*options), std::move(opened->transport)));

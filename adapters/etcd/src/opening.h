@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "leasehold/store.h"
 #include "options.h"
 #include "transport.h"
 
@@ -15,8 +16,8 @@ struct Opened {
 };
 
 // Connects, logs in and looks at the version: `unavailable` or `invalid`, with the address and the
-// server's own words. Takes at most five seconds.
-[[nodiscard]] Result<Opened> open_transport(const Options& options);
+// server's own words.
+[[nodiscard]] Result<Opened> open_transport(const Options& options, const CallContext& context);
 
 // What a failure means while a cluster is being opened: nothing was done that matters.
 Error not_opened(const std::string& address, const Failure& failure);

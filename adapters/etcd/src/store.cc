@@ -14,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kOpenWithin = 2000ms;
 constexpr auto kTick = 250ms;
 constexpr auto kIdleAfter = 10s;
 constexpr auto kRevokeWithin = 300ms;
@@ -38,12 +37,12 @@ EtcdStore::EtcdStore(Options options, std::unique_ptr<Transport> transport)
     : traits_(etcd_traits(options.address)),
       session_(std::move(options), std::move(transport), *this) {}
 
-Result<std::unique_ptr<Store>> EtcdStore::open(Options options) {
-  auto opened = open_transport(options);
+Result<std::unique_ptr<Store>> EtcdStore::open(Options options, const CallContext& context) {
+  auto opened = open_transport(options, context);
   if (!opened) return fail(std::move(opened.error()));
   std::unique_ptr<EtcdStore> store(new EtcdStore(std::move(options), std::move(opened->transport)));
   if (!opened->fault.empty()) store->traits_.why += " (but " + opened->fault + ")";
-  const Limits limits{.deadline = BootClock::now() + kOpenWithin, .stop = {}, .repeat = true};
+  const Limits limits = repeated_within(context);
   const auto made = answer_of<tl::expected<StoreId, Failure>>(
       [&](auto done) { ensure_lineage(store->session_, limits, std::move(done)); });
   if (!made) return fail(not_opened(store->session_.address, made.error()));
@@ -313,10 +312,10 @@ void EtcdStore::record(LockName lock, RequestId request, std::string key, OnceRe
                });
 }
 
-Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
+Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
   auto options = Options::of(url);
   if (!options) return fail(std::move(options.error()));
-  return EtcdStore::open(std::move(*options));
+  return EtcdStore::open(std::move(*options), opening.begin());
 }
 
 }  // namespace leasehold::etcd

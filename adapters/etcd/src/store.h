@@ -18,7 +18,8 @@ namespace leasehold::etcd {
 class EtcdStore final : public Store, private WatchListener {
  public:
   // As open_transport() does, and makes the store's lineage if it has none.
-  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options);
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options,
+                                                           const CallContext& context);
   ~EtcdStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
@@ -69,6 +70,6 @@ class EtcdStore final : public Store, private WatchListener {
 // Of every etcd store.
 StoreTraits etcd_traits(const std::string& address);
 
-[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening);
 
 }  // namespace leasehold::etcd

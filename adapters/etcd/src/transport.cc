@@ -120,6 +120,12 @@ void Transport::tidy() {
 
 void Transport::authenticate(std::uint64_t refused,
                              std::function<void(std::optional<Failure>)> done) {
+  authenticate(refused, {.deadline = BootClock::now() + kLogInWithin, .stop = {}, .repeat = true},
+               std::move(done));
+}
+
+void Transport::authenticate(std::uint64_t refused, const Limits& limits,
+                             std::function<void(std::optional<Failure>)> done) {
   if (user_.empty()) {
     return done(Failure{.kind = Failure::Kind::refused,
                         .silence = false,
@@ -136,16 +142,15 @@ void Transport::authenticate(std::uint64_t refused,
     }
   }
   if (somebody_did) return done(std::nullopt);
-  log_in();
+  log_in(limits);
 }
 
-void Transport::log_in() {
+void Transport::log_in(const Limits& limits) {
   wire::AuthenticateRequest request;
   request.set_name(user_);
   request.set_password(password_);
   call<wire::AuthenticateRequest, wire::AuthenticateResponse>(
-      "/etcdserverpb.Auth/Authenticate", std::move(request),
-      {.deadline = BootClock::now() + kLogInWithin, .stop = {}, .repeat = true},
+      "/etcdserverpb.Auth/Authenticate", std::move(request), limits,
       [this](tl::expected<wire::AuthenticateResponse, Failure> response) {
         std::vector<std::function<void(std::optional<Failure>)>> waiting;
         {

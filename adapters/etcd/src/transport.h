@@ -78,6 +78,8 @@ class Transport {
 
   // Logs in, if there is a user and nobody has done so since token number `refused`.
   void authenticate(std::uint64_t refused, std::function<void(std::optional<Failure>)> done);
+  void authenticate(std::uint64_t refused, const Limits& limits,
+                    std::function<void(std::optional<Failure>)> done);
 
   // What a call has found out about its connection.
   void failed(const ConnectionPointer& connection, const Failure& failure);
@@ -91,7 +93,7 @@ class Transport {
 
   Transport(const Options& options, std::shared_ptr<grpc::ChannelCredentials> credentials);
   ConnectionPointer connect(std::size_t endpoint) const;
-  void log_in();
+  void log_in(const Limits& limits);
   bool enter(PendingCall& call);
   void leave(PendingCall& call);
 

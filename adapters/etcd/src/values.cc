@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "answer.h"
+#include "leasehold/registry.h"
 #include "opening.h"
 #include "send_txn.h"
 #include "transactions.h"
@@ -43,7 +44,7 @@ Result<Values> Values::open(std::string_view text) {
   if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
   auto options = Options::of(*url);
   if (!options) return fail(std::move(options.error()));
-  auto opened = open_transport(*options);
+  auto opened = open_transport(*options, OpenOptions().begin());
   if (!opened) return fail(std::move(opened.error()));
   return Values(std::make_shared<KeyValues>(options->address, std::move(opened->transport)));
 }

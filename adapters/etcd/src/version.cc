@@ -100,4 +100,15 @@ std::string known_fault(const Version& version) {
   return "";
 }
 
+Result<std::string> fault_of(const std::string& address, const std::string& version) {
+  const auto parsed = Version::parse(version);
+  if (!parsed || *parsed < kOldestVersion) {
+    return fail(ErrorCode::unavailable,
+                address + ": etcd is too old: version 3.4 or later is needed",
+                "version " + version);
+  }
+  const std::string fault = known_fault(*parsed);
+  return fault.empty() ? "" : "etcd " + version + ": " + fault;
+}
+
 }  // namespace leasehold::etcd

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "leasehold/diagnosis.h"
+#include "leasehold/error.h"
 
 namespace leasehold::etcd {
 
@@ -53,5 +54,9 @@ std::span<const KnownFault> known_faults();
 
 // A known fault of this version by which tokens can be given again, in one clause; empty: none.
 std::string known_fault(const Version& version);
+
+// The same of a server that says `version`, with that before it. `unavailable` if it is too old;
+// `address` begins the sentence.
+[[nodiscard]] Result<std::string> fault_of(const std::string& address, const std::string& version);
 
 }  // namespace leasehold::etcd

@@ -58,7 +58,7 @@ bool is_lock_request(std::string_view bytes) {
 Result<std::unique_ptr<Store>> open_etcd(const std::string& url) {
   auto parsed = Url::parse(url);
   if (!parsed) return fail(std::move(parsed.error()));
-  return etcd::adapters().front().open_store(*parsed, IfMissing::create);
+  return etcd::adapters().front().open_store(*parsed, {});
 }
 
 EtcdUnderTest::EtcdUnderTest()

@@ -85,6 +85,19 @@ TEST(VersionTest, OldServersAndKnownFaultsAreFound) {
   EXPECT_TRUE(known_fault({3, 6, 0}).empty());
 }
 
+TEST(VersionTest, OldServersAreRefusedWithTheirVersion) {
+  for (const std::string old : {"2.3.8", "3.3.27", "three", ""}) {
+    const auto refused = fault_of("etcd://a:2379", old);
+    ASSERT_FALSE(refused) << old;
+    EXPECT_EQ(refused.error().code, ErrorCode::unavailable) << old;
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr("etcd://a:2379"), HasSubstr("version 3.4 or later")));
+    EXPECT_EQ(refused.error().store_words, "version " + old);
+  }
+  EXPECT_THAT(fault_of("etcd://a:2379", "3.4.23").value(), HasSubstr("etcd 3.4.23: after a crash"));
+  EXPECT_EQ(fault_of("etcd://a:2379", "3.6.0").value(), "");
+}
+
 Result<Options> options_of(const std::string& url) {
   return Options::of(Url::parse(url).value());
 }

@@ -13,13 +13,13 @@
 namespace leasehold::postgres {
 namespace {
 
-Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
+Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
   auto options = Options::of(url);
   if (!options) return fail(std::move(options.error()));
   if (options->mode == Mode::advisory) {
-    return SessionStore::open(std::move(*options), system_random());
+    return SessionStore::open(std::move(*options), system_random(), opening.begin());
   }
-  return RowStore::open(std::move(*options), system_random());
+  return RowStore::open(std::move(*options), system_random(), opening.begin());
 }
 
 Status install_serial_queue(const Url& url) {

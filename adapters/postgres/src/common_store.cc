@@ -6,11 +6,6 @@
 #include "status_rows.h"
 
 namespace leasehold::postgres {
-namespace {
-
-constexpr auto kOpenWithin = std::chrono::seconds(5);
-
-}  // namespace
 
 CommonStore::CommonStore(Options options, Random& random, Functions functions,
                          std::size_t connections)
@@ -29,8 +24,8 @@ Statement CommonStore::statement(const char* name, const std::string& sql) const
 
 // ---- connecting ----------------------------------------------------------------------------
 
-Status CommonStore::prepare() {
-  auto ready = look_and_prepare();
+Status CommonStore::prepare(const CallContext& context) {
+  auto ready = look_and_prepare(context);
   if (ready) return ready;
   Error error = std::move(ready.error());
   // Nobody has asked for a lock yet: what is unknown about the schema is found out next time.
@@ -39,8 +34,7 @@ Status CommonStore::prepare() {
   return fail(std::move(error));
 }
 
-Status CommonStore::look_and_prepare() {
-  const CallContext context{BootClock::now() + kOpenWithin, {}};
+Status CommonStore::look_and_prepare(const CallContext& context) {
   auto connection = Connection::open(options_.hosts, context, closing_);
   if (!connection) return fail(std::move(connection.error()));
   detail::CallWait wait(context, closing_);

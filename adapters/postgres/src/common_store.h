@@ -45,7 +45,7 @@ class CommonStore : public Store {
 
   // Looks at the server, and puts the schema in place. Fails with `unavailable` or `unsupported`,
   // with the address and the server's own words.
-  [[nodiscard]] Status prepare();
+  [[nodiscard]] Status prepare(const CallContext& context);
   // Whether this kind of locks can live there.
   [[nodiscard]] virtual Status suits(const Server& server) const = 0;
   // What every connection has prepared, unless a pooler is in between.
@@ -76,7 +76,7 @@ class CommonStore : public Store {
   Pool pool_;
 
  private:
-  [[nodiscard]] Status look_and_prepare();
+  [[nodiscard]] Status look_and_prepare(const CallContext& context);
 
   const Statement status_;
   const Statement force_release_;

@@ -33,9 +33,10 @@ RowStore::RowStore(Options options, Random& random)
       listener_([this](const CallContext& context) { return connect(context); },
                 [this](const RequestId& request) { events_->nudged(request); }, random, closing_) {}
 
-Result<std::unique_ptr<Store>> RowStore::open(Options options, Random& random) {
+Result<std::unique_ptr<Store>> RowStore::open(Options options, Random& random,
+                                              const CallContext& context) {
   std::unique_ptr<RowStore> store(new RowStore(std::move(options), random));
-  if (auto ok = store->prepare(); !ok) return fail(std::move(ok.error()));
+  if (auto ok = store->prepare(context); !ok) return fail(std::move(ok.error()));
   return store;
 }
 

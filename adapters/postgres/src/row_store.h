@@ -13,7 +13,8 @@ namespace leasehold::postgres {
 class RowStore final : public CommonStore {
  public:
   // With the schema in place. `unavailable` or `unsupported`, with the server's own words.
-  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options, Random& random);
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options, Random& random,
+                                                           const CallContext& context);
   ~RowStore() override { close(); }
 
   void close() override;

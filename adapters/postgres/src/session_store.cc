@@ -61,9 +61,10 @@ SessionStore::SessionStore(Options options, Random& random)
       force_(statement("", "SELECT @S.session_force($1, $2)")),
       poke_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-Result<std::unique_ptr<Store>> SessionStore::open(Options options, Random& random) {
+Result<std::unique_ptr<Store>> SessionStore::open(Options options, Random& random,
+                                                  const CallContext& context) {
   std::unique_ptr<SessionStore> store(new SessionStore(std::move(options), random));
-  if (auto ok = store->prepare(); !ok) return fail(std::move(ok.error()));
+  if (auto ok = store->prepare(context); !ok) return fail(std::move(ok.error()));
   return store;
 }
 

@@ -17,7 +17,8 @@ class SessionStore final : public CommonStore {
  public:
   // With the schema in place. `unavailable` or `unsupported`, with the server's own words;
   // `unsupported` behind a connection pooler.
-  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options, Random& random);
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options, Random& random,
+                                                           const CallContext& context);
   ~SessionStore() override { close(); }
 
   void close() override;

@@ -165,8 +165,7 @@ TEST_F(PostgresOutbox, ZeroByteIsRefused) {
 }
 
 TEST_F(PostgresOutbox, LivesBesideTheLockStore) {
-  auto store =
-      postgres::adapters().front().open_store(Url::parse(url()).value(), IfMissing::create);
+  auto store = postgres::adapters().front().open_store(Url::parse(url()).value(), {});
   ASSERT_TRUE(postgres::good(store)) << "the schema leasehold is there already";
 }
 

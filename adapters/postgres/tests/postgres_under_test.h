@@ -15,10 +15,11 @@ inline PostgresServer& shared_server() {
   return server;
 }
 
-inline Result<std::unique_ptr<Store>> open_postgres(const std::string& url) {
+inline Result<std::unique_ptr<Store>> open_postgres(const std::string& url,
+                                                    const OpenOptions& options = {}) {
   auto parsed = Url::parse(url);
   if (!parsed) return fail(std::move(parsed.error()));
-  return postgres::adapters().front().open_store(*parsed, IfMissing::create);
+  return postgres::adapters().front().open_store(*parsed, options);
 }
 
 // A client's messages that ask the server to do something; not those that connect and take leave.

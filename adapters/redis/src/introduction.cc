@@ -60,19 +60,31 @@ Status check_usable(const Introduction& introduction, const std::string& address
                                             ", which is not supported; name a single server");
   }
   if (!introduction.version.empty() && std::atoi(introduction.version.c_str()) < kOldestMajor) {
-    return fail(ErrorCode::unsupported, address + ": the server is Redis " + introduction.version +
+    return fail(ErrorCode::unavailable, address + ": the server is Redis " + introduction.version +
                                             "; at least 5.0 is needed");
   }
   return {};
 }
 
-Result<Introduction> examine(Server& server, const CallContext& context) {
+Result<Introduction> learn(Server& server, const CallContext& context) {
   const auto greeting = greeting_of(server, context);
   if (!greeting) return fail(greeting.error());
   const auto info = read_info(server, context);
   if (!info) return fail(info.error());
-  Introduction introduction = introduction_of(*greeting, *info);
-  if (auto ok = check_usable(introduction, server.address()); !ok) return fail(ok.error());
+  return introduction_of(*greeting, *info);
+}
+
+Status check_writes(Server& server, const StoreId& new_store, const CallContext& context) {
+  auto begun = server.run(begin_call(new_store), context);
+  if (begun) return {};
+  if (begun.error().code == ErrorCode::outcome_unknown) begun.error().code = ErrorCode::unavailable;
+  return fail(std::move(begun.error()));
+}
+
+Result<Introduction> examine(Server& server, const CallContext& context) {
+  auto introduction = learn(server, context);
+  if (!introduction) return introduction;
+  if (auto ok = check_usable(*introduction, server.address()); !ok) return fail(ok.error());
   return introduction;
 }
 
@@ -80,12 +92,7 @@ Result<Introduction> introduce(Server& server, const StoreId& new_store,
                                const CallContext& context) {
   auto introduction = examine(server, context);
   if (!introduction) return introduction;
-  auto begun = server.run(begin_call(new_store), context);
-  if (!begun) {
-    if (begun.error().code == ErrorCode::outcome_unknown)
-      begun.error().code = ErrorCode::unavailable;
-    return fail(std::move(begun.error()));
-  }
+  if (auto ok = check_writes(server, new_store, context); !ok) return fail(std::move(ok.error()));
   return introduction;
 }
 

@@ -24,12 +24,17 @@ Introduction introduction_of(const resp::Greeting& greeting, const std::string& 
 [[nodiscard]] Result<std::string> read_info(Server& server, const CallContext& context);
 [[nodiscard]] Result<resp::Greeting> greeting_of(Server& server, const CallContext& context);
 
-// Whether the server can be used at all: `unsupported` if it is too old or none of its own.
+// Connects, and asks both. `unavailable` if there is no answer.
+[[nodiscard]] Result<Introduction> learn(Server& server, const CallContext& context);
+// Whether it can ever be used: `unsupported` for a cluster or a sentinel, `unavailable` if it is
+// too old.
 [[nodiscard]] Status check_usable(const Introduction& introduction, const std::string& address);
+// Whether it takes writes: `unavailable` if not.
+[[nodiscard]] Status check_writes(Server& server, const StoreId& new_store,
+                                  const CallContext& context);
 
-// Connects, and checks that the server is one that can be used (`unsupported` if not).
+// Learns, and checks that the server can be used.
 [[nodiscard]] Result<Introduction> examine(Server& server, const CallContext& context);
-
 // The same, and checks that it takes writes.
 [[nodiscard]] Result<Introduction> introduce(Server& server, const StoreId& new_store,
                                              const CallContext& context);

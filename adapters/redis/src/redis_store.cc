@@ -9,8 +9,6 @@
 namespace leasehold::redis {
 namespace {
 
-constexpr auto kOpenWithin = std::chrono::seconds(5);
-
 // The URL stands for the address in it.
 Error with_url(const Options& options, const Server& server, Error error) {
   const std::string address = server.address() + ": ";
@@ -35,10 +33,9 @@ StoreTraits redis_traits(const Options& options, const Introduction& introductio
           .keeps_after_release = true};
 }
 
-Result<std::unique_ptr<Store>> RedisStore::open(Options options) {
+Result<std::unique_ptr<Store>> RedisStore::open(Options options, const CallContext& context) {
   auto server = Server::make(options.servers.front(), options.connections);
   if (!server) return fail(std::move(server.error()));
-  const CallContext context{BootClock::now() + kOpenWithin, {}};
   auto introduction = introduce(**server, StoreId::random(system_random()), context);
   if (!introduction) {
     (*server)->close();
@@ -206,10 +203,10 @@ void RedisStore::record(LockName lock, RequestId request, std::string key, OnceR
   }());
 }
 
-Result<std::unique_ptr<Store>> open_redis(const Url& url, IfMissing) {
+Result<std::unique_ptr<Store>> open_redis(const Url& url, const OpenOptions& opening) {
   auto options = redis_options(url);
   if (!options) return fail(std::move(options.error()));
-  return RedisStore::open(std::move(*options));
+  return RedisStore::open(std::move(*options), opening.begin());
 }
 
 }  // namespace leasehold::redis

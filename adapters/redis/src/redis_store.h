@@ -20,7 +20,8 @@ namespace leasehold::redis {
 class RedisStore final : public Store {
  public:
   // Connects. `unavailable` or `unsupported`, with the address and the server's words.
-  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options);
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options,
+                                                           const CallContext& context);
   ~RedisStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
@@ -64,6 +65,6 @@ class RedisStore final : public Store {
 StoreTraits redis_traits(const Options& options, const Introduction& introduction);
 
 // For Adapter::open_store.
-[[nodiscard]] Result<std::unique_ptr<Store>> open_redis(const Url& url, IfMissing);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_redis(const Url& url, const OpenOptions& opening);
 
 }  // namespace leasehold::redis

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <optional>
+#include <stop_token>
 
 #include "introduction.h"
 #include "leasehold/detail/renew_replies.h"
+#include "leasehold/detail/thread_safety.h"
 #include "leasehold/random.h"
 #include "tally.h"
 #include "used_locks.h"
@@ -16,7 +19,7 @@ using resp::Value;
 
 namespace {
 
-constexpr auto kNodeMayOpen = std::chrono::milliseconds(900);
+constexpr auto kOthersMayTake = std::chrono::milliseconds(900);
 
 // As the documented algorithm has it: clocks may differ by one percent, expiry by two milliseconds.
 Millis drift(Millis ttl) {
@@ -37,6 +40,87 @@ Error too_few(const Answers& answers, std::size_t answered, bool unknown) {
                "only " + std::to_string(answered) + " of " + std::to_string(answers.size()) +
                    " nodes answered",
                complaints(answers));
+}
+
+struct Meeting {
+  Status can_vote;  // ever; if not, that is a mistake in the URL, and no lost vote
+  Status votes;     // now
+};
+
+Meeting meet(Server& server, const StoreId& new_store, const CallContext& context) {
+  const auto introduction = learn(server, context);
+  if (!introduction) return {{}, fail(introduction.error())};
+  if (auto ok = check_usable(*introduction, server.address()); !ok) return {ok, ok};
+  return {{}, check_writes(server, new_store, context)};
+}
+
+// How many meetings have ended, and with how many votes. Thread safe.
+class Turnout {
+ public:
+  void add(bool votes) {
+    MutexLock lock(mutex_);
+    ++ended_;
+    if (votes) ++votes_;
+    changed_.notify_all();
+  }
+  // Until so many have voted, or all have ended.
+  void await(std::size_t votes, std::size_t all) {
+    MutexLock lock(mutex_);
+    changed_.wait(mutex_,
+                  [&]() LEASEHOLD_REQUIRES(mutex_) { return votes_ >= votes || ended_ == all; });
+  }
+  void await_all(std::size_t all, Millis most) {
+    MutexLock lock(mutex_);
+    changed_.wait_for(mutex_, most, [&]() LEASEHOLD_REQUIRES(mutex_) { return ended_ == all; });
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::size_t ended_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
+  std::size_t votes_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
+};
+
+Result<Answers> answers_of(std::vector<std::future<Meeting>> meetings) {
+  Answers answers(meetings.size());
+  Status usable;
+  for (std::size_t node = 0; node < meetings.size(); ++node) {
+    const Meeting meeting = meetings[node].get();
+    if (!meeting.can_vote && usable) usable = meeting.can_vote;
+    if (meeting.votes) {
+      answers[node].kind = Answer::Kind::given;
+    } else {
+      answers[node].error = meeting.votes.error();
+    }
+  }
+  if (!usable) return fail(std::move(usable.error()));
+  return answers;
+}
+
+// All at once. From the majority's last vote on, the others get no more than kOthersMayTake.
+Result<Answers> meet_all(Quorum& quorum, const CallContext& context) {
+  const StoreId new_store = StoreId::random(system_random());
+  Turnout turnout;
+  std::stop_source enough;
+  const std::stop_callback cancelled(context.stop, [&] { enough.request_stop(); });
+  const CallContext each{context.deadline, enough.get_token()};
+  std::vector<std::future<Meeting>> meetings;
+  // Also if there is no thread for the next one.
+  struct AtTheEnd {
+    std::stop_source& stop;
+    ~AtTheEnd() { stop.request_stop(); }
+  } const at_the_end{enough};
+  for (std::size_t node = 0; node < quorum.size(); ++node) {
+    meetings.push_back(std::async(std::launch::async, [&, node] {
+      Meeting meeting = meet(quorum.server(node), new_store, each);
+      turnout.add(meeting.votes.has_value());
+      return meeting;
+    }));
+  }
+  turnout.await(quorum.majority(), quorum.size());
+  turnout.await_all(quorum.size(), kOthersMayTake);
+  enough.request_stop();
+  return answers_of(std::move(meetings));
 }
 
 template <class Reply>
@@ -67,34 +151,20 @@ StoreTraits redlock_traits(const Options& options) {
           .keeps_after_release = true};
 }
 
-Result<std::unique_ptr<Store>> RedlockStore::open(Options options) {
+Result<std::unique_ptr<Store>> RedlockStore::open(Options options, const CallContext& context) {
   auto quorum = Quorum::make(options);
   if (!quorum) return fail(std::move(quorum.error()));
-  const StoreId new_store = StoreId::random(system_random());
-  Answers answers((*quorum)->size());
-  std::size_t usable = 0;
-  for (std::size_t node = 0; node < answers.size(); ++node) {
-    const CallContext context{BootClock::now() + kNodeMayOpen, {}};
-    auto introduction = introduce((*quorum)->server(node), new_store, context);
-    if (introduction) {
-      ++usable;
-      answers[node].kind = Answer::Kind::given;
-    } else {
-      answers[node].error = std::move(introduction.error());
-    }
-  }
   StoreTraits traits = redlock_traits(options);
-  for (const Answer& it : answers) {
-    if (it.kind == Answer::Kind::given || it.error.code != ErrorCode::unsupported) continue;
+  const auto refuse = [&](Error error) {
     (*quorum)->close();
-    return fail(ErrorCode::unsupported, traits.address + ": " + it.error.message);
-  }
-  if (usable < (*quorum)->majority()) {
-    (*quorum)->close();
-    Error error = too_few(answers, usable, false);
+    if (context.stop.stop_requested()) error.code = ErrorCode::cancelled;
     error.message = traits.address + ": " + error.message;
     return fail(std::move(error));
-  }
+  };
+  const auto answers = meet_all(**quorum, context);
+  if (!answers) return refuse(answers.error());
+  const std::size_t usable = count(*answers, [](const Value&) { return true; }).yes;
+  if (usable < (*quorum)->majority()) return refuse(too_few(*answers, usable, false));
   return std::unique_ptr<Store>(
       new RedlockStore(std::move(options), std::move(*quorum), std::move(traits)));
 }
@@ -378,10 +448,10 @@ void RedlockStore::record(LockName lock, RequestId request, std::string key, Onc
   }());
 }
 
-Result<std::unique_ptr<Store>> open_redlock(const Url& url, IfMissing) {
+Result<std::unique_ptr<Store>> open_redlock(const Url& url, const OpenOptions& opening) {
   auto options = redlock_options(url);
   if (!options) return fail(std::move(options.error()));
-  return RedlockStore::open(std::move(*options));
+  return RedlockStore::open(std::move(*options), opening.begin());
 }
 
 }  // namespace leasehold::redis

@@ -19,8 +19,10 @@ namespace leasehold::redis {
 // reached is a lost vote. A thread of its own takes votes back that a silent node may have.
 class RedlockStore final : public Store {
  public:
-  // Connects. `unavailable` unless a majority can be used.
-  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options);
+  // Connects to all at once. `unavailable` unless a majority can be used, or if a node is too old
+  // ever to be; `unsupported` if one is a cluster or a sentinel.
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options,
+                                                           const CallContext& context);
   ~RedlockStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
@@ -64,6 +66,7 @@ class RedlockStore final : public Store {
 StoreTraits redlock_traits(const Options& options);
 
 // For Adapter::open_store.
-[[nodiscard]] Result<std::unique_ptr<Store>> open_redlock(const Url& url, IfMissing);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_redlock(const Url& url,
+                                                          const OpenOptions& opening);
 
 }  // namespace leasehold::redis

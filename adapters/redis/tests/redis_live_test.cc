@@ -125,7 +125,31 @@ TEST_F(RedisLive, OnlyTheCounterStaysBehindAndItExpires) {
   }
   EXPECT_THAT(lines(cli({"KEYS", "*"})),
               UnorderedElementsAre("leasehold:store", "leasehold:token:lock:job"));
-  EXPECT_GT(std::stol(cli({"TTL", "leasehold:token:lock:job"})), 24 * 3600);
+  EXPECT_GT(std::stol(cli({"TTL", "leasehold:token:lock:job"})), 6 * 24 * 3600);
+}
+
+// For people, and only as long as the server remembers; but so long it does grow.
+TEST_F(RedisLive, TokenGrowsWithEveryGrantWhoeverAsks) {
+  std::int64_t last = 0;
+  for (int life = 0; life < 3; ++life) {
+    RawStore store(under.open());
+    for (int i = 0; i < 3; ++i) {
+      const RequestId request = new_request();
+      EXPECT_EQ(store.token(request), ++last);
+      EXPECT_EQ(store.token(request), last) << "the same grant";
+      EXPECT_EQ(store.release(request), ReleaseReply::released);
+      EXPECT_EQ(store.inspect()->last_token->value(), last);
+    }
+    ++last;  // of one that is never released
+    ASSERT_TRUE(store.acquire(new_request(), 100ms));
+    while (store.inspect()->holder) std::this_thread::sleep_for(1ms);
+    under.restart();
+  }
+  RawStore another(under.open(), "another");
+  EXPECT_EQ(another.token(new_request()), 1) << "a counter of its own";
+  cli({"DEL", "leasehold:token:lock:job"});  // as after a week
+  RawStore store(under.open());
+  EXPECT_EQ(store.token(new_request()), 1);
 }
 
 TEST_F(RedisLive, DatabasesAreApart) {
@@ -139,13 +163,13 @@ TEST_F(RedisLive, DatabasesAreApart) {
 // ---- round trips and scripts ---------------------------------------------------------------
 
 TEST_F(RedisLive, AcquireRenewAndReleaseAreOneRoundTripEach) {
-  RawStore store(under.open_through_proxies());
+  TcpProxy proxy(under.server().port());  // counts every command
+  RawStore store(open_url("redis://" + proxy.address()));
   const RequestId first = new_request();
   ASSERT_TRUE(store.acquire(first));  // the server learns the scripts
   ASSERT_EQ(store.renew(first), RenewReply::renewed);
   ASSERT_EQ(store.release(first), ReleaseReply::released);
-  TcpProxy& proxy = *under.proxies().front();
-  std::size_t before = proxy.round_trips();
+  const std::size_t before = proxy.round_trips();
   const RequestId second = new_request();
   ASSERT_TRUE(store.acquire(second));
   EXPECT_EQ(proxy.round_trips(), before + 1);
@@ -153,13 +177,14 @@ TEST_F(RedisLive, AcquireRenewAndReleaseAreOneRoundTripEach) {
   EXPECT_EQ(proxy.round_trips(), before + 2);
   ASSERT_EQ(store.release(second), ReleaseReply::released);
   EXPECT_EQ(proxy.round_trips(), before + 3);
+  EXPECT_EQ(proxy.requests(), proxy.round_trips()) << "nothing is sent that nobody answers";
   EXPECT_EQ(proxy.connections(), 1u);
 }
 
 TEST_F(RedisLive, WillingnessToWaitCostsNothingOnAFreeLock) {
-  Client client(under.open_through_proxies());
+  TcpProxy proxy(under.server().port());
+  Client client(open_url("redis://" + proxy.address()));
   ASSERT_TRUE(client.acquire("job", {.wait = 30s})->release());
-  TcpProxy& proxy = *under.proxies().front();
   const std::size_t before = proxy.round_trips();
   ASSERT_TRUE(client.acquire("job", {.wait = 30s})->release());
   EXPECT_EQ(proxy.round_trips(), before + 2);

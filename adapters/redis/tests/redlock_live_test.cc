@@ -57,7 +57,7 @@ TEST_F(RedlockLive, ThreeOfFiveDeadIsUnavailableAndRecovers) {
   EXPECT_THAT(refused.error().store_words, HasSubstr(node(0).address()));
   EXPECT_EQ(votes("lock:job"), 0u) << "what was granted by the two was taken back";
   const Url url = Url::parse(under.url()).value();
-  const auto closed = redis::adapters().back().open_store(url, IfMissing::create);
+  const auto closed = redis::adapters().back().open_store(url, {});
   ASSERT_FALSE(closed);
   EXPECT_EQ(closed.error().code, ErrorCode::unavailable);
 
@@ -66,21 +66,61 @@ TEST_F(RedlockLive, ThreeOfFiveDeadIsUnavailableAndRecovers) {
   EXPECT_EQ(held->release().value(), ReleaseOutcome::released) << "its votes were durable";
 }
 
+TEST_F(RedlockLive, SilentNodesDelayTheOpeningOnlyWhileThereIsNoMajority) {
+  const auto time_to_open = [&] {
+    const BootTime before = BootClock::now();
+    open_url(under.proxied_url());
+    return BootClock::now() - before;
+  };
+  for (const std::size_t silent : {0, 3}) under.proxies()[silent]->hold(true);
+  EXPECT_LT(time_to_open(), 4s) << "not the five seconds that the store may take";
+  for (TcpProxy* proxy : under.proxies()) {
+    proxy->hold(false);
+    proxy->delay(250ms);
+  }
+  EXPECT_GT(time_to_open(), 1s) << "a slow majority is waited for";
+  under.proxies()[0]->hold(true);
+  EXPECT_LT(time_to_open(), 4s) << "and then the silent one no longer";
+}
+
+TEST_F(RedlockLive, OpeningCanBeCancelled) {
+  for (TcpProxy* proxy : under.proxies()) proxy->hold(true);
+  std::stop_source source;
+  OpenOptions opening;
+  opening.store_timeout = 10min;
+  opening.stop = source.get_token();
+  auto opened = std::async(std::launch::async, [&] {
+    return redis::adapters().back().open_store(Url::parse(under.proxied_url()).value(), opening);
+  });
+  for (TcpProxy* proxy : under.proxies()) {
+    while (proxy->connections() == 0) std::this_thread::sleep_for(1ms);
+  }
+  source.request_stop();
+  EXPECT_EQ(opened.get().error().code, ErrorCode::cancelled);
+}
+
 TEST_F(RedlockLive, EveryNodeSeesOneRequestPerAcquireAndPerRelease) {
-  RawStore store(under.open_through_proxies());
+  std::vector<std::unique_ptr<TcpProxy>> proxies;  // count every command
+  std::string hosts;
+  for (std::size_t i = 0; i < RedlockUnderTest::kNodes; ++i) {
+    proxies.push_back(std::make_unique<TcpProxy>(node(i).port()));
+    hosts += (i == 0 ? "" : ",") + proxies.back()->address();
+  }
+  RawStore store(open_url("redlock://" + hosts + "?node_timeout=20000"));
   const RequestId first = new_request();
   ASSERT_TRUE(store.acquire(first));
   ASSERT_EQ(store.release(first), ReleaseReply::released);
   const RequestId second = new_request();
   std::vector<std::size_t> before;
-  for (TcpProxy* proxy : under.proxies()) before.push_back(proxy->requests());
+  for (const auto& it : proxies) before.push_back(it->requests());
   ASSERT_TRUE(store.acquire(second));
   for (std::size_t i = 0; i < before.size(); ++i) {
-    EXPECT_EQ(under.proxies()[i]->requests(), before[i] + 1);
+    EXPECT_EQ(proxies[i]->requests(), before[i] + 1) << "node " << i;
   }
   ASSERT_EQ(store.release(second), ReleaseReply::released);
   for (std::size_t i = 0; i < before.size(); ++i) {
-    EXPECT_EQ(under.proxies()[i]->requests(), before[i] + 2);
+    EXPECT_EQ(proxies[i]->requests(), before[i] + 2) << "node " << i;
+    EXPECT_EQ(proxies[i]->connections(), 1u) << "node " << i;
   }
 }
 

@@ -18,7 +18,7 @@ inline std::unique_ptr<Store> open_url(const std::string& text) {
   const Url url = Url::parse(text).value();
   for (const Adapter& adapter : redis::adapters()) {
     if (adapter.scheme != url.scheme) continue;
-    auto store = adapter.open_store(url, IfMissing::create);
+    auto store = adapter.open_store(url, {});
     if (!store) throw std::runtime_error(to_string(store.error()));
     return std::move(*store);
   }

@@ -8,8 +8,6 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr auto kOpenWithin = std::chrono::seconds(5);
-
 // SQLite keeps what it knows of a file's locks per process, and a forked child inherits it without
 // the locks: it would be killed or hang.
 bool forked_after_first_use() {
@@ -33,10 +31,11 @@ StoreTraits traits_of(const std::string& path) {
           .keeps_after_release = true};
 }
 
-Result<std::unique_ptr<Store>> SqliteStore::open(LockTable::Options options) {
+Result<std::unique_ptr<Store>> SqliteStore::open(LockTable::Options options,
+                                                 const CallContext& context) {
   Random& random = *options.random;
   StoreTraits traits = traits_of(options.path);
-  auto table = LockTable::open(std::move(options), {BootClock::now() + kOpenWithin, {}});
+  auto table = LockTable::open(std::move(options), context);
   if (!table) return fail(std::move(table.error()));
   return std::unique_ptr<Store>(new SqliteStore(std::move(*table), std::move(traits), random));
 }
@@ -130,7 +129,7 @@ void SqliteStore::record(LockName lock, RequestId request, std::string key, Once
                              });
 }
 
-Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing) {
+Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
   if (forked_after_first_use()) {
     return fail(ErrorCode::unsupported,
                 "a process forked from one that used a SQLite store cannot use one itself; let it "
@@ -151,11 +150,11 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing) 
   const auto absolute = std::filesystem::absolute(url.path, unknown_folder);
   LockTable::Options options;
   options.path = unknown_folder ? url.path : absolute.string();
-  options.create = if_missing == IfMissing::create;
+  options.create = opening.if_missing == IfMissing::create;
   options.machine = std::move(*machine);
   options.clock = &machine_clock();
   options.random = &system_random();
-  return SqliteStore::open(std::move(options));
+  return SqliteStore::open(std::move(options), opening.begin());
 }
 
 }  // namespace leasehold::sqlite

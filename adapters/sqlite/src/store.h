@@ -16,7 +16,8 @@ namespace leasehold::sqlite {
 class SqliteStore final : public Store {
  public:
   // `unavailable` or `unsupported`, with the path and SQLite's own words.
-  [[nodiscard]] static Result<std::unique_ptr<Store>> open(LockTable::Options options);
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(LockTable::Options options,
+                                                           const CallContext& context);
   ~SqliteStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
@@ -57,6 +58,6 @@ class SqliteStore final : public Store {
 StoreTraits traits_of(const std::string& path);
 
 // The default for the program: "sqlite:PATH", no options.
-[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening);
 
 }  // namespace leasehold::sqlite

@@ -16,8 +16,7 @@ using ::testing::StartsWith;
 class ClockTest : public ::testing::Test {
  protected:
   Client client() {
-    return Client(
-        sqlite::adapters().front().open_store(Url::parse(url).value(), IfMissing::create).value());
+    return Client(sqlite::adapters().front().open_store(Url::parse(url).value(), {}).value());
   }
   TempFolder folder;
   std::string url = "sqlite:" + folder.file("locks.db");

@@ -90,7 +90,7 @@ TEST_F(FenceTest, InstallingInsideATransactionIsInvalid) {
 
 TEST_F(FenceTest, AFileOfLocksIsLeftAlone) {
   const std::string path = folder_.file("locks.db");
-  adapters().front().open_store(Url::parse("sqlite:" + path).value(), IfMissing::create).value();
+  adapters().front().open_store(Url::parse("sqlite:" + path).value(), {}).value();
   const UserConnection locks(path);
   const std::string before = locks.ask("SELECT group_concat(sql) FROM sqlite_master");
   EXPECT_TRUE(bad(install_fence(locks.get()), ErrorCode::invalid));

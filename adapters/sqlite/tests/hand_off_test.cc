@@ -19,8 +19,7 @@ using namespace std::chrono_literals;
 class HandOffTest : public ::testing::Test {
  protected:
   std::unique_ptr<Store> open() {
-    return std::move(
-        sqlite::adapters().front().open_store(Url::parse(url).value(), IfMissing::create).value());
+    return std::move(sqlite::adapters().front().open_store(Url::parse(url).value(), {}).value());
   }
   std::size_t waiters(Client& client) {
     return client.inspect(LockName::parse("job").value())->waiters.size();

@@ -240,10 +240,10 @@ TEST_F(LockTableTest, WakeAddressFromTheFileReachesNothingElse) {
 
 TEST_F(LockTableTest, ForkedChildOfAUserOfTheStoreIsRefused) {
   const auto url = Url::parse("sqlite:" + path).value();
-  ASSERT_TRUE(open_store(url, IfMissing::create));
+  ASSERT_TRUE(open_store(url, {}));
   const pid_t child = fork();
   if (child == 0) {
-    const auto refused = open_store(url, IfMissing::create);
+    const auto refused = open_store(url, {});
     _exit(!refused && refused.error().code == ErrorCode::unsupported ? 0 : 1);
   }
   int status = 0;
@@ -370,7 +370,7 @@ TEST_F(LockTableTest, WaitingForAWriterCanBeStoppedAndClosed) {
   options.machine = {"here", "boot-1"};
   options.clock = &clock;
   options.random = &system_random();
-  auto store = SqliteStore::open(std::move(options)).value();
+  auto store = SqliteStore::open(std::move(options), OpenOptions().begin()).value();
   ASSERT_TRUE(other.connection().exec("BEGIN IMMEDIATE"));
   const auto ask = [&](std::stop_token stop) {
     std::promise<ErrorCode> answer;

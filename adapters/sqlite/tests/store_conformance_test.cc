@@ -9,10 +9,7 @@ class SqliteFile final : public StoreUnderTest {
  public:
   std::string url() override { return "sqlite:" + folder_.file("locks.db"); }
   std::unique_ptr<Store> open() override {
-    return std::move(sqlite::adapters()
-                         .front()
-                         .open_store(Url::parse(url()).value(), IfMissing::create)
-                         .value());
+    return std::move(sqlite::adapters().front().open_store(Url::parse(url()).value(), {}).value());
   }
   void restart() override {}  // no process outlives its connections
 

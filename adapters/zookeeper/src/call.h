@@ -82,7 +82,7 @@ class Call final : public AnyCall, public std::enable_shared_from_this<Call<Repl
   }
 
   Agenda& agenda_;
-  const std::string& address_;
+  const std::string address_;  // a stop token may ask for it when the store has gone
   Completion<Reply> done_;
   Agenda::Key timer_;
   std::optional<std::stop_callback<std::function<void()>>> on_stop_;

@@ -11,6 +11,6 @@ struct HostStates {
 };
 
 // Looks names up, and takes up to half a second for each address besides.
-HostStates states_of(const std::string& hosts);
+HostStates states_of(const std::string& hosts, const std::function<bool()>& enough = {});
 
 }  // namespace leasehold::zookeeper

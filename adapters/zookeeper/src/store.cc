@@ -9,7 +9,6 @@
 namespace leasehold::zookeeper {
 namespace {
 
-constexpr auto kOpenWithin = std::chrono::seconds(5);
 constexpr auto kFirstLook = std::chrono::milliseconds(200);
 constexpr auto kNextLook = std::chrono::seconds(1);
 constexpr auto kKeepUnused = std::chrono::seconds(60);
@@ -45,12 +44,11 @@ struct ZookeeperStore::Visit {
   std::string seen LEASEHOLD_GUARDED_BY(mutex);  // of the hosts
 };
 
-Status ZookeeperStore::connect(BootTime deadline) {
+Status ZookeeperStore::connect(const CallContext& context) {
   auto visit = std::make_shared<Visit>();
   auto told = std::make_shared<std::promise<Result<std::monostate>>>();
-  visit->call = begin<std::monostate>({deadline, {}}, [told](Result<std::monostate> result) {
-    told->set_value(std::move(result));
-  });
+  visit->call = begin<std::monostate>(
+      context, [told](Result<std::monostate> result) { told->set_value(std::move(result)); });
   with_session(visit->call, [visit](const SessionPtr&) { visit->call->answer({}); });
   look_at_hosts(visit, BootClock::now() + kFirstLook);
   auto result = told->get_future().get();
@@ -66,7 +64,7 @@ Status ZookeeperStore::connect(BootTime deadline) {
 void ZookeeperStore::look_at_hosts(const std::shared_ptr<Visit>& visit, BootTime when) {
   chores_.add(when, [this, visit](Agenda::Reason reason) {
     if (reason == Agenda::Reason::closing || visit->call->over()) return;
-    const HostStates states = states_of(options_.hosts);
+    const HostStates states = states_of(options_.hosts, [&] { return visit->call->over(); });
     if (states.all_refuse) {
       return visit->call->refuse(Error(ErrorCode::unavailable, std::string(kNobody), states.words));
     }
@@ -282,11 +280,11 @@ void ZookeeperStore::end_turn(const PlacePtr& place) {
 
 // ---- opening --------------------------------------------------------------------------------
 
-Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing) {
+Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
   auto options = Options::of(url);
   if (!options) return fail(std::move(options.error()));
   auto store = std::make_unique<ZookeeperStore>(std::move(*options));
-  if (auto ok = store->connect(BootClock::now() + kOpenWithin); !ok) {
+  if (auto ok = store->connect(opening.begin()); !ok) {
     return fail(std::move(ok.error()));
   }
   return store;

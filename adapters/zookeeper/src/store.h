@@ -33,7 +33,7 @@ class ZookeeperStore final : public Store, private SessionListener {
 
   // Returns when the server answers as it should, or with `unavailable`: at the deadline, or sooner
   // if all hosts refuse the connection.
-  [[nodiscard]] Status connect(BootTime deadline);
+  [[nodiscard]] Status connect(const CallContext& context);
 
   const StoreTraits& traits() const override { return traits_; }
   void start(StoreEvents& events) override { events_ = &events; }
@@ -181,6 +181,6 @@ class ZookeeperStore::Turn {
 StoreTraits zookeeper_traits(const Options& options);
 
 // "zookeeper://user:password@host:port,host:port/folder"
-[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, IfMissing if_missing);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening);
 
 }  // namespace leasehold::zookeeper

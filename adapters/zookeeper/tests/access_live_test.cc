@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 Result<std::unique_ptr<Store>> try_open(const std::string& url) {
-  return zookeeper::adapters().front().open_store(Url::parse(url).value(), IfMissing::create);
+  return zookeeper::adapters().front().open_store(Url::parse(url).value(), {});
 }
 
 // ---- users ----------------------------------------------------------------------------------
@@ -36,9 +36,14 @@ TEST(ZookeeperAccess, NodesOfAUserAreItsOwn) {
   const auto wrong_password = try_open("zookeeper://ann:wr0ng@" + host + folder);
   ASSERT_FALSE(wrong_password);
   EXPECT_EQ(wrong_password.error().code, ErrorCode::unavailable);
-  EXPECT_THAT(to_string(wrong_password.error()), HasSubstr("not authenticated"));
+  EXPECT_THAT(wrong_password.error().message, HasSubstr(host));
+  EXPECT_EQ(wrong_password.error().store_words, "not authenticated");
   EXPECT_THAT(to_string(wrong_password.error()), Not(HasSubstr("wr0ng")));
-  EXPECT_FALSE(try_open("zookeeper://" + host + folder)) << "without a user";
+  const auto nobody = try_open("zookeeper://" + host + folder);
+  ASSERT_FALSE(nobody) << "without a user";
+  EXPECT_EQ(nobody.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(nobody.error().message, HasSubstr(host));
+  EXPECT_EQ(nobody.error().store_words, "not authenticated");
 
   RawStore again(open_zookeeper("zookeeper://ann:s3cret@" + host + folder));
   EXPECT_THAT(again.traits().address, Not(HasSubstr("s3cret")));

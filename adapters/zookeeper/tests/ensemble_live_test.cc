@@ -116,8 +116,8 @@ TEST(ZookeeperReadOnly, ServerThatOnlyReadsIsNotUsedAndAllRecovers) {
   const auto refused = store.acquire(new_request());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable) << to_string(refused.error());
-  const auto opened = zookeeper::adapters().front().open_store(
-      Url::parse(url(left.address())).value(), IfMissing::create);
+  const auto opened =
+      zookeeper::adapters().front().open_store(Url::parse(url(left.address())).value(), {});
   ASSERT_FALSE(opened) << "it would not be told apart from one that serves";
   EXPECT_EQ(opened.error().code, ErrorCode::unavailable);
   EXPECT_THAT(opened.error().store_words, ::testing::HasSubstr("Zookeeper version"));

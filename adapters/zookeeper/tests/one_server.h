@@ -24,7 +24,7 @@ inline std::string fresh_folder() {
 }
 
 inline std::unique_ptr<Store> open_zookeeper(const std::string& url) {
-  auto store = zookeeper::adapters().front().open_store(Url::parse(url).value(), IfMissing::create);
+  auto store = zookeeper::adapters().front().open_store(Url::parse(url).value(), {});
   if (!store) throw std::runtime_error(to_string(store.error()));
   return std::move(*store);
 }

@@ -109,6 +109,7 @@ class ProxiedZookeeper final : public ServerUnderTest {
   const std::string& folder() const { return folder_; }
   void kill() override { long_server().kill(); }
   void start() override { long_server().start(); }
+  bool tells_remaining() override { return false; }
 
  private:
   const std::string folder_ = fresh_folder();

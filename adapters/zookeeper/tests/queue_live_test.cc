@@ -36,6 +36,24 @@ TEST(ZookeeperQueue, AcquireIsAtMostTwoRoundTripsAndReleaseOne) {
   }
 }
 
+TEST(ZookeeperQueue, LocksOfOneClientAndOneTtlShareASession) {
+  ProxiedZookeeper server;
+  Client client(server.open_through_proxies());
+  std::vector<Lease> leases;
+  const auto take_twenty = [&](Millis ttl) {
+    const std::size_t before = server.proxy().connections();
+    for (int i = 0; i < 20; ++i) {
+      const std::string name = "job " + std::to_string(leases.size());
+      leases.push_back(client.acquire(name, {.ttl = ttl}).value());
+    }
+    return server.proxy().connections() - before;
+  };
+  EXPECT_EQ(take_twenty(30s), 0u) << "the session that the store was opened with";
+  EXPECT_EQ(take_twenty(7s), 1u);
+  EXPECT_EQ(take_twenty(7s), 0u);
+  for (Lease& it : leases) EXPECT_EQ(it.release().value(), ReleaseOutcome::released);
+}
+
 TEST(ZookeeperQueue, OneReleaseWakesOneOfAHundred) {
   ProxiedZookeeper server(is_any_request);
   RawStore holder(server.open());

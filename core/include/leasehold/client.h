@@ -29,10 +29,12 @@ struct CallOptions {
 };
 
 struct ConnectOptions {
-  std::optional<OwnerLabel> owner;           // default: default_owner_label()
-  const Clock* clock = nullptr;              // default: system_clock()
-  Random* random = nullptr;                  // default: system_random()
-  IfMissing if_missing = IfMissing::create;  // refuse: connect() fails with `unavailable`
+  std::optional<OwnerLabel> owner;                 // default: default_owner_label()
+  const Clock* clock = nullptr;                    // default: system_clock()
+  Random* random = nullptr;                        // default: system_random()
+  IfMissing if_missing = IfMissing::create;        // refuse: connect() fails with `unavailable`
+  Millis store_timeout = std::chrono::seconds(5);  // how long the store may take to answer at all
+  std::stop_token stop{};                          // ends connect() early with `cancelled`
 };
 
 // Thread safe. A cheap handle: copies share one connection, one engine and a fixed number of
@@ -92,8 +94,10 @@ class Client {
   std::shared_ptr<detail::ClientCore> core_;
 };
 
-// Opens the store that the URL names. Fails with `invalid` (URL), `unsupported` (scheme) or
-// `unavailable` (with the address and the store's own words).
+// Opens the store that the URL names, blocking at most about store_timeout, but for looking up host
+// names, which the system does in its own time. Fails with `invalid`
+// (URL), `unsupported` (scheme), `cancelled` (the stop token) or `unavailable` (with the address
+// and the store's own words).
 [[nodiscard]] Result<Client> connect(std::string_view url, ConnectOptions options = {},
                                      const Registry& registry = Registry::standard());
 

@@ -1,6 +1,7 @@
 // Which URL schemes are known. The only global state of the library.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,10 +20,21 @@ namespace leasehold {
 // What to do if a store that is a file is not there yet. Stores with a server ignore it.
 enum class IfMissing { create, refuse };
 
+struct OpenOptions {
+  IfMissing if_missing = IfMissing::create;
+  Millis store_timeout = std::chrono::seconds(5);  // how long the store may take to answer
+  std::stop_token stop{};                          // ends it early with `cancelled`
+
+  CallContext begin() const {
+    // "For ever" in milliseconds would overflow the clock's nanoseconds.
+    return {BootClock::now() + std::min<Millis>(store_timeout, std::chrono::years(10)), stop};
+  }
+};
+
 struct Adapter {
   std::string scheme;
   // Each may be empty: a resource that keeps no locks, a store without a fence.
-  std::function<Result<std::unique_ptr<Store>>(const Url&, IfMissing)> open_store;
+  std::function<Result<std::unique_ptr<Store>>(const Url&, const OpenOptions&)> open_store;
   std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;
   std::function<Result<std::unique_ptr<Outbox>>(const Url&)> open_outbox = {};
   std::function<Result<std::unique_ptr<OutboxTarget>>(const Url&)> open_target = {};
@@ -31,6 +43,12 @@ struct Adapter {
   std::function<Status(const Url&)> install_serial_queue = {};
   // What is wrong with the live server or file. `unavailable` if it cannot be reached at all.
   std::function<Result<Diagnosis>(const Url&, const ExamineOptions&)> examine = {};
+};
+
+// A store whose code is loaded when a URL names it for the first time.
+struct LateAdapter {
+  std::string scheme;
+  std::function<Result<Adapter>()> load;  // called for each URL, from any thread
 };
 
 // Thread safe.
@@ -45,6 +63,7 @@ class Registry {
   // Adds the adapters of one technology, one per scheme; a scheme that is there already is
   // replaced.
   void add(std::vector<Adapter> adapters);
+  void add_late(std::vector<LateAdapter> adapters);
 
   // Schemes that Leasehold knows and this build does not have, so that an error can say so.
   void leave_out(std::vector<std::string> schemes);
@@ -56,7 +75,7 @@ class Registry {
   // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no store, fence,
   // outbox, target, keys or queues there), or as the adapter does.
   [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url,
-                                                          IfMissing if_missing) const;
+                                                          const OpenOptions& options) const;
   [[nodiscard]] Result<std::unique_ptr<FenceAdmin>> open_fence(std::string_view url) const;
   [[nodiscard]] Result<std::unique_ptr<Outbox>> open_outbox(std::string_view url) const;
   [[nodiscard]] Result<std::unique_ptr<OutboxTarget>> open_target(std::string_view url) const;
@@ -66,6 +85,8 @@ class Registry {
                                           const ExamineOptions& options) const;
 
  private:
+  struct Entry;
+  [[nodiscard]] Result<Entry> entry_of(const std::string& scheme) const;
   struct Found;
   [[nodiscard]] Result<Found> find(std::string_view url) const;
 

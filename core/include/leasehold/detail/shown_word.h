@@ -10,7 +10,7 @@ namespace leasehold::detail {
 std::string shown(const std::string& word);
 
 // A whole message, for its last way out: whatever stands between the colon and the '@' of an
-// address in it, up to the next space, is a password.
+// address in it, up to the next space, is a password, and shown as ***.
 std::string without_passwords(std::string_view message);
 
 }  // namespace leasehold::detail

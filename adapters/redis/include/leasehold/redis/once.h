@@ -56,7 +56,7 @@ class Once {
  public:
   // "redis://host:6379/0", with the options of the lock store; `prefix` means nothing here.
   // Connects. Fails with `invalid` (URL; a lifetime below 1 ms or above 3650 days), `unavailable`
-  // (server) or `unsupported` (a cluster, Redis before 5.0).
+  // (server, also Redis before 5.0) or `unsupported` (a cluster).
   [[nodiscard]] static Result<Once> open(std::string_view url, const OnceLifetimes& lifetimes = {});
 
   // Runs work(), which returns Result<std::string>, unless it has succeeded under this key before;

@@ -52,8 +52,8 @@ static_assert(VersionedCell<Cell>);
 class Values {
  public:
   // "redis://host:6379/0", with the options of the lock store; `prefix` means nothing here.
-  // Connects. Fails with `invalid` (URL), `unavailable` (server) or `unsupported` (a cluster, Redis
-  // before 5.0).
+  // Connects. Fails with `invalid` (URL), `unavailable` (server, also Redis before 5.0) or
+  // `unsupported` (a cluster).
   [[nodiscard]] static Result<Values> open(std::string_view url);
 
   // Fails with `invalid` for an empty key, and for those that begin with "leasehold:".

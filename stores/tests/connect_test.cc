@@ -1,0 +1,95 @@
+// Opening a store whose server takes the connection and then says nothing.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <stdexcept>
+#include <thread>
+
+#include "leasehold/client.h"
+#include "leasehold/detail/fd.h"
+#include "leasehold/stores.h"
+
+namespace leasehold {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class SilentServer {
+ public:
+  SilentServer() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* address = reinterpret_cast<sockaddr*>(&where);
+    socklen_t size = sizeof where;
+    const bool listens = bind(socket_.get(), address, size) == 0 &&
+                         listen(socket_.get(), SOMAXCONN) == 0 &&
+                         getsockname(socket_.get(), address, &size) == 0;
+    if (!listens) throw std::runtime_error("cannot listen on loopback");
+    port_ = ntohs(where.sin_port);
+  }
+  void await_client() const {
+    pollfd client{socket_.get(), POLLIN, 0};
+    poll(&client, 1, -1);
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  detail::Fd socket_;
+  int port_ = 0;
+};
+
+class ConnectTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  ConnectTest() { register_stores(registry); }
+
+  std::string url() const {
+    const std::string all =
+        servers[0].address() + "," + servers[1].address() + "," + servers[2].address();
+    if (GetParam() == "redlock") return "redlock://me:hunter2@" + all;
+    return GetParam() + "://me:hunter2@" + servers[0].address() + "/0";
+  }
+
+  Registry registry;
+  const std::array<SilentServer, 3> servers;
+};
+
+TEST_P(ConnectTest, EndsAtItsDeadline) {
+  const BootTime began = BootClock::now();
+  const auto client = connect(url(), {.store_timeout = 300ms}, registry);
+  EXPECT_LT(BootClock::now() - began, 4s) << "it has five seconds if nobody says less";
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code, ErrorCode::unavailable) << to_string(client.error());
+  EXPECT_THAT(to_string(client.error()),
+              AllOf(HasSubstr(servers[0].address()), Not(HasSubstr("hunter2"))));
+}
+
+TEST_P(ConnectTest, CanBeLeftByAStopToken) {
+  std::stop_source stop;
+  const std::jthread leaving([&] {
+    servers[0].await_client();
+    stop.request_stop();
+  });
+  const auto client =
+      connect(url(), {.store_timeout = Millis::max(), .stop = stop.get_token()}, registry);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code, ErrorCode::cancelled) << to_string(client.error());
+}
+
+TEST_P(ConnectTest, NeedsAPositiveTime) {
+  EXPECT_EQ(connect(url(), {.store_timeout = 0ms}, registry).error().code, ErrorCode::invalid);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, ConnectTest, ::testing::Values(LEASEHOLD_EXPECTED_SCHEMES),
+                         [](const auto& scheme) { return scheme.param; });
+
+}  // namespace
+}  // namespace leasehold
