@@ -1,6 +1,7 @@
 // What the hosts of the URL say to a plain question.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace leasehold::zookeeper {
