@@ -134,7 +134,7 @@ TEST_P(StoreWireConformance, AcquireSaysWhatIsKnownAndItsRetryIsTheSameGrant) {
   for (const CallFault& fault : kCallFaults) {
     SCOPED_TRACE(to_string(fault));
     RawStore faulty(server->open_through_proxies(), lock_for(fault), 30s);
-    RawStore direct(server->open(), lock_for(fault));
+    RawStore direct(server->open(), lock_for(fault), 30s);
     ASSERT_TRUE(faulty.inspect()) << "it is connected before the fault comes";
     const RequestId request = new_request();
     const auto first = with_fault(
@@ -164,7 +164,7 @@ TEST_P(StoreWireConformance, RenewSaysWhatIsKnownAndNeverThatALivingGrantIsGone)
   for (const CallFault& fault : kCallFaults) {
     SCOPED_TRACE(to_string(fault));
     RawStore faulty(server->open_through_proxies(), lock_for(fault), 30s);
-    RawStore direct(server->open(), lock_for(fault));
+    RawStore direct(server->open(), lock_for(fault), 30s);
     const RequestId request = new_request();
     ASSERT_TRUE(faulty.acquire(request, 20s));
     const bool shows = fault.done() && server->tells_remaining();
@@ -200,7 +200,7 @@ TEST_P(StoreWireConformance, ReleaseSaysWhatIsKnownAndFreesOnlyItsOwn) {
   for (const CallFault& fault : kCallFaults) {
     SCOPED_TRACE(to_string(fault));
     RawStore faulty(server->open_through_proxies(), lock_for(fault), 30s);
-    RawStore direct(server->open(), lock_for(fault));
+    RawStore direct(server->open(), lock_for(fault), 30s);
     const RequestId request = new_request();
     ASSERT_TRUE(faulty.acquire(request));
     const auto first = with_fault(
@@ -228,7 +228,7 @@ TEST_P(StoreWireConformance, ForceReleaseSaysWhatIsKnownAndNeverHitsTheSuccessor
   for (const CallFault& fault : kCallFaults) {
     SCOPED_TRACE(to_string(fault));
     RawStore faulty(server->open_through_proxies(), lock_for(fault), 30s);
-    RawStore direct(server->open(), lock_for(fault));
+    RawStore direct(server->open(), lock_for(fault), 30s);
     ASSERT_TRUE(faulty.inspect());
     const RequestId seen = new_request();
     ASSERT_TRUE(direct.acquire(seen));

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <cstdlib>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -68,6 +70,14 @@ class CliTest : public testing::Test {
 
  private:
   std::string folder_;
+};
+
+// While it lives, LeakSanitizer does not look at the programs that are started.
+class NoLeakCheck {
+ public:
+  NoLeakCheck() { setenv("LSAN_OPTIONS", "detect_leaks=0", /*overwrite=*/1); }
+  ~NoLeakCheck() { unsetenv("LSAN_OPTIONS"); }
+  NoLeakCheck(const NoLeakCheck&) = delete;
 };
 
 // `options`, and those of `defaults` (names and values in turn) that are not among them.

@@ -69,19 +69,13 @@ bool gives_tokens(const std::string& kind) {
   return kind != "redis" && kind != "redlock";
 }
 
-// gRPC ends its threads while the program exits, and LeakSanitizer crashes at them now and then.
-class NoLeakCheck {
- public:
-  NoLeakCheck() { setenv("LSAN_OPTIONS", "detect_leaks=0", /*overwrite=*/1); }
-  ~NoLeakCheck() { unsetenv("LSAN_OPTIONS"); }
-  NoLeakCheck(const NoLeakCheck&) = delete;
-};
-
 class StoresTest : public CliTest, public ::testing::WithParamInterface<std::string> {
  protected:
   const std::string url = Servers::running().fresh(GetParam(), store());
 
   void SetUp() override {
+    // gRPC ends its threads while the program exits, and LeakSanitizer crashes at them now and
+    // then.
     if (GetParam() == "etcd") etcd_.emplace();
     // A store that is a file is made by the first run.
     ASSERT_EQ(on_store({"run", "first", "--", "true"}).status, 0);

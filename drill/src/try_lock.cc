@@ -86,6 +86,8 @@ class Search {
       if (!each.acquires || each.outcome != Kind::unknown || accepted == first_accept.end()) {
         continue;
       }
+      // Of what was accepted before it was asked for, this is not the answer.
+      if (accepted->second < each.invoked) continue;
       each.outcome = Kind::ok;
       each.answered = accepted->second;
     }

@@ -57,6 +57,11 @@ TEST_F(TryLockTest, RenewalMovesTheDeadline) {
   EXPECT_EQ(verdict().answer, Answer::no);
 }
 
+TEST_F(TryLockTest, WhatWasAcceptedBeforeItWasAskedForIsNoAnswer) {
+  story().read(1, 1, 0).asks(1);
+  EXPECT_EQ(verdict().answer, Answer::yes);
+}
+
 TEST_F(TryLockTest, BusyNeedsAHolder) {
   story().asks(1);
   busy(1);
