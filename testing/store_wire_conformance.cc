@@ -150,15 +150,23 @@ TEST_P(StoreWireConformance, AcquireSaysWhatIsKnownAndItsRetryIsTheSameGrant) {
       for (RawStore* it : {&direct, &faulty}) wait_until_it_writes(*it);
     if (!first) expect_clear(first.error(), fault.done());
 
-    const auto again = faulty.acquire(request);
+    auto again = faulty.acquire(request);
+    if (fault.kills) {  // what it knows may still be too little to tell
+      wait_until([&] {
+        if (!again) again = faulty.acquire(request);
+        return again.has_value();
+      });
+    }
     ASSERT_TRUE(again) << to_string(again.error());
     ASSERT_TRUE(std::holds_alternative<Granted>(*again));
     EXPECT_TRUE(held_by(direct, request));
-    if (fault.done() && server->grants_outlive_connections()) {
+    // ZooKeeper's sessions are so short that one may have ended meanwhile.
+    const bool same = server->tells_remaining() || !fault.kills;
+    if (fault.done() && same && server->grants_outlive_connections()) {
       EXPECT_FALSE(std::get<Granted>(*again).fresh)
           << "it counts from the call whose reply was lost";
     }
-    if (first && server->grants_outlive_connections()) {
+    if (first && same && server->grants_outlive_connections()) {
       EXPECT_EQ(std::get<Granted>(*first).token, std::get<Granted>(*again).token);
     }
     EXPECT_TRUE(std::holds_alternative<Busy>(direct.acquire(new_request()).value()));
