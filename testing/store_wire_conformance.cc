@@ -160,8 +160,7 @@ TEST_P(StoreWireConformance, AcquireSaysWhatIsKnownAndItsRetryIsTheSameGrant) {
     ASSERT_TRUE(again) << to_string(again.error());
     ASSERT_TRUE(std::holds_alternative<Granted>(*again));
     EXPECT_TRUE(held_by(direct, request));
-    // ZooKeeper's sessions are so short that one may have ended meanwhile.
-    const bool same = server->tells_remaining() || !fault.kills;
+    const bool same = server->grants_outlive_restarts() || !fault.kills;
     if (fault.done() && same && server->grants_outlive_connections()) {
       EXPECT_FALSE(std::get<Granted>(*again).fresh)
           << "it counts from the call whose reply was lost";

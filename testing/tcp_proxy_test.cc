@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "leasehold/detail/thread_safety.h"
+#include "testing/scripted_server.h"
 
 namespace leasehold::testing {
 namespace {
@@ -20,22 +21,7 @@ using detail::Fd;
 // Sends everything back, and remembers it. One connection after the other.
 class EchoServer {
  public:
-  EchoServer() : port_(Port::take()), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port_.number());
-    const int yes = 1;
-    setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        listen(listener_.get(), 8) != 0) {
-      throw std::runtime_error("the echo server cannot listen");
-    }
-    thread_ = std::jthread([this] { run(); });
-  }
-  ~EchoServer() { shutdown(listener_.get(), SHUT_RDWR); }
-
-  std::uint16_t port() const { return port_.number(); }
+  std::uint16_t port() const { return server_.port(); }
   void wait_for(const std::string& text) {
     MutexLock lock(mutex_);
     changed_.wait(mutex_, [&]() LEASEHOLD_REQUIRES(mutex_) { return got_ == text; });
@@ -50,32 +36,27 @@ class EchoServer {
   }
 
  private:
-  void run() {
-    for (;;) {
-      const Fd connection(accept(listener_.get(), nullptr, nullptr));
-      if (!connection) return;
-      char buffer[1024];
-      for (ssize_t got = 0; (got = read(connection.get(), buffer, sizeof buffer)) > 0;) {
-        {
-          MutexLock lock(mutex_);
-          got_.append(buffer, static_cast<std::size_t>(got));
-          changed_.notify_all();
-        }
-        send(connection.get(), buffer, static_cast<std::size_t>(got), MSG_NOSIGNAL);
+  void echo(int connection) {
+    char buffer[1024];
+    for (ssize_t got = 0; (got = read(connection, buffer, sizeof buffer)) > 0;) {
+      const std::string_view bytes(buffer, static_cast<std::size_t>(got));
+      {
+        MutexLock lock(mutex_);
+        got_ += bytes;
+        changed_.notify_all();
       }
-      MutexLock lock(mutex_);
-      ++ended_;
-      changed_.notify_all();
+      wire::say(connection, bytes);
     }
+    MutexLock lock(mutex_);
+    ++ended_;
+    changed_.notify_all();
   }
 
-  const Port port_;
-  const Fd listener_;
   Mutex mutex_;
   ConditionVariable changed_;
   std::string got_ LEASEHOLD_GUARDED_BY(mutex_);
   int ended_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
-  std::jthread thread_;
+  const ScriptedServer server_{[this](int connection) { echo(connection); }};
 };
 
 class TcpProxyTest : public ::testing::Test {

@@ -18,8 +18,8 @@ struct Answer {
 template <class Reply, class Send>
 Result<Reply> ask(detail::ClientCore& core, const CallOptions& options, Send send) {
   if (auto ok = core.check_process(); !ok) return fail(std::move(ok.error()));
-  if (options.store_timeout <= Millis(0)) {
-    return fail(ErrorCode::invalid, "store_timeout is not positive");
+  if (auto ok = detail::check_store_timeout(options.store_timeout); !ok) {
+    return fail(std::move(ok.error()));
   }
   const auto answer = std::make_shared<Answer<Reply>>();
   send(core.store(),
@@ -114,8 +114,8 @@ Status Client::record(const Lease& lease, std::string key, OnceRecord what, Call
 }
 
 Result<Client> connect(std::string_view url, ConnectOptions options, const Registry& registry) {
-  if (options.store_timeout <= Millis(0)) {
-    return fail(ErrorCode::invalid, "store_timeout is not positive");
+  if (auto ok = detail::check_store_timeout(options.store_timeout); !ok) {
+    return fail(std::move(ok.error()));
   }
   try {
     auto store = registry.open_store(url, {.if_missing = options.if_missing,

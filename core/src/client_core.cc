@@ -96,9 +96,7 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
   const auto ttl = Ttl::of(options.ttl);
   if (!ttl) return fail(ttl.error());
   if (options.wait < Millis(0)) return fail(ErrorCode::invalid, "wait is negative");
-  if (options.store_timeout <= Millis(0)) {
-    return fail(ErrorCode::invalid, "store_timeout is not positive");
-  }
+  if (auto ok = check_store_timeout(options.store_timeout); !ok) return fail(std::move(ok.error()));
   if (options.stop.stop_requested()) {
     return fail(ErrorCode::cancelled,
                 "stop was requested before lock '" + lock.str() + "' was asked for");

@@ -17,9 +17,9 @@
 
 namespace leasehold::detail {
 
-// "For ever" in milliseconds would overflow the clock's nanoseconds.
-inline Millis within_reason(Millis span) {
-  return std::min<Millis>(span, std::chrono::years(10));
+inline Status check_store_timeout(Millis span) {
+  if (span > Millis(0)) return {};
+  return fail(ErrorCode::invalid, "store_timeout is not positive");
 }
 
 // What a Lease object knows. The atomics are written by the core and read without its lock.

@@ -1,18 +1,14 @@
 // Opening a store whose server takes the connection and then says nothing.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <array>
-#include <stdexcept>
+#include <semaphore>
 #include <thread>
 
 #include "leasehold/client.h"
-#include "leasehold/detail/fd.h"
 #include "leasehold/stores.h"
+#include "testing/scripted_server.h"
 
 namespace leasehold {
 namespace {
@@ -24,27 +20,15 @@ using ::testing::Not;
 
 class SilentServer {
  public:
-  SilentServer() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in where{};
-    where.sin_family = AF_INET;
-    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    auto* address = reinterpret_cast<sockaddr*>(&where);
-    socklen_t size = sizeof where;
-    const bool listens = bind(socket_.get(), address, size) == 0 &&
-                         listen(socket_.get(), SOMAXCONN) == 0 &&
-                         getsockname(socket_.get(), address, &size) == 0;
-    if (!listens) throw std::runtime_error("cannot listen on loopback");
-    port_ = ntohs(where.sin_port);
-  }
-  void await_client() const {
-    pollfd client{socket_.get(), POLLIN, 0};
-    poll(&client, 1, -1);
-  }
-  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  void await_client() const { came_.acquire(); }
+  std::string address() const { return server_.address(); }
 
  private:
-  detail::Fd socket_;
-  int port_ = 0;
+  mutable std::counting_semaphore<> came_{0};
+  const testing::ScriptedServer server_{[this](int client) {
+    came_.release();
+    testing::wire::only_listen(client);
+  }};
 };
 
 class ConnectTest : public ::testing::TestWithParam<std::string> {

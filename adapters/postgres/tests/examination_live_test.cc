@@ -4,7 +4,7 @@
 #include "leasehold/client.h"
 #include "leasehold/diagnosis.h"
 #include "leasehold/postgres/adapter.h"
-#include "scripted_server.h"
+#include "scripted_postgres.h"
 #include "testing/examining.h"
 #include "testing/findings.h"
 #include "testing/servers/pgbouncer.h"

@@ -2,12 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-
 #include "postgres_under_test.h"
-#include "testing/in_child.h"
+#include "testing/small_disk.h"
 
 namespace leasehold::testing {
 namespace {
@@ -15,13 +11,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-void fill(const std::filesystem::path& filler) {
-  std::ofstream file(filler, std::ios::binary);
-  const std::string block(4096, 'x');
-  while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-  }
-}
 
 // All but some kilobytes of the file that the server writes its log to: the next file has no room.
 void use_up_the_log(const PostgresServer& server) {
@@ -50,7 +39,7 @@ void check_full_disk(const std::filesystem::path& disk) {
                          .data = (disk / "home").string()});
   Client client(open_postgres(server.url("postgres")).value());
   ASSERT_TRUE(client.acquire_fenced("job")->release());
-  fill(disk / "filler");
+  fill_disk(disk / "filler");
   use_up_the_log(server);
   std::optional<Error> failure;
   const std::int64_t last = use_until_it_fails(client, failure);
@@ -77,16 +66,7 @@ void check_full_disk(const std::filesystem::path& disk) {
 }
 
 TEST(FullDiskTest, NothingIsGrantedThatIsNotWrittenAndItRecovers) {
-  const TempFolder folder;
-  EXPECT_TRUE(in_own_mount(folder.path(), "tmpfs", "size=120m,mode=1777", 0, [&] {
-    try {
-      check_full_disk(folder.path());
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
-    std::cout.flush();
-    return !::testing::Test::HasFailure();
-  }));
+  EXPECT_TRUE(passes_on_a_small_disk("size=120m,mode=1777", check_full_disk));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "postgres_under_test.h"
-#include "scripted_server.h"
+#include "scripted_postgres.h"
 #include "testing/servers/pgbouncer.h"
 #include "testing/servers/redis.h"
 #include "testing/worker.h"

@@ -1,13 +1,10 @@
 // A Redis server whose disk is full, on a small filesystem of its own.
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <thread>
 
 #include "server_under_test.h"
-#include "testing/in_child.h"
+#include "testing/small_disk.h"
 
 namespace leasehold::testing {
 namespace {
@@ -15,16 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-void fill(const std::filesystem::path& file) {
-  std::ofstream out(file, std::ios::binary);
-  const std::string block(64 * 1024, 'x');
-  while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-  }
-  std::ofstream rest(file.string() + "-rest", std::ios::binary);
-  while (rest.put('x').flush()) {
-  }
-}
 
 // Takes and gives back until that fails, as it must when the last page of the log is full.
 struct Use {
@@ -60,7 +47,7 @@ std::int64_t next_token(RawStore& store) {
 void check_with_fsync_every_second(const std::filesystem::path& disk) {
   RedisServer server({.more = {"--dir", disk.string(), "--appendfsync", "everysec"}});
   RawStore store(open_url(server.url()));
-  fill(disk / "filler");
+  fill_disk(disk / "filler");
   const Use use(store);
   EXPECT_EQ(use.failure.code, ErrorCode::unavailable) << to_string(use.failure);
   EXPECT_THAT(use.failure.message, HasSubstr(server.address()));
@@ -79,7 +66,7 @@ void check_with_fsync_every_second(const std::filesystem::path& disk) {
 void check_with_fsync_always(const std::filesystem::path& disk) {
   RedisServer server({.more = {"--dir", disk.string()}});
   RawStore store(open_url(server.url()));
-  fill(disk / "filler");
+  fill_disk(disk / "filler");
   const Use use(store);
   EXPECT_THAT(use.failure.code, AnyOf(ErrorCode::unavailable, ErrorCode::outcome_unknown))
       << to_string(use.failure);
@@ -95,26 +82,12 @@ void check_with_fsync_always(const std::filesystem::path& disk) {
   EXPECT_GT(next_token(store), use.highest) << "no token came twice";
 }
 
-// A child, because only before there is any thread a process may have mounts of its own.
-bool on_a_small_disk(void (*check)(const std::filesystem::path&)) {
-  const TempFolder folder;
-  return in_own_mount(folder.path(), "tmpfs", "size=1m", 0, [&] {
-    try {
-      check(folder.path());
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
-    std::cout.flush();
-    return !::testing::Test::HasFailure();
-  });
-}
-
 TEST(RedisFullDisk, IsUnavailableWithItsWordsUntilThereIsRoom) {
-  EXPECT_TRUE(on_a_small_disk(check_with_fsync_every_second));
+  EXPECT_TRUE(passes_on_a_small_disk("size=1m", check_with_fsync_every_second));
 }
 
 TEST(RedisFullDisk, EndsAServerThatSyncsAlwaysAndNoTokenComesTwice) {
-  EXPECT_TRUE(on_a_small_disk(check_with_fsync_always));
+  EXPECT_TRUE(passes_on_a_small_disk("size=1m", check_with_fsync_always));
 }
 
 }  // namespace

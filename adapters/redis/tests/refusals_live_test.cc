@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "server_under_test.h"
+#include "testing/scripted_server.h"
 
 namespace leasehold::testing {
 namespace {
@@ -48,46 +49,17 @@ void expect_unavailable(const Error& error, const std::string& address, const st
   EXPECT_THAT(error.store_words, HasSubstr(words));
 }
 
-// Accepts one connection after the other; says one answer each time that it hears something, and
-// closes after the last.
-class Parrot {
+// Says one answer each time that it hears something, and closes after the last.
+class Parrot : public ScriptedServer {
  public:
-  explicit Parrot(std::vector<std::string> answers) : answers_(std::move(answers)) {
-    listener_ = detail::Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port_.number());
-    const int yes = 1;
-    setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-        listen(listener_.get(), 8) != 0) {
-      throw std::runtime_error("cannot listen");
-    }
-    thread_ = std::thread([this] { run(); });
-  }
-  ~Parrot() {
-    shutdown(listener_.get(), SHUT_RDWR);
-    thread_.join();
-  }
-  std::string address() const { return port_.address(); }
-
- private:
-  void run() {
-    for (;;) {
-      const detail::Fd client(accept(listener_.get(), nullptr, nullptr));
-      if (client.get() < 0) return;
-      for (const std::string& answer : answers_) {
-        char bytes[1024];
-        if (recv(client.get(), bytes, sizeof bytes, 0) <= 0) break;
-        if (send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL) < 0) break;
-      }
-    }
-  }
-  const std::vector<std::string> answers_;
-  Port port_ = Port::take();
-  detail::Fd listener_;
-  std::thread thread_;
+  explicit Parrot(std::vector<std::string> answers)
+      : ScriptedServer([answers = std::move(answers)](int client) {
+          for (const std::string& answer : answers) {
+            char bytes[1024];
+            if (recv(client, bytes, sizeof bytes, 0) <= 0) return;
+            wire::say(client, answer);
+          }
+        }) {}
 };
 
 TEST(Refusals, NobodyThere) {

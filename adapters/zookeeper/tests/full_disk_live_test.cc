@@ -1,29 +1,16 @@
 // A ZooKeeper server whose disk is full, on a small filesystem of its own.
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <thread>
 
 #include "one_server.h"
-#include "testing/in_child.h"
 #include "testing/raw_store.h"
+#include "testing/small_disk.h"
 
 namespace leasehold::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-void fill(const std::filesystem::path& file) {
-  std::ofstream out(file, std::ios::binary);
-  const std::string block(64 * 1024, 'x');
-  while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-  }
-  std::ofstream rest(file.string() + "-rest", std::ios::binary);
-  while (rest.put('x').flush()) {
-  }
-}
 
 // Acquires and releases until that fails; the highest token that was granted.
 std::int64_t use_until_it_fails(RawStore& store, std::optional<Error>& failure) {
@@ -51,7 +38,7 @@ void check(const std::filesystem::path& disk) {
   RawStore store(open_zookeeper(url), "job", 5s);
   ASSERT_GT(store.token(new_request()), 0);
 
-  fill(disk / "filler");
+  fill_disk(disk / "filler");
   std::optional<Error> failure;
   RawStore busy(open_zookeeper(url), "busy", 5s);
   const std::int64_t highest = use_until_it_fails(busy, failure);
@@ -76,16 +63,7 @@ void check(const std::filesystem::path& disk) {
 }
 
 TEST(ZookeeperFullDisk, GrantsNothingAndCountsOnWhenThereIsRoomAgain) {
-  const TempFolder folder;
-  EXPECT_TRUE(in_own_mount(folder.path(), "tmpfs", "size=4m", 0, [&] {
-    try {
-      check(folder.path());
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
-    std::cout.flush();
-    return !::testing::Test::HasFailure();
-  }));
+  EXPECT_TRUE(passes_on_a_small_disk("size=4m", check));
 }
 
 }  // namespace

@@ -1,14 +1,12 @@
 // A server that does not know the requests of ZooKeeper 3.5, played by the test.
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>
-#include <stdexcept>
-#include <thread>
 
 #include "leasehold/zookeeper/fence.h"
 #include "proxied_server.h"
+#include "testing/scripted_server.h"
 
 namespace leasehold::testing {
 namespace {
@@ -28,74 +26,40 @@ std::string packet(const std::string& body) {
   return in_bytes(static_cast<std::int32_t>(body.size())) + body;
 }
 
+constexpr std::int32_t kUnimplemented = -6;
+constexpr std::int32_t kNoNode = -101;
+
+std::int32_t verdict(std::int32_t type) {
+  if (type == kCreate2) return kUnimplemented;
+  return is_read(type) ? kNoNode : 0;
+}
+
+// The next packet, without its length; empty at the end.
+std::string receive(int client) {
+  std::array<char, 4> length{};
+  if (recv(client, length.data(), length.size(), MSG_WAITALL) != 4) return "";
+  std::string body(static_cast<std::size_t>(number_at({length.data(), 4}, 0) & 0xffff), '\0');
+  const ssize_t got = recv(client, body.data(), body.size(), MSG_WAITALL);
+  return got == static_cast<ssize_t>(body.size()) ? body : "";
+}
+
 // Opens every session, and answers as a server of 3.4 does with nothing in it: to a `create` that
 // wants the node's numbers back, that this is not implemented.
-class OldServer {
- public:
-  OldServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port_.number());
-    const int yes = 1;
-    setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-        listen(listener_.get(), 8) != 0) {
-      throw std::runtime_error("cannot listen");
-    }
-    thread_ = std::jthread([this] { run(); });
+void be_zookeeper_3_4(int client) {
+  if (receive(client).empty()) return;
+  const std::string id(8, '\1');
+  const std::string password = packet(std::string(16, '\2'));
+  const std::string writable(1, '\0');
+  wire::say(client, packet(in_bytes(0) + in_bytes(4000) + id + password + writable));
+  for (std::string request = receive(client); request.size() >= 8; request = receive(client)) {
+    const std::string transaction(8, '\0');
+    wire::say(client, packet(request.substr(0, 4) + transaction +
+                             in_bytes(verdict(number_at(request, 4)))));
   }
-  ~OldServer() { shutdown(listener_.get(), SHUT_RDWR); }
-  std::string address() const { return port_.address(); }
-
- private:
-  static constexpr std::int32_t kUnimplemented = -6;
-  static constexpr std::int32_t kNoNode = -101;
-
-  void run() const {
-    for (;;) {
-      const detail::Fd client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (client.get() < 0) return;
-      serve(client.get());
-    }
-  }
-
-  static void serve(int client) {
-    if (receive(client).empty()) return;
-    const std::string id(8, '\1');
-    const std::string password = packet(std::string(16, '\2'));
-    const std::string writable(1, '\0');
-    answer(client, in_bytes(0) + in_bytes(4000) + id + password + writable);
-    for (std::string request = receive(client); request.size() >= 8; request = receive(client)) {
-      const std::string transaction(8, '\0');
-      answer(client, request.substr(0, 4) + transaction + in_bytes(verdict(number_at(request, 4))));
-    }
-  }
-  static std::int32_t verdict(std::int32_t type) {
-    if (type == kCreate2) return kUnimplemented;
-    return is_read(type) ? kNoNode : 0;
-  }
-
-  static void answer(int client, const std::string& body) {
-    const std::string bytes = packet(body);
-    (void)send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  }
-  // The next packet, without its length; empty at the end.
-  static std::string receive(int client) {
-    std::array<char, 4> length{};
-    if (recv(client, length.data(), length.size(), MSG_WAITALL) != 4) return "";
-    std::string body(static_cast<std::size_t>(number_at({length.data(), 4}, 0) & 0xffff), '\0');
-    const ssize_t got = recv(client, body.data(), body.size(), MSG_WAITALL);
-    return got == static_cast<ssize_t>(body.size()) ? body : "";
-  }
-
-  const Port port_ = Port::take();
-  const detail::Fd listener_;
-  std::jthread thread_;
-};
+}
 
 TEST(ZookeeperOldServer, IsRefusedWithItsAddressAndItsWords) {
-  const OldServer server;
+  const ScriptedServer server(be_zookeeper_3_4);
   const std::string url = "zookeeper://" + server.address() + "/locks";
   const auto expect_refused = [&](const Error& error) {
     EXPECT_EQ(error.code, ErrorCode::unavailable) << to_string(error);

@@ -110,6 +110,7 @@ class ProxiedZookeeper final : public ServerUnderTest {
   void kill() override { long_server().kill(); }
   void start() override { long_server().start(); }
   bool tells_remaining() override { return false; }
+  bool grants_outlive_restarts() override { return false; }
 
  private:
   const std::string folder_ = fresh_folder();

@@ -1,7 +1,6 @@
 // Which URL schemes are known. The only global state of the library.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,8 +25,7 @@ struct OpenOptions {
   std::stop_token stop{};                          // ends it early with `cancelled`
 
   CallContext begin() const {
-    // "For ever" in milliseconds would overflow the clock's nanoseconds.
-    return {BootClock::now() + std::min<Millis>(store_timeout, std::chrono::years(10)), stop};
+    return {BootClock::now() + detail::within_reason(store_timeout), stop};
   }
 };
 

@@ -1,6 +1,7 @@
 // Time as leases count it: since the machine was booted, going on while it is suspended.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace leasehold {
@@ -20,6 +21,15 @@ struct BootClock {
 };
 
 using BootTime = BootClock::time_point;
+
+namespace detail {
+
+// "For ever" in milliseconds would overflow the clock's nanoseconds.
+constexpr Millis within_reason(Millis span) {
+  return std::min<Millis>(span, std::chrono::years(10));
+}
+
+}  // namespace detail
 
 // The clock an engine reads; a test gives its own. Thread safe, does not block.
 class Clock {

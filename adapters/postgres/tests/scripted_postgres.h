@@ -1,73 +1,11 @@
-// A server whose every word the test decides.
+// What a scripted server says to be taken for PostgreSQL.
 #pragma once
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <functional>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <thread>
+#include "testing/scripted_server.h"
 
-#include "leasehold/detail/fd.h"
-#include "testing/servers/port.h"
-
-namespace leasehold::testing {
-
-class ScriptedServer {
- public:
-  // `script` has a connected socket, one connection after the other, on a thread of the server's.
-  // When it returns, the connection is closed. It must return when the client has left.
-  explicit ScriptedServer(std::function<void(int)> script)
-      : listener_(listening(port_.number())), thread_([this, script = std::move(script)] {
-          for (;;) {
-            const detail::Fd client(accept(listener_.get(), nullptr, nullptr));
-            if (!client) return;
-            script(client.get());
-          }
-        }) {}
-  ~ScriptedServer() { shutdown(listener_.get(), SHUT_RDWR); }
-  ScriptedServer(const ScriptedServer&) = delete;
-
-  std::string address() const { return port_.address(); }
-
- private:
-  static detail::Fd listening(std::uint16_t port) {
-    detail::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const int yes = 1;
-    setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
-    if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-        listen(fd.get(), 5) != 0) {
-      throw std::runtime_error("no socket listens at port " + std::to_string(port));
-    }
-    return fd;
-  }
-
-  const Port port_ = Port::take();
-  const detail::Fd listener_;
-  const std::jthread thread_;
-};
-
-// What a script may do.
-namespace wire {
-
-inline void say(int fd, std::string_view bytes) {
-  (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-}
-
-// Everything until the client leaves.
-inline void only_listen(int fd) {
-  char ignored[1024];
-  while (read(fd, ignored, sizeof ignored) > 0) {
-  }
-}
+namespace leasehold::testing::wire {
 
 // PostgreSQL's protocol: a type, the length of the rest, the rest.
 inline std::string number(std::uint32_t value) {
@@ -128,5 +66,4 @@ inline void be_postgres(int fd, const std::string& version) {
   }
 }
 
-}  // namespace wire
-}  // namespace leasehold::testing
+}  // namespace leasehold::testing::wire

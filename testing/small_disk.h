@@ -1,0 +1,41 @@
+// A disk that a test can fill, on a filesystem of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iostream>
+
+#include "testing/in_child.h"
+#include "testing/temp_folder.h"
+
+namespace leasehold::testing {
+
+// To the last byte.
+inline void fill_disk(const std::filesystem::path& filler) {
+  std::ofstream file(filler, std::ios::binary);
+  const std::string block(64 * 1024, 'x');
+  while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+  }
+  std::ofstream rest(filler.string() + "-rest", std::ios::binary);
+  while (rest.put('x').flush()) {
+  }
+}
+
+// Whether `check` has no failure in a child, which alone sees that disk: only before there is any
+// thread a process may have mounts of its own. `options` as mount(8) takes them: "size=1m".
+inline bool passes_on_a_small_disk(const char* options,
+                                   const std::function<void(const std::filesystem::path&)>& check) {
+  const TempFolder folder;
+  return in_own_mount(folder.path(), "tmpfs", options, 0, [&] {
+    try {
+      check(folder.path());
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    std::cout.flush();
+    return !::testing::Test::HasFailure();
+  });
+}
+
+}  // namespace leasehold::testing
