@@ -16,25 +16,25 @@ demo: ## build Leasehold with its embedded store and watch it work: about ten se
 	@build/demo/cli/leasehold demo
 
 test: ## what is shipped, all tests with ASan+UBSan, the libraries' with TSan, then the fuzzers (PRESETS=dev: plain, faster)
-	@scripts/need build test
+	@scripts/need build stores test
 	@scripts/test $(PRESETS)
 
 simulate: ## look for faults in virtual time, as long as you like (SECONDS=60 SEED=1)
-	@scripts/need build test
+	@scripts/need build stores test
 	@cmake --preset dev --log-level=WARNING
 	@cmake --build --preset dev --target leasehold_simulate
 	@build/dev/drill/simulation/leasehold_simulate --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
 fuzz: ## look for inputs that break a parser (SECONDS=30 for each)
-	@scripts/need build fuzz
+	@scripts/need build stores fuzz
 	@scripts/fuzz $(or $(SECONDS),30)
 
 mutants: ## put known bugs into the adapters: each must turn a test red
-	@scripts/need build test
+	@scripts/need build stores test
 	@scripts/mutants
 
 bench: ## measure, beside hand-written clients of every store: 9 minutes (QUICK=1: 2 minutes)
-	@scripts/need build bench
+	@scripts/need build stores bench
 	@cmake --preset bench --log-level=WARNING
 	@cmake --build --preset bench
 	@bench/run build/bench $(if $(QUICK),--quick)
@@ -44,12 +44,12 @@ format: ## format the sources
 	@scripts/format
 
 tidy: ## clang's warnings, its thread-safety analysis and clang-tidy, over all but the tests
-	@scripts/need build tidy
+	@scripts/need build stores tidy
 	@cmake --preset tidy --log-level=WARNING
 	@cmake --build --preset tidy
 
 release: ## build what 'make install' installs
-	@scripts/need build
+	@scripts/need build stores
 	@cmake --preset release --log-level=WARNING
 	@cmake --build --preset release
 

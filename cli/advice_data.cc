@@ -159,7 +159,7 @@ COMMIT;
      "Key and effect must be in one transaction, and an error must end it (sqlite3 -bail, psql -v "
      "ON_ERROR_STOP=1). Keep the keys for longer than anybody could repeat. What leaves the "
      "database, as a mail does, is not covered: hand the key on.",
-     "docs/fence-sqlite.md"},
+     "docs/ways-not-to-lock.md"},
 
     {"once-local", true, "Run it under a lease, once per key.",
      "You made a repeat harmless; the lease and the key save its cost. Whoever comes later exits "
@@ -175,7 +175,7 @@ COMMIT;
      "", kCompareAndSet, "",
      "Every writer must do this. If many write the same thing at once, most of them start over: "
      "then answer --throughput yes.",
-     "docs/guarantees.md"},
+     "docs/ways-not-to-lock.md"},
 
     {"compare-and-set-no-store", false, "You need no lock: compare a version when you write.",
      "Your machines share no store that can keep locks (an SQLite file is for one machine). But "
@@ -186,7 +186,7 @@ COMMIT;
      "", kCompareAndSet, "",
      "Every writer must do this. If too much work is lost in races, set up PostgreSQL and answer "
      "--store postgres.",
-     "docs/guarantees.md"},
+     "docs/ways-not-to-lock.md"},
 
     {"fenced-local", true, "Take a fenced lease, and enter the fence at the resource.",
      "A double run does damage, so the lease alone is not enough: it can end under a holder that "
@@ -222,7 +222,7 @@ UPDATE account SET balance = balance - 30 WHERE id = 7 AND fence = $LEASEHOLD_TO
      "restored from a backup, its numbers may come again. An adapter with a fence of its own "
      "checks "
      "that too (leasehold fence install).",
-     "docs/guarantees.md"},
+     "docs/fence-postgres.md"},
 
     {"claim", true, "Take a lease for the order, and a claim at the resource for safety.",
      "A double run does damage, and Redis cannot make safe tokens: a failover may repeat them, so "
@@ -235,7 +235,7 @@ UPDATE account SET balance = 70 WHERE id = 7 AND claim = '$LEASEHOLD_REQUEST';  
 )",
      "",
      "The last to claim wins, also if it is the slow one: then the rightful holder must try again.",
-     "docs/fence-sqlite.md"},
+     "docs/fence-postgres.md"},
 
     {"flock", true, "Use flock(1): a lock that does not end by itself.",
      "A double run does damage and the resource cannot refuse the late. So the lock must never end "

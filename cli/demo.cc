@@ -1,5 +1,7 @@
 #include "demo.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -430,9 +432,13 @@ void epilogue(const PauseFacts& bare, const PauseFacts& fenced) {
   tell_wrapped("With a fence: token " + str(fenced.token_a) + " was refused, because token " +
                str(fenced.token_b) + " had entered. Nothing was lost.");
   heading("What to type next");
-  tell("  leasehold run nightly -- ./your-job.sh    one cron job at a time\n");
-  tell("  less docs/guarantees.md                   what is promised, and what is not\n");
-  tell("  less docs/fence-sqlite.md                 a fence at your own database\n");
+  // As this program was called: it may not be on the PATH.
+  tell("  " + std::string(program_invocation_name) + " run nightly -- ./your-job.sh\n");
+  tell("      one cron job at a time\n");
+  tell("  less docs/guarantees.md\n");
+  tell("      what is promised, and what is not\n");
+  tell("  less docs/fence-sqlite.md\n");
+  tell("      a fence at your own database\n");
 }
 
 void play(Signals& signals) {

@@ -3,7 +3,8 @@
 A ```cpp block is a whole source file: it is compiled against the installed library, and run if it
 has a main(). The ```sh blocks of a page run one after the other in one scratch folder, with the
 installed `leasehold` on the PATH; each must succeed. Blocks in other languages are not looked at.
-A line `<!-- not run: reason -->` just before a block leaves it out.
+A line `<!-- not run: reason -->` just before a block leaves it out. With --only-links nothing is
+compiled or run.
 """
 
 import argparse
@@ -62,7 +63,7 @@ def blocks_of(page):
 
 def broken_links(page):
     for number, line in enumerate(page.read_text().splitlines(), 1):
-        for target in re.findall(r"\]\(([\w./-]+)\)", line):
+        for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", line):
             if not (page.parent / target).exists():
                 yield f"{page.name}:{number}: there is no {target}"
 
@@ -114,12 +115,14 @@ def check_sh(blocks, args, scratch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prefix", required=True, type=os.path.abspath,
-                        help="where Leasehold is installed")
+    parser.add_argument("--prefix", type=os.path.abspath, help="where Leasehold is installed")
+    parser.add_argument("--only-links", action="store_true")
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--cxx", default="c++")
     parser.add_argument("pages", nargs="+", type=pathlib.Path)
     args = parser.parse_args()
+    if not args.only_links and args.prefix is None:
+        parser.error("say where Leasehold is installed: --prefix")
 
     problems, count = [], 0
     for page in args.pages:
@@ -128,7 +131,7 @@ def main():
         problems += broken_links(page)
         for language, check in (("cpp", check_cpp), ("sh", check_sh)):
             chosen = [block for block in blocks if block.language == language]
-            if chosen:
+            if chosen and not args.only_links:
                 with tempfile.TemporaryDirectory() as scratch:
                     problems += check(chosen, args, pathlib.Path(scratch))
     for problem in problems:

@@ -20,6 +20,20 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
+// What a server that is both said once already; only what was measured may differ.
+bool says_the_same(const Finding& one, const Finding& other) {
+  return one.check == other.check && one.where == other.where && one.severity == other.severity &&
+         one.consequence == other.consequence;
+}
+
+void append_what_is_new(std::vector<Finding>& all, std::vector<Finding> more) {
+  std::erase_if(more, [&](const Finding& it) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Finding& told) { return says_the_same(told, it); });
+  });
+  append(all, std::move(more));
+}
+
 void judge_guarantee(Findings& findings, const std::optional<StoreTraits>& traits, bool fenced) {
   constexpr const char* check = "store.guarantee";
   if (!traits) {
@@ -210,7 +224,7 @@ Result<DiagnosisReport> diagnose(const Registry& registry, std::string_view stor
   report.fence = redacted(*fence);
   auto at_fence = registry.examine(*fence, {ExaminedAs::fence, options.ttl, context});
   if (!at_fence) return fail(std::move(at_fence.error()));
-  append(report.findings, std::move(at_fence->findings));
+  append_what_is_new(report.findings, std::move(at_fence->findings));
   Findings of_fence(*report.fence);
   judge_fence(of_fence, registry, *fence, examined->lineage, context);
   append(report.findings, of_fence.take());

@@ -156,7 +156,7 @@ Result<Url> Url::parse(std::string_view text) {
     }
     address.remove_prefix(slash);
     // It is not told what stands there.
-    if (url.user.empty() && url.password.empty() && address.find('@') != std::string_view::npos) {
+    if (address.find('@') != std::string_view::npos) {
       return bad(
           "has an '@' behind a '/'; write a '/' of a password as %2F, an '@' of a path as %40");
     }
@@ -186,8 +186,8 @@ std::string Url::redacted() const {
       if (!hosts[i].port.empty()) text += ":" + hosts[i].port;
     }
   }
-  // An '@' in the path behind a '//' without a user would be taken for a part of a password.
-  const bool looks_secret = text.ends_with("//") || (!hosts.empty() && user.empty());
+  // An '@' in the path behind a '//' would be taken for a part of a password.
+  const bool looks_secret = text.ends_with("//") || !hosts.empty();
   const std::size_t tilde = path.starts_with('~') ? 1 : 0;  // parse() refuses a bare one
   if (tilde == 1) text += "%7e";
   text += percent_encode(path.substr(tilde), looks_secret ? "%?@" : "%?");

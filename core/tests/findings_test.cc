@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "leasehold/registry.h"
 #include "testing/findings.h"
 
@@ -138,7 +140,7 @@ struct DiagnoseTest : ::testing::Test {
           },
           .examine = [this](const Url&, const ExamineOptions& options) -> Result<Diagnosis> {
             asked.push_back(options);
-            return diagnosis;
+            return options.as == ExaminedAs::fence && at_fence ? *at_fence : diagnosis;
           }},
          {.scheme = "mute", .open_store = {}, .open_fence = {}}});
     StoreTraits traits;
@@ -146,14 +148,15 @@ struct DiagnoseTest : ::testing::Test {
     diagnosis = Diagnosis{{}, traits, kStore};
   }
 
-  Result<DiagnosisReport> look(std::optional<std::string> at_fence = "sick://user:secret@fence",
+  Result<DiagnosisReport> look(std::optional<std::string> url = "sick://user:secret@fence",
                                Millis within = 10s) {
-    return diagnose(registry, "sick://user:secret@store", at_fence, {1min, within, {}});
+    return diagnose(registry, "sick://user:secret@store", url, {1min, within, {}});
   }
 
   Registry registry;
   ScriptedFence fence;
   Result<Diagnosis> diagnosis = Diagnosis{};
+  std::optional<Diagnosis> at_fence;  // if not the same
   std::vector<ExamineOptions> asked;
 };
 
@@ -173,6 +176,23 @@ TEST_F(DiagnoseTest, AGoodPairIsOk) {
   EXPECT_EQ(asked[0].as, ExaminedAs::store);
   EXPECT_EQ(asked[1].as, ExaminedAs::fence);
   EXPECT_EQ(asked[1].ttl, 1min);
+}
+
+TEST_F(DiagnoseTest, WhatAServerThatIsBothHasIsToldOnce) {
+  Finding disk{"sick.disk", Severity::warning, "server", "12 % are free.", "It may fill up.", ""};
+  Finding marks{"sick.marks", Severity::warning, "server", "No sync.", "A grant is lost.", ""};
+  diagnosis->findings = {disk, marks};
+  disk.seen = "11 % are free.";
+  marks.consequence = "A mark is lost.";
+  at_fence = Diagnosis{{disk, marks}, {}, {}};
+  const auto report = look();
+  ASSERT_TRUE(report);
+  const auto count = [&](const std::string& check) {
+    return std::count_if(report->findings.begin(), report->findings.end(),
+                         [&](const Finding& it) { return it.check == check; });
+  };
+  EXPECT_EQ(count("sick.disk"), 1);
+  EXPECT_EQ(count("sick.marks"), 2) << "as a fence it does another harm";
 }
 
 TEST_F(DiagnoseTest, NoSecretIsTold) {

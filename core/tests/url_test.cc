@@ -60,6 +60,15 @@ TEST(UrlTest, NoErrorRepeatsAPassword) {
   EXPECT_EQ(Url::parse("redis://u:hunter2@h?password=hunter2")->redacted(), "redis://u@h");
 }
 
+// Else its first part would be the password, and what follows the host that is not found.
+TEST(UrlTest, APasswordWithASlashAndAnAtSignIsNotCutInTwo) {
+  const auto url = Url::parse("postgres://u:hun@ter2/x@h/db");
+  ASSERT_FALSE(url);
+  EXPECT_THAT(url.error().message, HasSubstr("%2F"));
+  EXPECT_THAT(url.error().message, Not(HasSubstr("ter2")));
+  EXPECT_EQ(Url::parse("postgres://u:hun@ter2%2Fx@h/db")->password, "hun@ter2/x");
+}
+
 TEST(UrlTest, PortsAreFromOneTo65535) {
   EXPECT_EQ(Url::parse("redis://h:1,g:65535")->hosts[1].port, "65535");
   for (const auto* text : {"etcd://h:0", "etcd://h:65536", "zookeeper://h:99999"}) {
@@ -82,7 +91,7 @@ TEST(UrlTest, RedactedAddressIsReadAgain) {
 }
 
 TEST(UrlTest, RedactedAddressIsReadAgainWithAnAtSignInThePath) {
-  for (const auto* text : {"redis://:hunter2@h/a@b", "x:%2f%2fa@b", "x:a@b", "x://u@h/a@b"}) {
+  for (const auto* text : {"redis://:hunter2@h/a%40b", "x:%2f%2fa@b", "x:a@b", "x://u@h/a%40b"}) {
     const auto url = Url::parse(text);
     ASSERT_TRUE(url) << text;
     const auto again = Url::parse(url->redacted());

@@ -25,6 +25,8 @@ void wait_until(const std::function<bool()>& holds) {
 TEST(ZookeeperQueue, AcquireIsAtMostTwoRoundTripsAndReleaseOne) {
   ProxiedZookeeper server(is_any_request);
   Client client(server.open_through_proxies());
+  // So that nothing is answered before all that goes out together is on its way.
+  server.proxy().delay(100ms);
   for (int i = 0; i < 3; ++i) {  // the first time it makes the folder
     const std::size_t before = server.proxy().round_trips();
     auto lease = client.acquire("job");
