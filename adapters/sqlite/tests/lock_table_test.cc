@@ -363,6 +363,20 @@ TEST_F(LockTableTest, WriterThatDoesNotFinishIsUnavailableInTime) {
   EXPECT_THAT(refused.error().message, HasSubstr("another process is writing"));
 }
 
+TEST_F(LockTableTest, OpeningCanBeStoppedWhileAnotherWrites) {
+  auto other = Database::open(path, true).value();
+  ASSERT_TRUE(other.connection().exec("BEGIN IMMEDIATE"));
+  std::stop_source stop;
+  auto opening = std::async(std::launch::async, [&] {
+    return open_store(Url::parse("sqlite:" + path).value(),
+                      {.store_timeout = 1h, .stop = stop.get_token()});
+  });
+  stop.request_stop();
+  const auto opened = opening.get();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::cancelled) << to_string(opened.error());
+}
+
 TEST_F(LockTableTest, WaitingForAWriterCanBeStoppedAndClosed) {
   auto other = Database::open(path, true).value();
   LockTable::Options options;
