@@ -213,6 +213,7 @@ void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
               // A node of another session would vanish with that one.
               leftover = stat.session != session->id();
               place.leaving = leftover;
+              place.expires = std::max(place.expires, it->began + session->lasts());
             }
           }
           if (leftover) return ask(it);

@@ -154,6 +154,33 @@ TEST(ZookeeperQueue, WaiterFindsItsTurnThoughTheAnswerWasLost) {
   }
 }
 
+// It asks again shortly before the first call's time is over: that call no longer counts.
+TEST(ZookeeperQueue, WaiterKeepsItsPlaceThoughTheAnswerWasLost) {
+  constexpr Millis kTtl = 6s;
+  ProxiedZookeeper server;
+  RawStore direct(server.open());
+  RawStore faulty(server.open_through_proxies());
+  ASSERT_TRUE(direct.acquire(new_request()));
+  ASSERT_TRUE(faulty.acquire_another(lock_name("another"), new_request(), kTtl));  // its session
+  const RequestId first = new_request();
+  const auto waits_first = [&] {
+    const auto status = direct.inspect();
+    return status && !status->waiters.empty() && status->waiters.front().request == first;
+  };
+  server.proxy().arm(WireFault::lose_reply);
+  const BootTime began = BootClock::now();
+  auto lost = std::async(std::launch::async, [&] { return faulty.acquire(first, kTtl, true); });
+  wait_until(waits_first);
+  server.proxy().refuse(true);
+  ASSERT_FALSE(lost.get());
+  wait_until([&] { return BootClock::now() - began > kTtl * 3 / 4; });
+  server.proxy().refuse(false);
+  wait_until([&] { return faulty.acquire(first, kTtl, true).has_value(); });
+  ASSERT_TRUE(std::holds_alternative<Queued>(direct.acquire(new_request(), 30s, true).value()));
+  wait_until([&] { return BootClock::now() - began > kTtl + 1s; });
+  EXPECT_TRUE(waits_first());
+}
+
 TEST(ZookeeperQueue, NodeOfAnotherSessionIsNoGrant) {
   ProxiedZookeeper server;
   RawStore lost(server.open_through_proxies());
