@@ -20,10 +20,11 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// What a server that is both said once already; only what was measured may differ.
+// Of one that is store and fence. What was measured may differ, what was not seen may not.
 bool says_the_same(const Finding& one, const Finding& other) {
+  const bool same_sight = one.severity != Severity::unseen || one.seen == other.seen;
   return one.check == other.check && one.where == other.where && one.severity == other.severity &&
-         one.consequence == other.consequence;
+         one.consequence == other.consequence && same_sight;
 }
 
 void append_what_is_new(std::vector<Finding>& all, std::vector<Finding> more) {
@@ -224,7 +225,11 @@ Result<DiagnosisReport> diagnose(const Registry& registry, std::string_view stor
   report.fence = redacted(*fence);
   auto at_fence = registry.examine(*fence, {ExaminedAs::fence, options.ttl, context});
   if (!at_fence) return fail(std::move(at_fence.error()));
-  append_what_is_new(report.findings, std::move(at_fence->findings));
+  if (report.store == report.fence) {
+    append_what_is_new(report.findings, std::move(at_fence->findings));
+  } else {
+    append(report.findings, std::move(at_fence->findings));
+  }
   Findings of_fence(*report.fence);
   judge_fence(of_fence, registry, *fence, examined->lineage, context);
   append(report.findings, of_fence.take());

@@ -60,10 +60,24 @@ bool Registry::has_store(const std::string& scheme) const {
   return found != state_->entries.end() && found->second.has_store;
 }
 
+namespace {
+
+// "localhost:6379" reads as a scheme and a path.
+bool is_host_and_port(const Url& url) {
+  return url.hosts.empty() && !url.path.empty() &&
+         url.path.find_first_not_of("0123456789") == std::string::npos;
+}
+
+}  // namespace
+
 Result<Registry::Found> Registry::find(std::string_view text) const {
   auto url = Url::parse(text);
   if (!url) return fail(std::move(url.error()));
   const auto entry = entry_of(url->scheme);
+  if (!entry && is_host_and_port(*url)) {
+    return fail(ErrorCode::invalid, "store URL must begin with the kind of store, as in redis://" +
+                                        url->scheme + ":" + url->path);
+  }
   if (!entry) return fail(entry.error());
   if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
   auto adapter = entry->load();
@@ -84,10 +98,10 @@ Result<Registry::Entry> Registry::entry_of(const std::string& scheme) const {
   const bool left_out = state_->left_out.contains(scheme);
   return fail(ErrorCode::unsupported,
               (left_out ? "this build of Leasehold was made without the adapter of '"
-                        : "no store is known for the scheme '") +
+                        : "no store is registered for the scheme '") +
                   scheme + "'; there are: " +
                   (stores.empty() ? "none (was register_stores() called?)" : stores) +
-                  (others.empty() ? "" : "; and without locks, only with a fence: " + others));
+                  (others.empty() ? "" : "; for fences alone: " + others));
 }
 
 namespace {

@@ -6,7 +6,11 @@ namespace leasehold::detail {
 
 std::string shown(const std::string& word) {
   if (word.find_first_of("@?") == std::string::npos) return word;  // no place for a password
-  if (const auto url = Url::parse(word)) return url->redacted();
+  if (const auto url = Url::parse(word)) {
+    // "redis:/me:secret@host", with a slash too few.
+    const bool hides_one = url->hosts.empty() && url->path.find(':') < url->path.rfind('@');
+    return hides_one ? url->scheme + ":..." : url->redacted();
+  }
   const std::size_t address = word.find("://");
   if (address != std::string::npos) return word.substr(0, address) + "://...";
   const std::size_t options = word.find('?');

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
+#include "leasehold/detail/file_content.h"
 #include "leasehold/id.h"
 
 namespace leasehold {
@@ -135,6 +134,14 @@ Status parse_query(std::string_view text, Url& url) {
   return {};
 }
 
+// Then it is nearly always a password that was cut in two, and its first part would be the host.
+bool has_late_at_sign(std::string_view address) {
+  if (!address.starts_with("//")) return false;
+  const std::size_t place_ends = address.find_first_of("/?", 2);
+  return place_ends != std::string_view::npos &&
+         address.find('@', place_ends) != std::string_view::npos;
+}
+
 }  // namespace
 
 Result<Url> Url::parse(std::string_view text) {
@@ -143,9 +150,16 @@ Result<Url> Url::parse(std::string_view text) {
   const bool has_scheme = text.find(':') != std::string_view::npos;
   const std::string_view scheme = take_until(text, ':');
   if (!has_scheme || !is_scheme(scheme)) {
-    return bad("must begin with a scheme and a colon, as in sqlite:/var/lib/app/locks.db");
+    return bad(
+        "must begin with a scheme and a colon, as in sqlite:/var/lib/app/locks.db or "
+        "redis://host:6379");
   }
   url.scheme = scheme;
+  if (has_late_at_sign(text)) {  // it is not told what stands there
+    return bad(
+        "has an '@' behind a '/' or a '?'; in a password write '/' as %2F and '?' as %3F, in a "
+        "path or an option '@' as %40");
+  }
   std::string_view address = take_until(text, '?');
   if (auto ok = parse_query(text, url); !ok) return fail(std::move(ok.error()));
   if (address.starts_with("//")) {
@@ -155,11 +169,6 @@ Result<Url> Url::parse(std::string_view text) {
       return fail(std::move(ok.error()));
     }
     address.remove_prefix(slash);
-    // It is not told what stands there.
-    if (address.find('@') != std::string_view::npos) {
-      return bad(
-          "has an '@' behind a '/'; write a '/' of a password as %2F, an '@' of a path as %40");
-    }
   }
   if (address.starts_with('~')) {
     return bad(
@@ -194,7 +203,7 @@ std::string Url::redacted() const {
   char separator = '?';
   for (const auto& [key, value] : query) {
     if (may_be_a_secret(key)) continue;
-    text += separator + percent_encode(key, "%&=") + "=" + percent_encode(value, "%&");
+    text += separator + percent_encode(key, "%&=@") + "=" + percent_encode(value, "%&@");
     separator = '&';
   }
   return text;
@@ -215,9 +224,10 @@ Status Url::read_secrets() {
     password = value;
     return {};
   }
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return bad("says password_file=" + file + ", but that file cannot be read");
-  password.assign(std::istreambuf_iterator<char>(stream), {});
+  auto content = detail::content_of_file(file);
+  if (!content)
+    return bad("says password_file=" + file + ", but that file " + content.error().message);
+  password = std::move(*content);
   while (password.ends_with('\n') || password.ends_with('\r')) password.pop_back();
   if (password.empty()) return bad("says password_file=" + file + ", but that file is empty");
   if (password.find('\0') != std::string::npos) {

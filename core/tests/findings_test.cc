@@ -181,18 +181,23 @@ TEST_F(DiagnoseTest, AGoodPairIsOk) {
 TEST_F(DiagnoseTest, WhatAServerThatIsBothHasIsToldOnce) {
   Finding disk{"sick.disk", Severity::warning, "server", "12 % are free.", "It may fill up.", ""};
   Finding marks{"sick.marks", Severity::warning, "server", "No sync.", "A grant is lost.", ""};
-  diagnosis->findings = {disk, marks};
+  Finding unseen{"sick.clock", Severity::unseen, "server", "No time.", "Not known.", ""};
+  diagnosis->findings = {disk, marks, unseen};
   disk.seen = "11 % are free.";
   marks.consequence = "A mark is lost.";
+  unseen.seen = "No step.";
   at_fence = Diagnosis{{disk, marks}, {}, {}};
-  const auto report = look();
-  ASSERT_TRUE(report);
-  const auto count = [&](const std::string& check) {
-    return std::count_if(report->findings.begin(), report->findings.end(),
+  at_fence->findings.push_back(unseen);
+  const auto count = [&](const std::string& url, const std::string& check) {
+    const auto found = look(url).value().findings;
+    return std::count_if(found.begin(), found.end(),
                          [&](const Finding& it) { return it.check == check; });
   };
-  EXPECT_EQ(count("sick.disk"), 1);
-  EXPECT_EQ(count("sick.marks"), 2) << "as a fence it does another harm";
+  const std::string both = "sick://user:secret@store";
+  EXPECT_EQ(count(both, "sick.disk"), 1);
+  EXPECT_EQ(count(both, "sick.marks"), 2) << "as a fence it does another harm";
+  EXPECT_EQ(count(both, "sick.clock"), 2) << "another thing was not seen";
+  EXPECT_EQ(count("sick://user:secret@fence", "sick.disk"), 2) << "it may be another database";
 }
 
 TEST_F(DiagnoseTest, NoSecretIsTold) {

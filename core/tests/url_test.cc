@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -62,10 +63,13 @@ TEST(UrlTest, NoErrorRepeatsAPassword) {
 
 // Else its first part would be the password, and what follows the host that is not found.
 TEST(UrlTest, APasswordWithASlashAndAnAtSignIsNotCutInTwo) {
-  const auto url = Url::parse("postgres://u:hun@ter2/x@h/db");
-  ASSERT_FALSE(url);
-  EXPECT_THAT(url.error().message, HasSubstr("%2F"));
-  EXPECT_THAT(url.error().message, Not(HasSubstr("ter2")));
+  for (const auto* text : {"postgres://u:hun@ter2/x@h/db", "redis://u:12?ter2@h:1",
+                           "redis://u:12?a=ter2&a=ter2@h:1"}) {
+    const auto url = Url::parse(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_THAT(url.error().message, AllOf(HasSubstr("%2F"), HasSubstr("%3F")));
+    EXPECT_THAT(url.error().message, Not(HasSubstr("ter2")));
+  }
   EXPECT_EQ(Url::parse("postgres://u:hun@ter2%2Fx@h/db")->password, "hun@ter2/x");
 }
 
@@ -91,12 +95,14 @@ TEST(UrlTest, RedactedAddressIsReadAgain) {
 }
 
 TEST(UrlTest, RedactedAddressIsReadAgainWithAnAtSignInThePath) {
-  for (const auto* text : {"redis://:hunter2@h/a%40b", "x:%2f%2fa@b", "x:a@b", "x://u@h/a%40b"}) {
+  for (const auto* text : {"redis://:hunter2@h/a%40b", "x:%2f%2fa@b", "x:a@b", "x://u@h/a%40b",
+                           "x://h/?a%40b=c%40d"}) {
     const auto url = Url::parse(text);
     ASSERT_TRUE(url) << text;
     const auto again = Url::parse(url->redacted());
     ASSERT_TRUE(again) << url->redacted();
     EXPECT_EQ(again->path, url->path) << text;
+    EXPECT_EQ(again->query, url->query) << text;
   }
 }
 
@@ -125,8 +131,11 @@ TEST(UrlTest, PasswordFromAFileOrTheEnvironment) {
   ASSERT_TRUE(url.read_secrets());
   EXPECT_EQ(url.password, "hunter3");
 
+  ASSERT_EQ(mkfifo(folder.file("pipe").c_str(), 0600), 0);
   for (const std::string& text :
        {"redis://h?password_file=" + folder.file("none"),
+        "redis://h?password_file=" + folder.file("pipe"),  // nobody ever writes into it
+        std::string("redis://h?password_file=/dev/zero"),
         "redis://h?password_file=" + folder.file("empty"),
         std::string("redis://h?password_env=LEASEHOLD_TEST_NOT_SET"),
         std::string("redis://u:hunter2@h?password_env=LEASEHOLD_TEST_SECRET")}) {
@@ -142,6 +151,12 @@ TEST(UrlTest, RefusesWhatIsNoUrl) {
                            "a://h:", "a://h:123456", "sqlite:%00"}) {
     EXPECT_EQ(Url::parse(text).error().code, ErrorCode::invalid) << text;
   }
+}
+
+TEST(ShownWordTest, AUrlWithASlashTooFewHidesItsPassword) {
+  EXPECT_EQ(detail::shown("redis:/u:hunter2@h"), "redis:...");
+  EXPECT_EQ(detail::shown("postgres:u:hunter2@h/db"), "postgres:...");
+  EXPECT_EQ(detail::shown("sqlite:/a@b"), "sqlite:/a@b");
 }
 
 TEST(ShownWordTest, NoPasswordIsLeftInAMessage) {

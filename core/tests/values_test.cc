@@ -116,8 +116,7 @@ TEST(RegistryTest, NamesWhatItKnows) {
   EXPECT_EQ(opened, "h");
   const auto missing = registry.open_store("etcd://h", {});
   EXPECT_EQ(missing.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(missing.error().message,
-              HasSubstr("there are: one; and without locks, only with a fence: two"));
+  EXPECT_THAT(missing.error().message, HasSubstr("there are: one; for fences alone: two"));
   EXPECT_TRUE(registry.has_store("one"));
   EXPECT_FALSE(registry.has_store("two"));
   EXPECT_FALSE(registry.has_store("etcd"));
@@ -127,6 +126,9 @@ TEST(RegistryTest, NamesWhatItKnows) {
   EXPECT_EQ(registry.open_fence("two://h").error().code, ErrorCode::unsupported);
   EXPECT_EQ(registry.open_store("two://h", {}).error().code, ErrorCode::unsupported);
   EXPECT_EQ(registry.open_store("one", {}).error().code, ErrorCode::invalid);
+  const auto no_kind = registry.open_store("localhost:6379", {});
+  EXPECT_EQ(no_kind.error().code, ErrorCode::invalid);
+  EXPECT_THAT(no_kind.error().message, HasSubstr("as in redis://localhost:6379"));
 }
 
 TEST(ErrorTest, OneLineWithTheStoresWords) {

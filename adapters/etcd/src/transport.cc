@@ -4,11 +4,10 @@
 #include <grpcpp/security/credentials.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <utility>
 
+#include "leasehold/detail/file_content.h"
 #include "wire.pb.h"
 
 namespace leasehold::etcd {
@@ -19,12 +18,10 @@ constexpr auto kLogInWithin = std::chrono::seconds(4);
 constexpr const char* kSystemCertificates = "/etc/ssl/certs/ca-certificates.crt";
 
 Result<std::string> content_of(const std::string& path) {
-  std::ifstream file(path);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file || text.empty()) {
-    return fail(ErrorCode::invalid, "the TLS file '" + path + "' cannot be read");
-  }
-  return text;
+  auto text = leasehold::detail::content_of_file(path);
+  if (text && !text->empty()) return text;
+  return fail(ErrorCode::invalid, "the TLS file '" + path + "' cannot be used: it " +
+                                      (text ? "is empty" : text.error().message));
 }
 
 Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const TlsOptions& tls) {
