@@ -343,7 +343,11 @@ Status Connector::State::greet_in_resp2(Connection& connection, CallWait& wait) 
 
 Status Connector::State::check(const Value& reply) const {
   if (!reply.is_error()) return {};
-  return fail(ErrorCode::unavailable, "the server refused the connection", reply.text);
+  const bool wants_password = reply.text.starts_with("NOAUTH") && endpoint.password.empty();
+  return fail(ErrorCode::unavailable,
+              wants_password ? "the server wants a password, and none was given"
+                             : "the server refused the connection",
+              reply.text);
 }
 
 // A server that does not know a command repeats its arguments, cut short.

@@ -54,6 +54,11 @@ Meeting meet(Server& server, const StoreId& new_store, const CallContext& contex
   return {{}, check_writes(server, new_store, context)};
 }
 
+Error not_waited_for(const Server& server) {
+  return Error(ErrorCode::unavailable,
+               server.address() + ": it had not answered when the others were done");
+}
+
 // How many meetings have ended, and with how many votes. Thread safe.
 class Turnout {
  public:
@@ -63,11 +68,13 @@ class Turnout {
     if (votes) ++votes_;
     changed_.notify_all();
   }
-  // Until so many have voted, or all have ended.
+  // Until so many have voted, or no longer can.
   void await(std::size_t votes, std::size_t all) {
     MutexLock lock(mutex_);
-    changed_.wait(mutex_,
-                  [&]() LEASEHOLD_REQUIRES(mutex_) { return votes_ >= votes || ended_ == all; });
+    changed_.wait(mutex_, [&]() LEASEHOLD_REQUIRES(mutex_) {
+      const std::size_t refusals = ended_ - votes_;
+      return votes_ >= votes || refusals > all - votes;
+    });
   }
   void await_all(std::size_t all, Millis most) {
     MutexLock lock(mutex_);
@@ -97,7 +104,8 @@ Result<Answers> answers_of(std::vector<std::future<Meeting>> meetings) {
   return answers;
 }
 
-// All at once. From the majority's last vote on, the others get no more than kOthersMayTake.
+// All at once. When there is a majority, or can be none, the others get no more than
+// kOthersMayTake.
 Result<Answers> meet_all(Quorum& quorum, const CallContext& context) {
   const StoreId new_store = StoreId::random(system_random());
   Turnout turnout;
@@ -113,6 +121,9 @@ Result<Answers> meet_all(Quorum& quorum, const CallContext& context) {
   for (std::size_t node = 0; node < quorum.size(); ++node) {
     meetings.push_back(std::async(std::launch::async, [&, node] {
       Meeting meeting = meet(quorum.server(node), new_store, each);
+      const bool was_left = !meeting.votes && meeting.votes.error().code == ErrorCode::cancelled &&
+                            !context.stop.stop_requested();
+      if (was_left) meeting.votes = fail(not_waited_for(quorum.server(node)));
       turnout.add(meeting.votes.has_value());
       return meeting;
     }));

@@ -21,12 +21,12 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Error refusal(const std::string& text) {
+Error refusal(const std::string& text, const OpenOptions& opening = {}) {
   const Url url = Url::parse(text).value();
   for (const Adapter& adapter : redis::adapters()) {
     if (adapter.scheme != url.scheme) continue;
     const BootTime before = BootClock::now();
-    const auto store = adapter.open_store(url, {});
+    const auto store = adapter.open_store(url, opening);
     EXPECT_LT(BootClock::now() - before, 20s) << text;
     if (!store) return store.error();
   }
@@ -112,7 +112,9 @@ TEST(Refusals, PasswordsAndUsers) {
   RedisServer server({.more = {"--requirepass", "s3cret-word", "--user", "worker", "on",
                                ">w0rker-word", "~*", "&*", "+@all"},
                       .cli = {"-a", "s3cret-word"}});
-  expect_unavailable(refusal(server.url()), server.address(), "NOAUTH");
+  const Error none = refusal(server.url());
+  expect_unavailable(none, server.address(), "NOAUTH");
+  EXPECT_THAT(none.message, HasSubstr("wants a password"));
   for (const std::string user : {"", "worker"}) {
     const Error wrong = refusal("redis://" + user + ":wr0ng-word@" + server.address());
     expect_unavailable(wrong, server.address(), "WRONGPASS");
@@ -390,6 +392,16 @@ TEST(RedlockRefusals, NobodyThere) {
   const RedisServer server;
   expect_quoted(refusal(redlock_url({server.address(), a.address(), b.address()})),
                 {a.address(), b.address()}, "onnection refused");
+}
+
+TEST(RedlockRefusals, ASilentNodeIsNotWaitedForWhenThereCanBeNoMajority) {
+  const Port a = Port::take();
+  const Port b = Port::take();
+  const ScriptedServer silent(wire::only_listen);
+  const std::vector<std::string> nodes = {a.address(), b.address(), silent.address()};
+  const Error error = refusal(redlock_url(nodes), {.store_timeout = 1h});
+  expect_quoted(error, nodes, "");
+  EXPECT_THAT(error.store_words, HasSubstr("had not answered when the others were done"));
 }
 
 TEST(RedlockRefusals, AnotherProtocol) {
