@@ -50,11 +50,13 @@ tidy: ## clang's warnings, its thread-safety analysis and clang-tidy, over all b
 
 release: ## build what 'make install' installs
 	@scripts/need build stores
+	@rm -f build/release/complete
 	@cmake --preset release --log-level=WARNING
 	@cmake --build --preset release
+	@touch build/release/complete
 
 install: ## install what 'make release' built: program, manual, documents, libraries, CMake package (PREFIX=/usr/local)
-	@test -f build/release/build.ninja || { echo "Please run 'make release' first (not as root)."; exit 1; }
+	@test -f build/release/complete || { echo "Please run 'make release' first (not as root), to its end."; exit 1; }
 	@cmake --install build/release --prefix $(PREFIX) --strip
 
 clean: ## remove everything built
