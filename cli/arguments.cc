@@ -9,6 +9,7 @@
 
 #include "duration.h"
 #include "leasehold/url.h"
+#include "meant_word.h"
 #include "output.h"
 
 namespace leasehold::cli {
@@ -65,14 +66,32 @@ std::string first_name(const std::string& names) {
   return names.substr(0, names.find(','));
 }
 
+struct Range {
+  Millis least = Millis::min();
+  Millis most = Millis::max();
+};
+
+// Of "from 100 ms to 24 h", so that what is said and what is checked cannot differ.
+Range range_of(std::string limits) {
+  if (limits.empty()) return {};
+  std::erase(limits, ' ');
+  const std::size_t least = std::string_view("from").size();
+  const std::size_t to = limits.find("to");
+  return {parse_duration(limits.substr(least, to - least)).value(),
+          parse_duration(limits.substr(to + 2)).value()};
+}
+
 template <class Into>
 std::function<void(const std::string&)> take_duration(const std::string& names, Into& into,
-                                                      const std::string& limits = "") {
-  return [name = first_name(names), &into, limits](const std::string& text) {
+                                                      const std::string& limits) {
+  return [name = first_name(names), &into, limits, range = range_of(limits)](const auto& text) {
     auto parsed = parse_duration(text);
     if (!parsed) {
       throw CLI::ValidationError(name, parse_duration(shown(text)).error().message +
                                            (limits.empty() ? "" : "; it must be " + limits));
+    }
+    if (*parsed < range.least || *parsed > range.most) {
+      throw CLI::ValidationError(name, "'" + shown(text) + "' is not " + limits);
     }
     into = *parsed;
   };
@@ -131,6 +150,14 @@ std::string option_in(const std::string& word) {
   return word.starts_with("--") ? word.substr(0, word.find('=')) : word;
 }
 
+std::string no_such_option(const std::string& word) {
+  return "there is no option '" + option_in(word) + "'";
+}
+
+Error did_you_mean(const std::string& what, const std::string& word) {
+  return Error(ErrorCode::invalid, what + "; did you mean '" + word + "'?");
+}
+
 }  // namespace
 
 void Arguments::usage(std::string text) {
@@ -184,8 +211,9 @@ void Arguments::duration(const std::string& names, Millis& into, std::string hel
   state_->add(names, "DURATION", std::move(help), take_duration(names, into, limits));
 }
 
-void Arguments::duration(const std::string& names, std::optional<Millis>& into, std::string help) {
-  state_->add(names, "DURATION", std::move(help), take_duration(names, into));
+void Arguments::duration(const std::string& names, std::optional<Millis>& into, std::string help,
+                         std::string limits) {
+  state_->add(names, "DURATION", std::move(help), take_duration(names, into, limits));
 }
 
 void Arguments::number(const std::string& names, int least, int most, int& into, std::string help) {
@@ -237,8 +265,8 @@ CommandLine::CommandLine(const std::string& program, const std::string& descript
   auto state = std::make_shared<Arguments::State>();
   state->owned = std::make_unique<CLI::App>(description, program);
   state->app = state->owned.get();
-  state->app->set_help_flag("--help,-h", "Print this help");
-  state->app->set_version_flag("--version", program, "Print the version");
+  state->app->set_help_flag("--help,-h", "Print this help")->disable_flag_override();
+  state->app->set_version_flag("--version", program, "Print the version")->disable_flag_override();
   root_ = std::unique_ptr<Arguments>(new Arguments(std::move(state)));
 }
 
@@ -274,11 +302,21 @@ OptionDoc describe(const CLI::Option& option, std::vector<std::string> choices) 
 }  // namespace
 
 Error no_command(const CommandDoc& above, const std::string& word) {
-  std::string names;
-  for (const CommandDoc& child : above.children) names += (names.empty() ? "" : ", ") + child.name;
-  return Error(ErrorCode::invalid,
-               (word.empty() ? "a command is missing" : "'" + shown(word) + "' is not a command") +
-                   std::string("; there are: ") + names + "; see '" + above.path + " --help'");
+  std::vector<std::string> names;
+  for (const CommandDoc& child : above.children) names.push_back(child.name);
+  const std::string what =
+      word.empty() ? "a command is missing" : "'" + shown(word) + "' is not a command";
+  if (const auto meant = meant_word(word, names)) return did_you_mean(what, *meant);
+  return wrong(what + "; there are: " + joined(names, ", "), above);
+}
+
+Error no_option(const CommandDoc& at, const std::string& word) {
+  std::vector<std::string> names;
+  for (const OptionDoc& option : at.options) names.push_back(option.names.front());
+  if (const auto meant = meant_word(option_in(word), names)) {
+    return did_you_mean(no_such_option(word), *meant);
+  }
+  return wrong(no_such_option(word), at);
 }
 
 static std::string path_of(const CLI::App& app) {
@@ -350,9 +388,12 @@ std::string CommandLine::hint(const Arguments& at, const std::vector<std::string
 
 Error CommandLine::unexpected(const Arguments& at, const std::vector<std::string>& words) {
   const std::string& first = words.front();
-  const std::string what = first.starts_with('-') ? "there is no option '" + option_in(first) + "'"
-                                                  : "'" + shown(first) + "' was not expected";
-  return wrong(what + hint(at, words), document_of(at));
+  const bool option = first.starts_with('-');
+  const std::string more = hint(at, words);
+  const CommandDoc doc = document_of(at);
+  if (option && more.empty()) return no_option(doc, first);
+  return wrong((option ? no_such_option(first) : "'" + shown(first) + "' was not expected") + more,
+               doc);
 }
 
 Error CommandLine::missing(const Arguments& at, const std::vector<std::string>& words,
@@ -361,6 +402,10 @@ Error CommandLine::missing(const Arguments& at, const std::vector<std::string>& 
   const CommandDoc doc = document_of(at);
   if (doc.children.empty()) return wrong(what, doc);
   return no_command(doc, words.empty() ? "" : words.front());
+}
+
+bool CommandLine::has_option(const std::string& word) const {
+  return find_option(document(), option_in(word)) != nullptr;
 }
 
 Arguments* CommandLine::named_by(const std::vector<std::string>& arguments) const {

@@ -46,8 +46,11 @@ struct CommandDoc {
   std::vector<CommandDoc> children;
 };
 
-// Says which commands there are instead of `word`, or of nothing.
+// Says which command was meant by `word`, or which there are instead of it, or of nothing.
 Error no_command(const CommandDoc& above, const std::string& word);
+
+// Says that `word`, as in "--colour=red", is no option of `at`, and which one was meant.
+Error no_option(const CommandDoc& at, const std::string& word);
 
 class Arguments {
  public:
@@ -71,9 +74,10 @@ class Arguments {
                        std::string help);
   void choice(const std::string& names, std::vector<std::string> choices, std::string& into,
               std::string help);
-  // `limits`: what to tell somebody who goes far beyond them.
+  // `limits`, as in "from 100 ms to 24 h": what lies outside is refused, in these words.
   void duration(const std::string& names, Millis& into, std::string help, std::string limits = "");
-  void duration(const std::string& names, std::optional<Millis>& into, std::string help);
+  void duration(const std::string& names, std::optional<Millis>& into, std::string help,
+                std::string limits = "");
   void number(const std::string& names, int least, int most, int& into, std::string help);
   void number(const std::string& names, int least, int most, std::optional<int>& into,
               std::string help);
@@ -115,6 +119,9 @@ class CommandLine {
   [[nodiscard]] Result<Parsed> parse(const std::vector<std::string>& arguments);
 
   CommandDoc document() const { return document_of(*root_); }
+
+  // Is `word`, as in "--version", an option of the program itself?
+  bool has_option(const std::string& word) const;
 
  private:
   static CommandDoc document_of(const Arguments& arguments);

@@ -1,11 +1,9 @@
 #include "arguments.h"
 #include "doctor_report.h"
-#include "duration.h"
 #include "exit_status.h"
 #include "leasehold/diagnosis.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
-#include "leasehold/ttl.h"
 #include "output.h"
 #include "store_choice.h"
 #include "subcommand.h"
@@ -15,9 +13,6 @@ namespace leasehold::cli {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr Millis kShortest = 100ms;
-constexpr Millis kLongest = 10min;
 
 Severity severity_of(const std::string& name) {
   if (name == "danger") return Severity::danger;
@@ -40,7 +35,8 @@ class Doctor final : public Subcommand {
                        "from 100 ms to 24 h");
     arguments.duration("--within", within_,
                        "How long to look, 100ms to 10m; default 10s. What is not done then is "
-                       "unseen");
+                       "unseen",
+                       "from 100 ms to 10 m");
     arguments.choice("--fail-on", {"warning", "danger", "unseen"}, fail_on_,
                      "Exit with status 78 from this severity on: danger, warning (default), or "
                      "unseen, which also fails for what could not be looked at");
@@ -52,11 +48,6 @@ class Doctor final : public Subcommand {
   }
 
   int execute() override {
-    if (const auto ttl = Ttl::of(ttl_); !ttl) return report(ttl.error());
-    if (within_ < kShortest || within_ > kLongest) {
-      return report(Error(ErrorCode::invalid, "--within: " + format_duration(within_) +
-                                                  " is not from 100 ms to 10 min"));
-    }
     if (is_not_there_yet(store_)) return report(not_there_yet());
     const auto store = chosen_store(store_);
     if (!store) return report(store.error());

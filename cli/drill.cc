@@ -8,10 +8,8 @@
 #include "drill_matrix.h"
 #include "drill_output.h"
 #include "drill_own_worker.h"
-#include "duration.h"
 #include "leasehold/process/io.h"
 #include "leasehold/stores.h"
-#include "leasehold/ttl.h"
 #include "output.h"
 #include "own_program.h"
 #include "signals.h"
@@ -76,7 +74,7 @@ Result<ChosenFaults> parse_faults(const std::string& list) {
         known += (known.empty() ? "" : ", ") + std::string(to_string(each));
       }
       return fail(ErrorCode::invalid,
-                  "there is no fault '" + word + "'; there are " + known + ", all and none");
+                  "there is no fault '" + shown(word) + "'; there are " + known + ", all and none");
     }
     auto& faults = chosen.faults;
     if (std::find(faults.begin(), faults.end(), *fault) == faults.end()) faults.push_back(*fault);
@@ -138,8 +136,11 @@ void Drill::declare(Arguments& arguments) {
   arguments.flag("--markdown", markdown_, "That table for a page in Markdown");
   arguments.number("--workers", 2, 64, workers_, "Processes for each lock; default 3");
   arguments.number("--locks", 1, 256, locks_, "Locks, each with its own workers; default 6");
-  arguments.duration("--ttl", ttl_, "Of the leases; default: as short as the store allows");
-  arguments.duration("--duration", duration_, "How long, 100ms to 24h; default 10s");
+  arguments.duration("--ttl", ttl_,
+                     "Of the leases, 100ms to 24h; default: as short as the store allows",
+                     "from 100 ms to 24 h");
+  arguments.duration("--duration", duration_, "How long, 100ms to 24h; default 10s",
+                     "from 100 ms to 24 h");
   arguments.number("--cycles", 0, 1'000'000'000, cycles_, "End earlier, after so many full cycles");
   arguments.number("--seed", 0, 2'000'000'000, seed_, "What is left to chance comes from it");
   output_.declare(arguments);
@@ -156,12 +157,6 @@ void Drill::declare(Arguments& arguments) {
 Status Drill::check() {
   auto faults = parse_faults(faults_.value_or("pause"));
   if (!faults) return fail(faults.error());
-  if (ttl_) {
-    if (auto ttl = Ttl::of(*ttl_); !ttl) return fail(ttl.error());
-  }
-  if (duration_ && (*duration_ < 100ms || *duration_ > 24h)) {
-    return fail(ErrorCode::invalid, "--duration must be from 100 ms to 24 h");
-  }
   plan_.store = store_.value_or("sqlite");
   plan_.fence = fence_.value_or("");
   plan_.faults = std::move(faults->faults);

@@ -1,22 +1,31 @@
 #include "exit_status.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
+
+#include "arguments.h"
 
 namespace leasehold::cli {
 namespace {
 
 constexpr std::string_view kProgram = "leasehold";
 
+// They open no store and no resource of the user's.
+constexpr std::string_view kByThemselves[] = {"advise", "completion", "demo", "probe", "version"};
+
 // `of` a command and those below it; empty: of every command that has no other meaning for it.
 struct Meaning {
   std::string_view of;
   std::string_view text;
+  bool besides_usual = false;
 };
 
 struct Documented {
   std::string_view status;
   std::array<Meaning, 3> meanings;
+  bool from_a_store = false;
 };
 
 constexpr Documented kDocumented[] = {
@@ -26,13 +35,12 @@ constexpr Documented kDocumented[] = {
     {"3", {{{"drill", "too few faults happened to say anything"}}}},
     {"64",
      {{{"", "wrong input: a flag, name, URL or duration"},
-       {"run",
-        "wrong input: a flag, name, URL or duration; a --once key used with another command"}}}},
+       {"run", "a --once key used with another command", /*besides_usual=*/true}}}},
     {"65", {{{"outbox relay", "with --until-empty: messages are set aside"}}}},
     {"66",
      {{{"outbox relay",
         "with --until-empty: ended by a signal or --give-up-after, and messages wait"}}}},
-    {"69", {{{"", "the store or the resource is not available"}}}},
+    {"69", {{{"", "the store or the resource is not available"}}}, /*from_a_store=*/true},
     {"70", {{{"", "a defect of leasehold, or the system has no more files, processes or memory"}}}},
     {"74",
      {{{"",
@@ -45,7 +53,9 @@ constexpr Documented kDocumented[] = {
      {{{"run", "the lease was lost, or was about to be, and the command was ended"},
        {"outbox relay", "the lease was lost, or the fence refused"},
        {"fence", "refused"}}}},
-    {"77", {{{"", "this store cannot do that, or not safely"}}}},
+    {"77",
+     {{{"", "this store cannot do that, or not safely; or an unknown kind of store"}}},
+     /*from_a_store=*/true},
     {"78", {{{"doctor", "it found something at least as bad as --fail-on says"}}}},
     {"126", {{{"run", "the command could not be executed"}}}},
     {"127", {{{"run", "the command was not found"}}}},
@@ -56,24 +66,40 @@ constexpr Documented kDocumented[] = {
        {"demo", "interrupted"}}}},
 };
 
-bool is_of(std::string_view command, const Meaning& meaning) {
-  const std::string path = std::string(kProgram) + " " + std::string(meaning.of);
-  return !meaning.of.empty() && (command == path || command.starts_with(path + " "));
+bool is_of(std::string_view path, std::string_view command) {
+  const std::string named = std::string(kProgram) + " " + std::string(command);
+  return !command.empty() && (path == named || path.starts_with(named + " "));
 }
 
-std::string meaning_for(std::string_view command, const Documented& status) {
+bool is_by_itself(std::string_view path) {
+  return std::any_of(std::begin(kByThemselves), std::end(kByThemselves),
+                     [&](std::string_view command) { return is_of(path, command); });
+}
+
+std::string meaning_for(std::string_view path, const Documented& status) {
+  if (status.from_a_store && is_by_itself(path)) return "";
   std::string usual;
   for (const Meaning& one : status.meanings) {
-    if (is_of(command, one)) return std::string(one.text);
     if (one.of.empty() && !one.text.empty()) usual = one.text;
+  }
+  for (const Meaning& one : status.meanings) {
+    if (!is_of(path, one.of)) continue;
+    return one.besides_usual ? usual + "; " + std::string(one.text) : std::string(one.text);
   }
   return usual;
 }
 
-std::string all_meanings(const Documented& status) {
+// A build may be without the command.
+bool is_there(const CommandDoc& program, const Meaning& meaning) {
+  const std::string_view name = meaning.of.substr(0, meaning.of.find(' '));
+  return name.empty() || std::any_of(program.children.begin(), program.children.end(),
+                                     [&](const CommandDoc& one) { return one.name == name; });
+}
+
+std::string all_meanings(const CommandDoc& program, const Documented& status) {
   std::string all;
   for (const Meaning& one : status.meanings) {
-    if (one.text.empty()) continue;
+    if (one.text.empty() || !is_there(program, one)) continue;
     all += all.empty() ? "" : "; ";
     if (!one.of.empty()) all += std::string(one.of) + ": ";
     all += one.text;
@@ -108,10 +134,11 @@ int exit_status(ErrorCode code) {
   return kExitInternal;
 }
 
-std::vector<ExitStatusDoc> exit_status_docs(std::string_view command) {
+std::vector<ExitStatusDoc> exit_status_docs(const CommandDoc& command) {
   std::vector<ExitStatusDoc> docs;
   for (const Documented& one : kDocumented) {
-    std::string meaning = command == kProgram ? all_meanings(one) : meaning_for(command, one);
+    std::string meaning =
+        command.path == kProgram ? all_meanings(command, one) : meaning_for(command.path, one);
     if (!meaning.empty()) docs.push_back({std::string(one.status), std::move(meaning)});
   }
   return docs;

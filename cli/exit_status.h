@@ -2,12 +2,13 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "leasehold/error.h"
 
 namespace leasehold::cli {
+
+struct CommandDoc;
 
 inline constexpr int kExitDamage = 1;
 inline constexpr int kExitTooLittle = 3;
@@ -29,8 +30,7 @@ struct ExitStatusDoc {
   std::string status;
   std::string meaning;
 };
-// What `command`, as in "leasehold outbox relay", may end with; for "leasehold" all of them, with
-// the commands that they are of.
-std::vector<ExitStatusDoc> exit_status_docs(std::string_view command);
+// What `command` may end with; for the program itself those of all its commands, with their names.
+std::vector<ExitStatusDoc> exit_status_docs(const CommandDoc& command);
 
 }  // namespace leasehold::cli

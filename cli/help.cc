@@ -40,7 +40,7 @@ std::string render_help(const CommandDoc& command) {
     text += "  # " + example.what + "\n  " + example.command + "\n";
   }
   text += "\nExit status:\n";
-  for (const ExitStatusDoc& one : exit_status_docs(command.path)) {
+  for (const ExitStatusDoc& one : exit_status_docs(command)) {
     text += entry(one.status, one.meaning);
   }
   return text;

@@ -74,7 +74,7 @@ std::string page(const CommandDoc& root) {
   text += ".SH COMMANDS\n";
   for (const CommandDoc& command : root.children) text += section(command);
   text += ".SH EXIT STATUS\n";
-  for (const ExitStatusDoc& one : exit_status_docs(root.path)) {
+  for (const ExitStatusDoc& one : exit_status_docs(root)) {
     text += tagged(bold(one.status), one.meaning);
   }
   text += ".SH ENVIRONMENT\n";

@@ -106,6 +106,24 @@ class HearsSignals final : public OutboxTarget {
   Waiting& signals_;
 };
 
+// What came after the outbox was empty does not count.
+int end_of(Outbox& outbox, const OutboxRelayOptions& options, bool emptied) {
+  if (!options.relay.until_empty) return 0;
+  const auto status = outbox.status();
+  if (!status) return report(status.error());
+  const std::int64_t left = emptied ? 0 : deliverable(*status);
+  if (left > 0) {
+    note("the outbox is not empty: " + std::to_string(left) +
+         (left == 1 ? " message still waits" : " messages still wait"));
+    return kExitNotEmpty;
+  }
+  if (status->set_aside.empty()) return 0;
+  const std::size_t count = status->set_aside.size();
+  note(std::to_string(count) + (count == 1 ? " message is" : " messages are") +
+       " set aside; see 'leasehold outbox show " + shown(options.url) + "'");
+  return kExitSetAside;
+}
+
 class RelaySession {
  public:
   RelaySession(const OutboxRelayOptions& options, LockName lock, Client client, Signals& signals)
@@ -116,7 +134,6 @@ class RelaySession {
  private:
   Result<FencedLease> take();
   int after(Outbox& outbox, const Result<RelayReport>& report);
-  int end_of(Outbox& outbox, bool emptied) const;
 
   const OutboxRelayOptions& options_;
   const LockName lock_;
@@ -136,7 +153,7 @@ Result<FencedLease> RelaySession::take() {
 
 int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
   auto lease = take();
-  if (asked_to_end_) return end_of(outbox, false);
+  if (asked_to_end_) return end_of(outbox, options_, false);
   if (!lease) return report(lease.error());
   if (options_.verbose) {
     note_now("relays under '" + lock_.str() + "', token " +
@@ -162,41 +179,25 @@ int RelaySession::after(Outbox& outbox, const Result<RelayReport>& report) {
     note_now("ends: " + std::to_string(report->delivered) + " delivered, " +
              std::to_string(report->failed) + " failed");
   }
-  return end_of(outbox, report->emptied);
-}
-
-// What came after the outbox was empty does not count.
-int RelaySession::end_of(Outbox& outbox, bool emptied) const {
-  if (!options_.relay.until_empty) return 0;
-  const auto status = outbox.status();
-  if (!status) return report(status.error());
-  const std::int64_t left = emptied ? 0 : deliverable(*status);
-  if (left > 0) {
-    note("the outbox is not empty: " + std::to_string(left) +
-         (left == 1 ? " message still waits" : " messages still wait"));
-    return kExitNotEmpty;
-  }
-  if (status->set_aside.empty()) return 0;
-  const std::size_t count = status->set_aside.size();
-  note(std::to_string(count) + (count == 1 ? " message is" : " messages are") +
-       " set aside; see 'leasehold outbox show " + shown(options_.url) + "'");
-  return kExitSetAside;
+  return end_of(outbox, options_, report->emptied);
 }
 
 }  // namespace
 
 int relay_outbox(const OutboxRelayOptions& options) {
-  Signals signals;
   if (const auto ok = check(options); !ok) return report(ok.error());
   auto lock = chosen_lock(options.lock.value_or(kOutboxResource));
   if (!lock) return report(lock.error());
   auto outbox = open_outbox(options.url);
   if (!outbox) return report(outbox.error());
+  Signals signals;  // until here a signal ends the program by itself
   auto target = open_target(options, signals);
   if (!target) return report(target.error());
   const auto store = lock_store_of(options);
   if (!store) return report(store.error());
-  auto client = open_store(*store);
+  Waiting connecting(signals);
+  auto client = open_store(*store, {.stop = connecting.stop()});
+  if (connecting.end()) return end_of(**outbox, options, false);
   if (!client) return report(client.error());
   return RelaySession(options, std::move(*lock), std::move(*client), signals)
       .go(**outbox, **target);

@@ -54,11 +54,11 @@ std::string line_of(std::string_view text) {
   return "leasehold: " + visible(detail::without_passwords(text)) + "\n";
 }
 
+}  // namespace
+
 std::string text_of(const Error& error) {
   return error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")";
 }
-
-}  // namespace
 
 void note(std::string_view text) {
   process::write_all(STDERR_FILENO, line_of(text));

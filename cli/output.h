@@ -23,7 +23,10 @@ bool note_now(std::string_view text);
 // Waits a little.
 bool note_soon(std::string_view text);
 
-// The same for an error, with the store's own words. Gives its exit status.
+// The sentence, and the store's own words.
+std::string text_of(const Error& error);
+
+// As note(), for an error. Gives its exit status.
 int report(const Error& error);
 int report_now(const Error& error);
 // The same for what the fence at `url` said, which does not know its URL: a command that it tells

@@ -10,7 +10,6 @@
 #include "events.h"
 #include "exit_status.h"
 #include "leasehold/probe/load.h"
-#include "leasehold/ttl.h"
 #include "output.h"
 #include "probe_bars.h"
 #include "probe_report.h"
@@ -104,7 +103,8 @@ void Probe::declare(Arguments& arguments) {
                    "How many operations a second are done under the lease; default 100");
   arguments.duration("--operation", o.operation,
                      "How long one operation is in flight, from its look at the lease to its "
-                     "effect; 1ms to 24h, default 10ms");
+                     "effect; 1ms to 24h, default 10ms",
+                     "from 1 ms to 24 h");
   arguments.option("--svg", "FILE", o.svg, "Draw the distribution into this file as well");
   arguments.flag("--json", o.json, "For programs: one JSON object");
   arguments.example("leasehold probe", "ten seconds, on the machine as it is");
@@ -119,12 +119,6 @@ Status Probe::check() const {
     return fail(ErrorCode::invalid, "--duration: " + format_duration(options_.duration) +
                                         " is too short to see anything; give at least 100ms");
   }
-  if (options_.operation < 1ms || options_.operation > 24h) {
-    return fail(ErrorCode::invalid, "--operation: " + format_duration(options_.operation) +
-                                        " is not from 1 ms to 24 h");
-  }
-  const auto ttl = Ttl::of(options_.ttl);
-  if (!ttl) return fail(ttl.error());
   return {};
 }
 

@@ -50,13 +50,13 @@ void Program::declare(const SubcommandEntry& entry) {
 Result<CommandLine::Parsed> Program::parse() {
   const bool known = declared_.size() == 1;
   const std::string first = arguments_.empty() ? "" : arguments_.front();
-  const bool general = first == "--help" || first == "-h" || first == "--version";
   if (left_out_) {
     return fail(ErrorCode::unsupported,
                 "this build of Leasehold was made without '" + first + "'; make release has it");
   }
-  if (known || general) return line_.parse(arguments_);
-  return fail(no_command(document(), first));
+  if (known || line_.has_option(first)) return line_.parse(arguments_);
+  return fail(first.starts_with('-') ? no_option(document(), first)
+                                     : no_command(document(), first));
 }
 
 Subcommand& Program::chosen() {

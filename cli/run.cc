@@ -137,7 +137,6 @@ int RunSession::go() {
 Result<Grant> RunSession::take() {
   const bool tell = options_.wait > 0ms && (options_.verbose || isatty(STDERR_FILENO) == 1);
   waiting_.emplace(signals_, tell ? std::optional(Waiting::For{client_, lock_}) : std::nullopt);
-  const SignalUnblocked ctrl_z(SIGTSTP);
   auto grant = acquire(waiting_->stop());
   asked_to_end_ = waiting_->end();
   if (tell) waiting_.reset();  // so that its line does not come late
@@ -182,7 +181,8 @@ process::Command RunSession::command_for(const Grant& grant) const {
 
 int RunSession::supervise(Grant& grant) {
   const Watch watch{policy_of(options_.on_lost),
-                    options_.grace.value_or(default_grace(grant.lease.ttl()))};
+                    options_.grace.value_or(default_grace(grant.lease.ttl())),
+                    [this] { return client_.renewal_error(); }};
   Supervisor supervisor(grant.lease, signals_, watch);
   const auto end = supervisor.run(command_for(grant));
   if (end) return after_command(grant, *end);

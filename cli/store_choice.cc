@@ -88,10 +88,14 @@ bool has_password(const std::string& text) {
   return user_ends != std::string::npos && place.find(':') < user_ends;
 }
 
+// Also with a slash too few, if it has a user; "redis:cache" is a good name of a lock.
 bool is_store(const std::string& text) {
   register_stores();
-  const std::size_t scheme = text.find("://");
-  return scheme != std::string::npos && Registry::standard().has_store(text.substr(0, scheme));
+  const std::size_t scheme = text.find(':');
+  if (scheme == std::string::npos || !Registry::standard().has_store(text.substr(0, scheme))) {
+    return false;
+  }
+  return text.compare(scheme, 3, "://") == 0 || text.find('@', scheme) != std::string::npos;
 }
 
 }  // namespace
@@ -109,7 +113,8 @@ void declare_store(Arguments& arguments, std::optional<std::string>& into) {
                    "redis://host, redlock://h1,h2,h3, etcd://h1,h2,h3, zookeeper://h1,h2,h3/path. "
                    "Default: "
                    "$LEASEHOLD_STORE, else leasehold/locks.db in the user's state folder. "
-                   "?password_file=PATH or ?password_env=NAME keeps a password out of it");
+                   "?password_file=PATH or ?password_env=NAME keeps a password out of it; in a "
+                   "shell, put a URL with ? or & in quotes");
 }
 
 Result<std::string> chosen_store(const std::optional<std::string>& given) {

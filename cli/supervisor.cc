@@ -126,8 +126,9 @@ void Supervisor::end_for_lease(int number, const char* why) {
   done = true;
   child_->signal_group(number);
   if (number != SIGKILL) child_->signal_group(SIGCONT);  // a stopped command would not hear it
+  const auto trouble = watch_.trouble();
   tell("ending the command (" + std::string(sigabbrev_np(number)) + "): " + why + ", lock '" +
-       lease_.lock().str() + "'");
+       lease_.lock().str() + "'" + (trouble ? "; " + text_of(*trouble) : ""));
 }
 
 void Supervisor::on_signal(int number) {

@@ -1,6 +1,7 @@
 // Watches over a command that runs under a lease.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ enum class OnLost { kill, term, ignore };
 struct Watch {
   OnLost on_lost = OnLost::kill;
   Millis grace{0};  // from SIGTERM to SIGKILL; at most half the lease's time to live
+  std::function<std::optional<Error>()> trouble;  // why the lease is not renewed, if that is known
 };
 
 struct CommandEnd {

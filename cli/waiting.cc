@@ -17,6 +17,12 @@ constexpr int kTellAfterMs = 300;
 // Signals are not heard meanwhile.
 constexpr Millis kAskFor{200};
 
+// Ctrl-Z, as a program that blocks no signals would take it.
+void stop_as_asked() {
+  const SignalUnblocked now(SIGTSTP);
+  raise(SIGTSTP);
+}
+
 }  // namespace
 
 Waiting::Waiting(Signals& signals, std::optional<For> told)
@@ -39,8 +45,12 @@ bool Waiting::end() {
 // False if they are no longer this thread's to take.
 bool Waiting::take_signals() {
   const std::lock_guard lock(taking_);
-  if (!ended_ && signals_.take_end_request()) cancel_.request_stop();
-  return !ended_;
+  if (ended_) return false;
+  while (const auto number = signals_.next()) {
+    if (Signals::asks_to_end(*number)) cancel_.request_stop();
+    if (*number == SIGTSTP) stop_as_asked();
+  }
+  return true;
 }
 
 void Waiting::watch() {

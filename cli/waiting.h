@@ -12,7 +12,8 @@
 
 namespace leasehold::cli {
 
-// While it lives, a signal that asks to end cancels the wait. Takes signals from `signals`.
+// While it lives, a signal that asks to end cancels the wait, and Ctrl-Z stops the program. Takes
+// signals from `signals`.
 class Waiting {
  public:
   struct For {

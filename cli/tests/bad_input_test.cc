@@ -40,7 +40,10 @@ TEST_F(BadInputTest, Flags) {
   const Wrong table[] = {
       {{}, 64, "a command is missing"},
       {{"nonsense"}, 64, "'nonsense' is not a command"},
-      {{"--nonsense"}, 64, "--nonsense"},
+      {{"--nonsense"}, 64, "there is no option '--nonsense'; see 'leasehold --help'"},
+      {{"-V"}, 64, "there is no option '-V'; see 'leasehold --help'"},
+      {{"--nonsense=1", "ls"}, 64, "there is no option '--nonsense'; see 'leasehold --help'"},
+      {{"--version=1"}, 64, "--version takes no value"},
       {{"run"}, 64, "NAME"},
       {{"run", "x"}, 64, "the command is missing"},
       {{"run", "x", "--"}, 64, "the command is missing"},
@@ -96,6 +99,20 @@ TEST_F(BadInputTest, Flags) {
   EXPECT_FALSE(std::filesystem::exists(path("leasehold"))) << "no store was made for nothing";
 }
 
+TEST_F(BadInputTest, AMistypedWordIsToldTheRightOne) {
+  const Wrong table[] = {
+      {{"rnu", "x"}, 64, "'rnu' is not a command; did you mean 'run'?\n"},
+      {{"fence", "instal"}, 64, "'instal' is not a command; did you mean 'install'?\n"},
+      {{"--vrsion"}, 64, "there is no option '--vrsion'; did you mean '--version'?\n"},
+      {{"run", "x", "--tll=3s", "--", "echo", "ran"},
+       64,
+       "there is no option '--tll'; did you mean '--ttl'?\n"},
+      {{"run", "x", "ttl", "--", "echo", "ran"}, 64, "'ttl' was not expected"},
+      {{"drill-wroker"}, 64, "is not a command; there are: run, "},
+  };
+  for (const Wrong& wrong : table) check(wrong);
+}
+
 TEST_F(BadInputTest, AStoreInTheWrongPlaceIsToldTheRightOne) {
   const Wrong table[] = {
       {{"ls", "sqlite:x.db"},
@@ -118,22 +135,36 @@ TEST_F(BadInputTest, Durations) {
       {{"run", "x", "--ttl", "5", "--", "echo", "ran"}, 64, "--ttl: '5' is not a duration"},
       {{"run", "x", "--ttl", "5 s", "--", "echo", "ran"}, 64, "--ttl"},
       {{"run", "x", "--ttl", "-5s", "--", "echo", "ran"}, 64, "--ttl"},
-      {{"run", "x", "--ttl", "99ms", "--", "echo", "ran"}, 64, "from 100 ms to 24 h"},
-      {{"run", "x", "--ttl", "25h", "--", "echo", "ran"}, 64, "from 100 ms to 24 h"},
+      {{"run", "x", "--ttl", "99ms", "--", "echo", "ran"}, 64, "--ttl: '99ms' is not from 100 ms"},
+      {{"run", "x", "--ttl", "25h", "--", "echo", "ran"},
+       64,
+       "--ttl: '25h' is not from 100 ms to 24 h; see 'leasehold run --help'"},
       {{"run", "x", "--ttl", "99999h", "--", "echo", "ran"}, 64, "from 100 ms to 24 h"},
-      {{"run", "x", "--ttl", "0", "--", "echo", "ran"}, 64, "from 100 ms to 24 h"},
+      {{"run", "x", "--ttl", "0", "--", "echo", "ran"}, 64, "--ttl: '0' is not from 100 ms to"},
+      {{"doctor", "--ttl", "25h"}, 64, "--ttl: '25h' is not from 100 ms to 24 h"},
+      {{"doctor", "--within", "11m"}, 64, "--within: '11m' is not from 100 ms to 10 m"},
+      {{"outbox", "relay", "sqlite:x.db", "--command", "true", "--ttl", "0"},
+       64,
+       "--ttl: '0' is not from 100 ms to 24 h"},
       {{"run", "x", "--wait", "soon", "--", "echo", "ran"}, 64, "--wait: 'soon'"},
       {{"run", "x", "--at-least", "1d", "--", "echo", "ran"}, 64, "--at-least: '1d'"},
       {{"run", "x", "--grace", "20s", "--", "echo", "ran"}, 64, "--grace"},
       {{"run", "x", "--wait", "99999999h", "--", "echo", "ran"}, 64, "longer than a year"},
       {{"probe", "--duration", "5"}, 64, "--duration: '5' is not a duration"},
       {{"probe", "--duration", "99ms"}, 64, "--duration: 99ms is too short"},
-      {{"probe", "--ttl", "99ms"}, 64, "from 100 ms to 24 h"},
-      {{"probe", "--ttl", "25h"}, 64, "from 100 ms to 24 h"},
-      {{"probe", "--operation", "0"}, 64, "--operation: 0ms is not from 1 ms to 24 h"},
+      {{"probe", "--ttl", "99ms"}, 64, "--ttl: '99ms' is not from 100 ms to 24 h"},
+      {{"probe", "--ttl", "24h1"}, 64, "--ttl: '24h1' is not a duration"},
+      {{"probe", "--ttl", "25h"}, 64, "--ttl: '25h' is not from 100 ms to 24 h"},
+      {{"probe", "--operation", "0"}, 64, "--operation: '0' is not from 1 ms to 24 h"},
       {{"probe", "--operation", "25h"}, 64, "--operation"},
   };
   for (const Wrong& wrong : table) check(wrong);
+}
+
+TEST_F(BadInputTest, TheLimitsOfADurationAreWithin) {
+  for (const char* ttl : {"100ms", "24h"}) {
+    EXPECT_EQ(leasehold({"run", "x", "--ttl", ttl, "--", "true"}).status, 0) << ttl;
+  }
 }
 
 TEST_F(BadInputTest, Names) {
@@ -184,7 +215,8 @@ TEST_F(BadInputTest, AStoreOfTheEnvironmentIsNamedAsSuch) {
 
 TEST_F(BadInputTest, NeverRepeatsAPassword) {
   for (const char* url : {"redis://me:geheim@host:1", "redis://me:geheim@:1", "x y://me:geheim@h",
-                          "sqlite://me:geheim@h:x/p"}) {
+                          "sqlite://me:geheim@h:x/p", "redis:/me:geheim@h", "redis:me:geheim@h",
+                          "redis://me:12?geheim@h:1"}) {
     for (const Words& words :
          {Words{"ls", "--store", url}, Words{"ls", url}, Words{url},
           Words{"advise", "--store", url}, Words{"run", "x", "--ttl", url, "--", "true"},

@@ -59,6 +59,7 @@ TEST_F(RunLostTest, AStubbornGroupIsDeadBeforeTheDeadline) {
   EXPECT_EQ(read_all(wrapper.out().get(), within(kPatience)), "asked\n") << "SIGTERM first";
   EXPECT_THAT(errors(), AllOf(HasSubstr("(TERM)"), HasSubstr("(KILL): the lease ends")))
       << "before the deadline, not at it";
+  EXPECT_THAT(errors(), HasSubstr("another process is writing")) << "the cause";
 }
 
 // The stream that ends with the command, and a stderr that somebody fills and nobody reads.

@@ -354,6 +354,40 @@ TEST_F(HangingStoreTest, ASignalEndsTheConnecting) {
   EXPECT_THAT(errors(), HasSubstr("a signal came before the command was started"));
 }
 
+TEST_F(HangingStoreTest, CtrlZStopsTheConnecting) {
+  const RedisServer server;
+  TcpProxy proxy(server.port());
+  proxy.hold(true);
+  process::Command run = command(
+      {LEASEHOLD_PROGRAM, "run", "x", "--store", "redis://" + proxy.address(), "--", "true"});
+  run.placement = process::Placement::own_group;  // an orphaned group does not stop
+  auto wrapper = Child::start(run);
+  ASSERT_TRUE(wrapper);
+  while (proxy.connections() == 0) std::this_thread::sleep_for(1ms);
+  wrapper->signal(SIGTSTP);
+  std::optional<int> stopped;
+  while (!(stopped = wrapper->take_stop()) && !wrapper->poll()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(stopped, SIGTSTP);
+  proxy.hold(false);
+  wrapper->signal(SIGCONT);
+  EXPECT_EQ(wrapper->wait_for(30s), ExitStatus::exited(0));
+}
+
+TEST_F(HangingStoreTest, ASignalEndsTheConnectingOfARelay) {
+  const std::string outbox = "sqlite:" + path("app.db");
+  ASSERT_EQ(shell("sqlite3 " + path("app.db") + " 'CREATE TABLE t(x)'").status, 0);
+  ASSERT_EQ(leasehold({"outbox", "install", outbox}).status, 0);
+  const RedisServer server;
+  TcpProxy proxy(server.port());
+  proxy.hold(true);
+  auto relay = Child::start(command({LEASEHOLD_PROGRAM, "outbox", "relay", outbox, "--lock-store",
+                                     "redis://" + proxy.address(), "--command", "true"}));
+  ASSERT_TRUE(relay);
+  while (proxy.connections() == 0) std::this_thread::sleep_for(1ms);
+  relay->signal(SIGTERM);
+  EXPECT_EQ(relay->wait_for(30s), ExitStatus::exited(0)) << "69 if it was not heard";
+}
+
 class ReadmeTest : public CliTest {};
 
 // ZooKeeper's sessions last as long as its server likes.

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "cli_fixture.h"
+#include "meant_word.h"
 
 namespace leasehold::cli {
 namespace {
@@ -10,6 +11,24 @@ using TextsTest = CliTest;
 
 const Words kCommands = {"run",   "ls",     "show",   "release",    "fence",  "outbox",
                          "probe", "advise", "doctor", "completion", "version"};
+
+TEST(MeantWord, IsTheOnlyOneNearby) {
+  const Words known = {"run", "ls", "show", "release", "fence", "once", "--ttl", "--wait", "-v"};
+  EXPECT_EQ(meant_word("--tll", known), "--ttl");
+  EXPECT_EQ(meant_word("--tlt", known), "--ttl") << "swapped";
+  EXPECT_EQ(meant_word("--wiats", known), "--wait") << "swapped, and one too many";
+  EXPECT_EQ(meant_word("relese", known), "release") << "one is missing";
+  EXPECT_EQ(meant_word("rnu", known), "run");
+  EXPECT_EQ(meant_word("list", known), "ls") << "two too many";
+  EXPECT_EQ(meant_word("fnce", known), std::nullopt) << "fence or once";
+  EXPECT_EQ(meant_word("relxxxe", known), std::nullopt) << "three changed";
+  EXPECT_EQ(meant_word("xx", known), std::nullopt) << "nothing of it is in 'ls'";
+  EXPECT_EQ(meant_word("-V", known), std::nullopt) << "one letter is like any other";
+  EXPECT_EQ(meant_word("-ttl", known), "--ttl") << "only a dash is missing";
+  for (const char* none : {"", "-", "--", "---"}) {
+    EXPECT_EQ(meant_word(none, known), std::nullopt) << none;
+  }
+}
 
 TEST_F(TextsTest, HelpHasAnExampleEach) {
   const Finished root = leasehold({"--help"});
@@ -70,6 +89,28 @@ TEST_F(TextsTest, HelpListsTheExitStatusesThatApply) {
   EXPECT_EQ(listed({"outbox", "relay"}),
             (Words{"0", "64", "65", "66", "69", "70", "74", "75", "76", "77"}));
   EXPECT_EQ(listed({"doctor"}), (Words{"0", "64", "69", "70", "74", "77", "78"}));
+  EXPECT_EQ(listed({"probe"}), (Words{"0", "64", "70", "74", "130"}));
+  EXPECT_EQ(listed({"demo"}), (Words{"0", "64", "70", "74", "130"}));
+  for (const char* name : {"advise", "completion", "version"}) {
+    EXPECT_EQ(listed({name}), (Words{"0", "64", "70", "74"})) << name;
+  }
+}
+
+TEST_F(TextsTest, HelpSaysEachMeaningOnce) {
+  const auto words_of = [&](const std::string& script) {
+    return shell(script + " | tr -s ' \\n' ' '").out;
+  };
+  const std::string wrong = " 64 wrong input: a flag, name, URL or duration; ";
+  EXPECT_THAT(words_of("leasehold --help"),
+              HasSubstr(wrong + "run: a --once key used with another command 65 "));
+  EXPECT_THAT(words_of("leasehold run --help"),
+              HasSubstr(wrong + "a --once key used with another command 69 "));
+  EXPECT_THAT(words_of("leasehold run --help"), HasSubstr("; or an unknown kind of store 126 "));
+}
+
+TEST_F(TextsTest, HelpOfAStoreSaysWhatAShellWouldCut) {
+  const std::string help = shell("leasehold ls --help | tr -s ' \\n' ' '").out;
+  EXPECT_THAT(help, HasSubstr("in a shell, put a URL with ? or & in quotes"));
 }
 
 TEST_F(TextsTest, HelpFitsATerminal) {

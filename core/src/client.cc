@@ -49,6 +49,10 @@ const StoreTraits& Client::store() const {
   return core_->traits();
 }
 
+std::optional<Error> Client::renewal_error() const {
+  return core_->renewal_error();
+}
+
 Result<Lease> Client::acquire(const LockName& lock, AcquireOptions options) {
   return core_->acquire(lock, options);
 }

@@ -132,6 +132,11 @@ Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for,
   return await(slot);
 }
 
+std::optional<Error> ClientCore::renewal_error() {
+  MutexLock lock(mutex_);
+  return renewal_error_;
+}
+
 void ClientCore::drop(LeaseControl& lease) {
   make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
     engine.drop(clock_.now(), lease.grant.request);
@@ -268,6 +273,7 @@ void ClientCore::make(engine::SendRenew& send, const std::stop_token& stop) {
   const auto replied =
       [this, requests = std::move(requests)](const Result<std::vector<RenewReply>>& replies) {
         follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+          renewal_error_ = replies ? std::nullopt : std::optional(replies.error());
           engine.renew_replied(clock_.now(), requests, replies);
         }));
       };

@@ -59,6 +59,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   Result<ReleaseOutcome> release(LeaseControl& lease, Millis keep_for, Millis within)
       LEASEHOLD_EXCLUDES(mutex_);
   void drop(LeaseControl& lease) LEASEHOLD_EXCLUDES(mutex_);
+  std::optional<Error> renewal_error() LEASEHOLD_EXCLUDES(mutex_);
 
   // Fails with `invalid` in a forked child.
   Status check_process() const;
@@ -120,6 +121,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   std::unordered_map<RequestId, ReleaseSlot*> releasing_ LEASEHOLD_GUARDED_BY(mutex_);
   std::unordered_map<RequestId, LeaseControl*> leases_ LEASEHOLD_GUARDED_BY(mutex_);
   std::optional<BootTime> armed_for_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::optional<Error> renewal_error_ LEASEHOLD_GUARDED_BY(mutex_);
 
   TaskThread callbacks_;
   TaskThread calls_;

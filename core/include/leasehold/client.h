@@ -80,6 +80,9 @@ class Client {
   [[nodiscard]] Result<ReleaseReply> force_release(const LockName& lock, const RequestId& seen,
                                                    CallOptions options = {});
 
+  // Why the last renewal of any lease got no answer; nothing if it got one. For messages.
+  std::optional<Error> renewal_error() const;
+
   // Begins a new lineage, after the store was restored from a backup: its old tokens would be given
   // out again. Every fence must then adopt the new one.
   [[nodiscard]] Result<StoreId> rotate_lineage(CallOptions options = {});
