@@ -16,10 +16,12 @@ Error not_opened(const std::string& address, const Failure& failure) {
 }
 
 Result<Opened> open_transport(const Options& options, const CallContext& context) {
-  auto made = Transport::make(options);
+  const auto time = context.deadline - BootClock::now();
+  auto made = Transport::make(options, std::chrono::ceil<Millis>(time));
   if (!made) return fail(std::move(made.error()));
   Opened opened{std::move(*made), ""};
-  const Limits limits{.deadline = context.deadline, .stop = context.stop, .repeat = true};
+  const Limits limits{
+      .deadline = context.deadline, .stop = context.stop, .repeat = true, .patient = true};
   if (!options.user.empty()) {
     const auto failure = answer_of<std::optional<Failure>>(
         [&](auto done) { opened.transport->authenticate(0, limits, std::move(done)); });

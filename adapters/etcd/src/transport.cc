@@ -14,6 +14,8 @@ namespace leasehold::etcd {
 namespace {
 
 constexpr auto kLogInWithin = std::chrono::seconds(4);
+constexpr Millis kUsualConnect = std::chrono::seconds(2);
+constexpr Millis kLongestConnect = std::chrono::seconds(60);
 // Where Debian, and most others, keep the certificates that the machine trusts.
 constexpr const char* kSystemCertificates = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -43,7 +45,7 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const TlsOption
   return credentials;
 }
 
-grpc::ChannelArguments arguments_for(const std::string& server_name) {
+grpc::ChannelArguments arguments_for(const std::string& server_name, Millis connect_within) {
   grpc::ChannelArguments arguments;
   if (!server_name.empty()) arguments.SetSslTargetNameOverride(server_name);
   arguments.SetMaxReceiveMessageSize(-1);
@@ -51,7 +53,8 @@ grpc::ChannelArguments arguments_for(const std::string& server_name) {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);  // this one bounds a connect, too
+  // This one bounds a connect, too.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(connect_within.count()));
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -68,14 +71,18 @@ grpc::ChannelArguments arguments_for(const std::string& server_name) {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> Transport::make(const Options& options) {
+Result<std::unique_ptr<Transport>> Transport::make(const Options& options, Millis connect_within) {
   auto credentials = credentials_of(options.tls);
   if (!credentials) return fail(std::move(credentials.error()));
-  return std::unique_ptr<Transport>(new Transport(options, std::move(*credentials)));
+  return std::unique_ptr<Transport>(
+      new Transport(options, std::move(*credentials),
+                    std::clamp(connect_within, kUsualConnect, kLongestConnect)));
 }
 
-Transport::Transport(const Options& options, std::shared_ptr<grpc::ChannelCredentials> credentials)
-    : endpoints_(options.endpoints),
+Transport::Transport(const Options& options, std::shared_ptr<grpc::ChannelCredentials> credentials,
+                     Millis connect_within)
+    : connect_within_(connect_within),
+      endpoints_(options.endpoints),
       user_(options.user),
       password_(options.password),
       server_name_(options.tls.server_name),
@@ -85,9 +92,9 @@ Transport::Transport(const Options& options, std::shared_ptr<grpc::ChannelCreden
 }
 
 ConnectionPointer Transport::connect(std::size_t endpoint) const {
-  return std::make_shared<Connection>(
-      Connection{endpoint, grpc::CreateCustomChannel("dns:///" + endpoints_[endpoint], credentials_,
-                                                     arguments_for(server_name_))});
+  return std::make_shared<Connection>(Connection{
+      endpoint, grpc::CreateCustomChannel("dns:///" + endpoints_[endpoint], credentials_,
+                                          arguments_for(server_name_, connect_within_))});
 }
 
 Transport::Way Transport::way() const {

@@ -31,7 +31,8 @@ using Done = std::function<void(tl::expected<Response, Failure>)>;
 struct Limits {
   BootTime deadline;
   std::stop_token stop = {};
-  bool repeat = false;  // it may be done twice: after an ambiguous failure it is tried again
+  bool repeat = false;   // it may be done twice: after an ambiguous failure it is tried again
+  bool patient = false;  // each server gets its share of all the time to be reached
 };
 
 class Transport;
@@ -55,7 +56,9 @@ class PendingCall {
 class Transport {
  public:
   // Reads the TLS files; fails with `invalid`. Connects when it is first used.
-  [[nodiscard]] static Result<std::unique_ptr<Transport>> make(const Options& options);
+  // A connection that is not made within `connect_within`, 2 s at least, is given up.
+  [[nodiscard]] static Result<std::unique_ptr<Transport>> make(const Options& options,
+                                                               Millis connect_within = {});
   ~Transport() { close(); }
 
   // A call that was certainly not sent goes to the next server by itself. unary_call.cc lists the
@@ -91,12 +94,14 @@ class Transport {
   template <class Request, class Response>
   friend class UnaryCall;
 
-  Transport(const Options& options, std::shared_ptr<grpc::ChannelCredentials> credentials);
+  Transport(const Options& options, std::shared_ptr<grpc::ChannelCredentials> credentials,
+            Millis connect_within);
   ConnectionPointer connect(std::size_t endpoint) const;
   void log_in(const Limits& limits);
   bool enter(PendingCall& call);
   void leave(PendingCall& call);
 
+  const Millis connect_within_;
   const std::vector<std::string> endpoints_;
   const std::string user_;
   const std::string password_;

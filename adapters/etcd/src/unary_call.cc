@@ -80,7 +80,7 @@ class UnaryCall final : public PendingCall,
         if (!way.token.empty()) context_->AddMetadata("token", way.token);
         const bool all_were_tried = attempts_++ >= transport_.endpoints();
         context_->set_wait_for_ready(all_were_tried);
-        context_->set_deadline(grpc_time(attempt_within(left, all_were_tried)));
+        context_->set_deadline(grpc_time(all_were_tried ? again_within(left) : try_within(left)));
       } else {
         context_.reset();
       }
@@ -112,8 +112,12 @@ class UnaryCall final : public PendingCall,
   void send() { start(method_, request_, response_, &UnaryCall::sent); }
   void probe() { start(kProbe, probe_, probed_, &UnaryCall::probed); }
 
-  static BootClock::duration attempt_within(BootClock::duration left, bool all_were_tried) {
-    if (all_were_tried) return std::min<BootClock::duration>(left / 2, kWaitForConnection);
+  static BootClock::duration again_within(BootClock::duration left) {
+    return std::min<BootClock::duration>(left / 2, kWaitForConnection);
+  }
+  BootClock::duration try_within(BootClock::duration left) const {
+    const std::size_t untried = transport_.endpoints() - attempts_ + 1;
+    if (limits_.patient) return left / static_cast<BootClock::rep>(untried);
     return std::min(left,
                     std::clamp<BootClock::duration>(left / 2, kShortestAttempt, kLongestAttempt));
   }

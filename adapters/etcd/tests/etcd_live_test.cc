@@ -296,6 +296,18 @@ TEST_F(EtcdTest, NobodyThereOrNobodyWhoSpeaksEtcd) {
   expect_refused("etcd://" + http1, http1, "http1.x server");
 }
 
+TEST_F(EtcdTest, SlowNetworkIsOpenedInTheTimeThatThereIs) {
+  proxy().hold(true);
+  auto opening = std::async(std::launch::async, [&] {
+    return open_etcd("etcd://" + proxy().address() + "/slow", {.store_timeout = 30s});
+  });
+  while (proxy().connections() == 0) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(opening.wait_for(2500ms), std::future_status::timeout) << "it has given up";
+  proxy().hold(false);
+  const auto opened = opening.get();
+  EXPECT_TRUE(opened) << to_string(opened.error());
+}
+
 TEST(EtcdLoginTest, UsersAreLoggedInAgainAndStrangersRefused) {
   EtcdServer server;
   ASSERT_EQ(server.ctl({"user", "add", "root:s3cret"}).status, 0);

@@ -55,10 +55,10 @@ bool is_lock_request(std::string_view bytes) {
   return !std::all_of(messages.begin(), messages.end(), prepares);
 }
 
-Result<std::unique_ptr<Store>> open_etcd(const std::string& url) {
+Result<std::unique_ptr<Store>> open_etcd(const std::string& url, const OpenOptions& opening) {
   auto parsed = Url::parse(url);
   if (!parsed) return fail(std::move(parsed.error()));
-  return etcd::adapters().front().open_store(*parsed, {});
+  return etcd::adapters().front().open_store(*parsed, opening);
 }
 
 EtcdUnderTest::EtcdUnderTest()

@@ -20,7 +20,7 @@ bool is_lock_request(std::string_view bytes);
 // Any message, also those that prepare.
 bool is_any_message(std::string_view bytes);
 
-Result<std::unique_ptr<Store>> open_etcd(const std::string& url);
+Result<std::unique_ptr<Store>> open_etcd(const std::string& url, const OpenOptions& opening = {});
 
 // One server for the whole program, and a prefix of its own for each case.
 class EtcdUnderTest final : public ServerUnderTest {
