@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,16 +20,23 @@ namespace leasehold::testing {
 class ScriptedServer {
  public:
   // `script` has a connected socket, one connection after the other, on a thread of the server's.
-  // When it returns, the connection is closed. It must return when the client has left.
+  // When it returns, the connection is closed. It must return when the client has left, or the
+  // server ends.
   explicit ScriptedServer(std::function<void(int)> script)
       : listener_(listening(port_.number())), thread_([this, script = std::move(script)] {
           for (;;) {
             const detail::Fd client(accept(listener_.get(), nullptr, nullptr));
-            if (!client) return;
+            if (!client || !talks_to(client.get())) return;
             script(client.get());
+            if (!talks_to(-1)) return;
           }
         }) {}
-  ~ScriptedServer() { shutdown(listener_.get(), SHUT_RDWR); }
+  ~ScriptedServer() {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    shutdown(listener_.get(), SHUT_RDWR);
+    if (client_ >= 0) shutdown(client_, SHUT_RDWR);
+  }
   ScriptedServer(const ScriptedServer&) = delete;
 
   std::uint16_t port() const { return port_.number(); }
@@ -50,8 +58,18 @@ class ScriptedServer {
     return fd;
   }
 
+  // False when the server ends.
+  bool talks_to(int client) {
+    const std::lock_guard lock(mutex_);
+    client_ = client;
+    return !ends_;
+  }
+
   const Port port_ = Port::take();
   const detail::Fd listener_;
+  std::mutex mutex_;
+  bool ends_ = false;  // with client_: under mutex_
+  int client_ = -1;
   const std::jthread thread_;
 };
 

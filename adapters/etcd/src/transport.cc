@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kLogInWithin = std::chrono::seconds(4);
 constexpr Millis kUsualConnect = std::chrono::seconds(2);
-constexpr Millis kLongestConnect = std::chrono::seconds(60);
+constexpr Millis kLongestConnect = std::chrono::seconds(10);
 // Where Debian, and most others, keep the certificates that the machine trusts.
 constexpr const char* kSystemCertificates = "/etc/ssl/certs/ca-certificates.crt";
 

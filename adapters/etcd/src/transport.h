@@ -56,7 +56,7 @@ class PendingCall {
 class Transport {
  public:
   // Reads the TLS files; fails with `invalid`. Connects when it is first used.
-  // A connection that is not made within `connect_within`, 2 s at least, is given up.
+  // A connection that is not made within `connect_within`, 2 to 10 s, is given up.
   [[nodiscard]] static Result<std::unique_ptr<Transport>> make(const Options& options,
                                                                Millis connect_within = {});
   ~Transport() { close(); }
