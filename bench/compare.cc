@@ -4,6 +4,7 @@
 #include <barrier>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -104,6 +105,11 @@ Side waiting_clients(const std::string& url) {
               return handed_over;
             };
           }};
+}
+
+void pause_before_polling() {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % 9000));
 }
 
 Effort effort_of(int argc, char** argv, int in_flight) {

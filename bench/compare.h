@@ -46,6 +46,9 @@ Side one_client(const std::string& url);
 // Clients of their own, all waiting for the same lock: acquire and release.
 Side waiting_clients(const std::string& url);
 
+// 1 to 10 ms: what a client that polls does between two tries.
+void pause_before_polling();
+
 // "--quick" among the arguments: fewer and shorter turns.
 Effort effort_of(int argc, char** argv, int in_flight);
 

@@ -1,6 +1,6 @@
 // acquire + release on PostgreSQL, beside the same two statements with libpq, and beside a lease
-// row by hand, which has no queue: one plain statement each. And the hand-off among 32 waiters of
-// advisory locks, beside pg_advisory_lock.
+// row by hand, which has no queue: one plain statement each. And the hand-off among 32 waiters,
+// beside pg_advisory_lock.
 #include <libpq-fe.h>
 
 #include <memory>
@@ -64,29 +64,62 @@ Side same_statements(const std::string& url) {
 }
 
 // A row with holder, expiry and a counter for the token.
+class LeaseRow {
+ public:
+  static void create_table(const std::string& url) {
+    ByHand(url).run(
+        "CREATE TABLE by_hand(name text PRIMARY KEY, request text, token bigint, expires "
+        "timestamptz)");
+  }
+
+  LeaseRow(const std::string& url, std::string name) : connection_(url), name_(std::move(name)) {
+    connection_.prepare("acquire",
+                        "INSERT INTO by_hand AS l VALUES($1, $2, 1, clock_timestamp() + interval "
+                        "'30 s') ON CONFLICT (name) DO UPDATE SET request = $2, token = l.token + "
+                        "1, expires = clock_timestamp() + interval '30 s' WHERE l.request IS NULL "
+                        "OR l.expires < clock_timestamp() RETURNING token");
+    connection_.prepare("release",
+                        "UPDATE by_hand SET request = NULL WHERE name = $1 AND request = $2 "
+                        "RETURNING 1");
+  }
+
+  bool try_acquire() {
+    request_ = std::to_string(random_());
+    return connection_.execute("acquire", {name_.c_str(), request_.c_str()}) == 1;
+  }
+  void release() {
+    if (connection_.execute("release", {name_.c_str(), request_.c_str()}) != 1) stop("lost");
+  }
+
+ private:
+  ByHand connection_;
+  const std::string name_;
+  std::string request_;
+  std::mt19937_64 random_{std::random_device{}()};
+};
+
 Side lease_row(const std::string& url) {
-  ByHand(url).run(
-      "CREATE TABLE by_hand(name text PRIMARY KEY, request text, token bigint, expires "
-      "timestamptz)");
-  return {
-      "a lease row with libpq", [url](int worker) {
-        auto mine = std::make_shared<ByHand>(url);
-        mine->prepare("acquire",
-                      "INSERT INTO by_hand AS l VALUES($1, $2, 1, clock_timestamp() + interval "
-                      "'30 s') ON CONFLICT (name) DO UPDATE SET request = $2, token = l.token + "
-                      "1, expires = clock_timestamp() + interval '30 s' WHERE l.request IS NULL "
-                      "OR l.expires < clock_timestamp() RETURNING token");
-        mine->prepare("release",
-                      "UPDATE by_hand SET request = NULL WHERE name = $1 AND request = $2 "
-                      "RETURNING 1");
-        return
-            [mine, name = "lock " + std::to_string(worker), random = std::mt19937_64()]() mutable {
-              const std::string request = std::to_string(random());
-              if (mine->execute("acquire", {name.c_str(), request.c_str()}) != 1) stop("not free");
-              if (mine->execute("release", {name.c_str(), request.c_str()}) != 1) stop("lost");
+  return {"a lease row with libpq", [url](int worker) {
+            auto mine = std::make_shared<LeaseRow>(url, "lock " + std::to_string(worker));
+            return [mine] {
+              if (!mine->try_acquire()) stop("not free");
+              mine->release();
               return true;
             };
-      }};
+          }};
+}
+
+Side polled_row(const std::string& url) {
+  auto baton = std::make_shared<Baton>();
+  return {"a lease row, polling with 1 to 10 ms jitter", [url, baton](int worker) {
+            auto mine = std::make_shared<LeaseRow>(url, "polled");
+            return [mine, baton, worker] {
+              while (!mine->try_acquire()) pause_before_polling();
+              const bool handed_over = baton->taken_by(worker);
+              mine->release();
+              return handed_over;
+            };
+          }};
 }
 
 Side advisory_lock(const std::string& url) {
@@ -138,16 +171,21 @@ int main(int argc, char** argv) {
   register_stores();
   testing::PostgresServer server({.settings = {"max_connections=300"}});
   const std::string url = server.url(server.create_database());
-  const Side by_hand = lease_row(url);
+  LeaseRow::create_table(url);
   for (const int in_flight : {1, 50}) {
     compare("PostgreSQL: acquire + release, in flight: " + std::to_string(in_flight),
             one_client(url + "?connections=64"), same_statements(url),
             effort_of(argc, argv, in_flight), 0.9);
     compare("PostgreSQL: the same, beside a plain row, in flight: " + std::to_string(in_flight),
-            one_client(url + "?connections=64"), by_hand, effort_of(argc, argv, in_flight));
+            one_client(url + "?connections=64"), lease_row(url), effort_of(argc, argv, in_flight));
   }
-  compare("PostgreSQL, advisory: hand-offs, waiters: 32", waiting_clients(url + "?mode=advisory"),
-          advisory_lock(url), effort_of(argc, argv, 33), 1.0);
+  for (const char* mode : {"rows", "advisory"}) {
+    compare(std::string("PostgreSQL, ") + mode + ": hand-offs, waiters: 32",
+            waiting_clients(url + "?mode=" + mode), advisory_lock(url), effort_of(argc, argv, 33),
+            1.0);
+  }
+  compare("PostgreSQL, rows: the same, beside polling", waiting_clients(url), polled_row(url),
+          effort_of(argc, argv, 33));
   for (const bool durable : {false, true}) {
     compare(std::string("PostgreSQL, advisory: the same, beside a row ") +
                 (durable ? "on the disk" : "in memory"),

@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "bench/compare.h"
@@ -106,7 +105,6 @@ class Recipe {
       stop("the recipe lost its lock");
     }
   }
-  void pause() { std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_() % 9000)); }
 
  private:
   Hiredis redis_;
@@ -132,7 +130,7 @@ Side polling(const testing::RedisServer& server) {
   return {"the recipe, polling with 1 to 10 ms jitter", [&server, baton](int worker) {
             auto mine = std::make_shared<Recipe>(server.port(), "shared");
             return [mine, baton, worker] {
-              while (!mine->try_acquire()) mine->pause();
+              while (!mine->try_acquire()) pause_before_polling();
               const bool handed_over = baton->taken_by(worker);
               mine->release();
               return handed_over;

@@ -55,7 +55,8 @@ CREATE FUNCTION @S.listens(a_presence bigint) RETURNS boolean LANGUAGE sql AS $$
   SELECT a_presence IS NULL OR NOT pg_try_advisory_xact_lock_shared(a_presence);
 $$;
 
-CREATE FUNCTION @S.first_waiter(a_lock text, a_asking uuid, OUT o_request uuid, OUT o_owner text)
+CREATE FUNCTION @S.first_waiter(a_lock text, a_asking uuid, a_tell boolean,
+                                OUT o_request uuid, OUT o_owner text)
 LANGUAGE plpgsql AS $$
 DECLARE
   w record;
@@ -64,10 +65,14 @@ BEGIN
     IF w.request = a_asking THEN RETURN; END IF;
     IF w.alive_until <= clock_timestamp() THEN
       DELETE FROM @S.waiter WHERE request = w.request;
+      a_tell := true;  -- perhaps only that one was told
       CONTINUE;
     END IF;
-    CONTINUE WHEN NOT @S.listens(w.presence);
-    IF w.presence IS NOT NULL THEN
+    IF NOT @S.listens(w.presence) THEN
+      a_tell := true;
+      CONTINUE;
+    END IF;
+    IF a_tell AND w.presence IS NOT NULL THEN
       PERFORM pg_notify('leasehold_' || to_hex(w.presence), w.request::text);
     END IF;
     o_request := w.request;
@@ -147,8 +152,10 @@ BEGIN
     END IF;
     o_ahead := @S.label(l.owner, l.kept);
   ELSE
+    -- Whoever released it has told the first waiter. Each NOTIFY wakes all sessions that listen.
+    SELECT o_owner INTO o_ahead
+      FROM @S.first_waiter(a_lock, a_request, a_tell => l.expires_at > '-infinity');
     l.expires_at := NULL;
-    SELECT o_owner INTO o_ahead FROM @S.first_waiter(a_lock, a_request);
   END IF;
 
   -- It comes after its own release: nobody waits for it any more.
@@ -233,7 +240,7 @@ BEGIN
       WHERE name = a_lock AND request = a_request AND expires_at > clock_timestamp() AND NOT kept;
     IF FOUND THEN
       IF EXISTS (SELECT 1 FROM @S.waiter WHERE lock = a_lock) THEN
-        PERFORM @S.first_waiter(a_lock, NULL);
+        PERFORM @S.first_waiter(a_lock, NULL, true);
       END IF;
       RETURN true;
     END IF;
@@ -245,7 +252,7 @@ BEGIN
   PERFORM @S.withdraw(a_lock, a_request);
   DELETE FROM @S.waiter WHERE request = a_request;
   IF NOT FOUND THEN RETURN false; END IF;
-  IF is_free THEN PERFORM @S.first_waiter(a_lock, NULL); END IF;
+  IF is_free THEN PERFORM @S.first_waiter(a_lock, NULL, true); END IF;
   RETURN true;
 END $$;
 
@@ -255,7 +262,7 @@ BEGIN
   UPDATE @S.lock SET request = NULL, expires_at = '-infinity'
     WHERE name = a_lock AND request = a_seen AND expires_at > clock_timestamp();
   IF NOT FOUND THEN RETURN false; END IF;
-  PERFORM @S.first_waiter(a_lock, NULL);
+  PERFORM @S.first_waiter(a_lock, NULL, true);
   RETURN true;
 END $$;
 
