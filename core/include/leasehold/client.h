@@ -29,7 +29,7 @@ struct CallOptions {
 };
 
 struct ConnectOptions {
-  std::optional<OwnerLabel> owner;                 // default: default_owner_label()
+  std::optional<OwnerLabel> owner{};               // default: default_owner_label()
   const Clock* clock = nullptr;                    // default: system_clock()
   Random* random = nullptr;                        // default: system_random()
   IfMissing if_missing = IfMissing::create;        // refuse: connect() fails with `unavailable`
