@@ -23,6 +23,8 @@ if(LEASEHOLD_SANITIZE)
     # What gcc says by itself; libstdc++ listens to it too.
     if(LEASEHOLD_SANITIZE MATCHES "address")
       target_compile_definitions(leasehold_options INTERFACE __SANITIZE_ADDRESS__)
+      target_compile_options(leasehold_options INTERFACE
+                             -fsanitize-ignorelist=${CMAKE_CURRENT_LIST_DIR}/not_instrumented.txt)
     elseif(LEASEHOLD_SANITIZE MATCHES "thread")
       target_compile_definitions(leasehold_options INTERFACE __SANITIZE_THREAD__)
     endif()
