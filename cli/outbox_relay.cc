@@ -4,7 +4,6 @@
 #include "exit_status.h"
 #include "http_target.h"
 #include "leasehold/registry.h"
-#include "leasehold/ttl.h"
 #include "leasehold/url.h"
 #include "output.h"
 #include "signals.h"
@@ -38,7 +37,6 @@ Status check(const OutboxRelayOptions& options) {
   if (options.relay.give_up_after && !options.relay.until_empty) {
     return fail(ErrorCode::invalid, "--give-up-after is for --until-empty");
   }
-  if (auto ttl = Ttl::of(options.ttl); !ttl) return fail(ttl.error());
   for (const auto& [name, value] : {std::pair("--timeout", options.relay.timeout),
                                     {"--poll", options.relay.poll},
                                     {"--pause", options.relay.first_pause}}) {

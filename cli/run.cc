@@ -6,7 +6,6 @@
 #include "arguments.h"
 #include "duration.h"
 #include "exit_status.h"
-#include "leasehold/ttl.h"
 #include "output.h"
 #include "signals.h"
 #include "store_choice.h"
@@ -344,8 +343,6 @@ void Run::declare(Arguments& arguments) {
 }
 
 Status Run::check() const {
-  const auto ttl = Ttl::of(options_.ttl);
-  if (!ttl) return fail(ttl.error());
   if (options_.grace && *options_.grace > options_.ttl / 2) {
     return fail(ErrorCode::invalid, "--grace: " + format_duration(*options_.grace) +
                                         " is more than half of the ttl of " +

@@ -119,6 +119,10 @@ class TcpProxy::Loop {
     return changed_.wait_for(mutex_, within,
                              [this]() LEASEHOLD_REQUIRES(mutex_) { return happened_; });
   }
+  void wait_for_connection() {
+    MutexLock lock(mutex_);
+    changed_.wait(mutex_, [this]() { return connections > 0; });
+  }
   // Returns when the loop has done it.
   void cut() {
     MutexLock lock(mutex_);
@@ -225,11 +229,17 @@ class TcpProxy::Loop {
     changed_.notify_all();
   }
 
+  void count_connection() {
+    MutexLock lock(mutex_);
+    ++connections;
+    changed_.notify_all();
+  }
+
   void accept_all() {
     for (;;) {
       Fd client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (client.get() < 0) return;
-      ++connections;
+      count_connection();
       reset_on_close(client.get());
       if (refuse_) continue;
       Fd server(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -416,6 +426,9 @@ std::size_t TcpProxy::requests() const {
 }
 std::size_t TcpProxy::connections() const {
   return loop_->connections;
+}
+void TcpProxy::wait_for_connection() {
+  loop_->wait_for_connection();
 }
 
 }  // namespace leasehold::testing

@@ -59,6 +59,8 @@ class TcpProxy {
   // Requests alone, however they were answered.
   std::size_t requests() const;
   std::size_t connections() const;  // accepted so far
+  // Returns when there has been one.
+  void wait_for_connection();
 
  private:
   class Loop;

@@ -348,7 +348,7 @@ TEST_F(HangingStoreTest, ASignalEndsTheConnecting) {
   TcpProxy proxy(server.port());
   proxy.hold(true);
   Child wrapper = start({"x", "--store", "redis://" + proxy.address(), "--", "true"});
-  while (proxy.connections() == 0) std::this_thread::sleep_for(1ms);
+  proxy.wait_for_connection();
   wrapper.signal(SIGTERM);
   EXPECT_EQ(wrapper.wait_for(30s), ExitStatus::exited(130)) << errors();
   EXPECT_THAT(errors(), HasSubstr("a signal came before the command was started"));
@@ -363,7 +363,7 @@ TEST_F(HangingStoreTest, CtrlZStopsTheConnecting) {
   run.placement = process::Placement::own_group;  // an orphaned group does not stop
   auto wrapper = Child::start(run);
   ASSERT_TRUE(wrapper);
-  while (proxy.connections() == 0) std::this_thread::sleep_for(1ms);
+  proxy.wait_for_connection();
   wrapper->signal(SIGTSTP);
   std::optional<int> stopped;
   while (!(stopped = wrapper->take_stop()) && !wrapper->poll()) std::this_thread::sleep_for(1ms);
@@ -383,7 +383,7 @@ TEST_F(HangingStoreTest, ASignalEndsTheConnectingOfARelay) {
   auto relay = Child::start(command({LEASEHOLD_PROGRAM, "outbox", "relay", outbox, "--lock-store",
                                      "redis://" + proxy.address(), "--command", "true"}));
   ASSERT_TRUE(relay);
-  while (proxy.connections() == 0) std::this_thread::sleep_for(1ms);
+  proxy.wait_for_connection();
   relay->signal(SIGTERM);
   EXPECT_EQ(relay->wait_for(30s), ExitStatus::exited(0)) << "69 if it was not heard";
 }

@@ -301,7 +301,7 @@ TEST_F(EtcdTest, SlowNetworkIsOpenedInTheTimeThatThereIs) {
   auto opening = std::async(std::launch::async, [&] {
     return open_etcd("etcd://" + proxy().address() + "/slow", {.store_timeout = 30s});
   });
-  while (proxy().connections() == 0) std::this_thread::sleep_for(1ms);
+  proxy().wait_for_connection();
   EXPECT_EQ(opening.wait_for(2500ms), std::future_status::timeout) << "it has given up";
   proxy().hold(false);
   const auto opened = opening.get();

@@ -92,9 +92,7 @@ TEST_F(RedlockLive, OpeningCanBeCancelled) {
   auto opened = std::async(std::launch::async, [&] {
     return redis::adapters().back().open_store(Url::parse(under.proxied_url()).value(), opening);
   });
-  for (TcpProxy* proxy : under.proxies()) {
-    while (proxy->connections() == 0) std::this_thread::sleep_for(1ms);
-  }
+  for (TcpProxy* proxy : under.proxies()) proxy->wait_for_connection();
   source.request_stop();
   EXPECT_EQ(opened.get().error().code, ErrorCode::cancelled);
 }

@@ -15,12 +15,6 @@ bool forked_after_first_use() {
   return getpid() != first;
 }
 
-// SQLite says only that it could not have what it needs.
-Error unless_stopped(Error error, const CallContext& context) {
-  if (error.code != ErrorCode::unavailable || !context.stop.stop_requested()) return error;
-  return Error(ErrorCode::cancelled, "the call was stopped");
-}
-
 }  // namespace
 
 StoreTraits traits_of(const std::string& path) {
@@ -42,7 +36,7 @@ Result<std::unique_ptr<Store>> SqliteStore::open(LockTable::Options options,
   Random& random = *options.random;
   StoreTraits traits = traits_of(options.path);
   auto table = LockTable::open(std::move(options), context);
-  if (!table) return fail(unless_stopped(std::move(table.error()), context));
+  if (!table) return fail(std::move(table.error()));
   return std::unique_ptr<Store>(new SqliteStore(std::move(*table), std::move(traits), random));
 }
 
@@ -61,10 +55,10 @@ void SqliteStore::with_table(CallContext context, const Completion<Reply>& done,
     table_->be_patient(context);
     return work(*table_);
   }();
-  if (!reply) {
-    reply.error() = unless_stopped(std::move(reply.error()), context);
-    reply.error().message = traits_.address + ": " + reply.error().message;
+  if (!reply && reply.error().code == ErrorCode::unavailable && context.stop.stop_requested()) {
+    reply.error().code = ErrorCode::cancelled;
   }
+  if (!reply) reply.error().message = traits_.address + ": " + reply.error().message;
   done(std::move(reply));
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "leasehold/process/io.h"
+#include "leasehold/sqlite/adapter.h"
 #include "store.h"
 #include "testing/temp_folder.h"
 #include "testing/virtual_time.h"
@@ -367,9 +368,10 @@ TEST_F(LockTableTest, OpeningCanBeStoppedWhileAnotherWrites) {
   auto other = Database::open(path, true).value();
   ASSERT_TRUE(other.connection().exec("BEGIN IMMEDIATE"));
   std::stop_source stop;
+  Registry registry;
+  registry.add(adapters());
   auto opening = std::async(std::launch::async, [&] {
-    return open_store(Url::parse("sqlite:" + path).value(),
-                      {.store_timeout = 1h, .stop = stop.get_token()});
+    return registry.open_store("sqlite:" + path, {.store_timeout = 1h, .stop = stop.get_token()});
   });
   stop.request_stop();
   const auto opened = opening.get();
