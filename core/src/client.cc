@@ -128,8 +128,7 @@ Result<Client> connect(std::string_view url, ConnectOptions options, const Regis
     if (!store) return fail(std::move(store.error()));
     return Client(std::move(*store), std::move(options));
   } catch (const std::system_error& error) {  // no thread or no descriptor to be had
-    return fail(ErrorCode::unavailable, "this process cannot start what a client needs",
-                error.what());
+    return fail(detail::cannot_start(error));
   }
 }
 

@@ -50,7 +50,10 @@ ClientCore::ClientCore(std::unique_ptr<Store> store, ConnectOptions options)
           armed_for_.reset();
           engine.tick(clock_.now());
         }));
-      }) {}
+      }) {
+  callbacks_.start();
+  calls_.start();
+}
 
 ClientCore::~ClientCore() {
   {
@@ -60,7 +63,7 @@ ClientCore::~ClientCore() {
   }
   store_->close();  // first: it ends the calls that the threads below may be in
   timer_.stop();
-  renewals_.stop();
+  for (TaskThread& lane : renewals_) lane.stop();
   calls_.stop();
 }
 
@@ -100,6 +103,12 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
   if (options.stop.stop_requested()) {
     return fail(ErrorCode::cancelled,
                 "stop was requested before lock '" + lock.str() + "' was asked for");
+  }
+
+  try {
+    renewals_[engine::renewal_lane(ttl->length())].start();
+  } catch (const std::system_error& error) {
+    return fail(cannot_start(error));
   }
 
   AcquireSlot slot;
@@ -228,10 +237,14 @@ void ClientCore::make_calls(Calls calls, std::stop_token stop) {
   }
 }
 
+TaskThread& ClientCore::thread_for(const engine::StoreCall& call) {
+  const auto* renew = std::get_if<engine::SendRenew>(&call);
+  return renew != nullptr && renew->lane ? renewals_[*renew->lane] : calls_;
+}
+
 void ClientCore::make_calls_elsewhere(Calls calls) {
   for (engine::StoreCall& call : calls) {
-    TaskThread& thread = std::holds_alternative<engine::SendRenew>(call) ? renewals_ : calls_;
-    thread.post([this, moved = std::make_shared<engine::StoreCall>(std::move(call))] {
+    thread_for(call).post([this, moved = std::make_shared<engine::StoreCall>(std::move(call))] {
       std::visit([&](auto& send) { make(send, {}); }, *moved);
     });
   }

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <system_error>
 #include <unordered_map>
 
 #include "engine/engine.h"
+#include "engine/timing.h"
 #include "leasehold/client.h"
 #include "leasehold/detail/thread_safety.h"
 #include "own_process.h"
@@ -20,6 +23,10 @@ namespace leasehold::detail {
 inline Status check_store_timeout(Millis span) {
   if (span > Millis(0)) return {};
   return fail(ErrorCode::invalid, "store_timeout is not positive");
+}
+
+inline Error cannot_start(const std::system_error& why) {
+  return Error(ErrorCode::unavailable, "this process cannot start what a client needs", why.what());
 }
 
 // What a Lease object knows. The atomics are written by the core and read without its lock.
@@ -42,9 +49,9 @@ struct LeaseControl {
 };
 
 // Threads: the timer thread only declares loss and finds out what is due; renewals that are due run
-// on `renewals_`, where nothing else can delay them, other store calls that are due on `calls_`,
-// the users' stop callbacks on `callbacks_`; an acquire or release that a caller waits for is sent
-// from the caller's own thread.
+// on `renewals_`, where nothing else can delay them, a thread per lane (engine/timing.h) in use;
+// other store calls that are due on `calls_`, the users' stop callbacks on `callbacks_`; an acquire
+// or release that a caller waits for is sent from the caller's own thread.
 class ClientCore final : public StoreEvents, public std::enable_shared_from_this<ClientCore> {
  public:
   static std::shared_ptr<ClientCore> make(std::unique_ptr<Store> store, ConnectOptions options);
@@ -101,6 +108,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   void make_calls(Calls calls, std::stop_token stop = {});
   void make_calls_elsewhere(Calls calls);
+  TaskThread& thread_for(const engine::StoreCall& call);
   // What a reply causes: here, except for the withdrawal of what the caller has given up.
   void follow_up(Calls calls);
   template <class Replied, class Call>
@@ -125,7 +133,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   TaskThread callbacks_;
   TaskThread calls_;
-  TaskThread renewals_;
+  std::array<TaskThread, engine::kRenewalLanes> renewals_;
   WakeTimer timer_;
 };
 

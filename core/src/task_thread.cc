@@ -4,8 +4,9 @@
 
 namespace leasehold::detail {
 
-TaskThread::TaskThread()
-    : state_(std::make_shared<State>()), thread_([state = state_] { run(state); }) {}
+void TaskThread::start() {
+  std::call_once(started_, [this] { thread_ = std::thread([state = state_] { run(state); }); });
+}
 
 void TaskThread::stop() {
   {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "leasehold/detail/thread_safety.h"
@@ -14,10 +15,13 @@ namespace leasehold::detail {
 // inside a task, it lets the thread end by itself after that task.
 class TaskThread {
  public:
-  TaskThread();  // throws std::system_error if there is no thread to be had
+  TaskThread() : state_(std::make_shared<State>()) {}
   ~TaskThread() { stop(); }
   TaskThread(const TaskThread&) = delete;
 
+  // What is posted waits until it has been started. Throws std::system_error if there is no thread
+  // to be had; otherwise starting again does nothing.
+  void start();
   void post(std::function<void()> task);  // ignored after stop()
   void stop();
 
@@ -32,6 +36,7 @@ class TaskThread {
   static void run(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State> state_;
+  std::once_flag started_;
   std::thread thread_;
 };
 

@@ -90,6 +90,34 @@ TEST_F(ClientTest, HangingWithdrawalDelaysNoRenewal) {
   faults->let_go();
 }
 
+TEST_F(ClientTest, HangingRenewalOfALongLeaseDelaysNoShortOne) {
+  Client client = connect();
+  faults->next(Operation::renew, Fault::hang);
+  auto slow = client.acquire("long", {.ttl = 1500ms});
+  faults->wait_until_one_hangs();
+  auto lease = client.acquire("short", {.ttl = 300ms});
+  ASSERT_TRUE(slow && lease);
+  faults->wait_for_calls(Operation::renew, faults->calls(Operation::renew) + 4);
+  EXPECT_EQ(lease->state(), LeaseState::held);
+  faults->let_go();
+}
+
+TEST_F(ClientTest, HangingConfirmationDelaysNoRenewal) {
+  Client client = connect();
+  auto lease = client.acquire("held", {.ttl = 1500ms});
+  ASSERT_TRUE(lease);
+  faults->next(Operation::acquire, Fault::lose_reply);
+  faults->next(Operation::renew, Fault::refuse);
+  faults->next(Operation::renew, Fault::hang);
+  auto confirmed =
+      std::async(std::launch::async, [&] { return client.acquire("job", {.ttl = 900ms}); });
+  faults->wait_until_one_hangs();
+  faults->wait_for_calls(Operation::renew, faults->calls(Operation::renew) + 2);
+  EXPECT_EQ(lease->state(), LeaseState::held);
+  faults->let_go();
+  EXPECT_TRUE(confirmed.get());
+}
+
 TEST_F(ClientTest, SlowLossCallbackDelaysNoRenewal) {
   Client client = connect();
   auto lost = client.acquire("a", {.ttl = 900ms});

@@ -101,6 +101,7 @@ class EngineTest : public ::testing::Test {
     notices.pop_front();
     return notice;
   }
+  Duration time_to_renew(const RequestId& request);
   ErrorCode acquire_error() { return take_notice<AcquireEnded>().result.error().code; }
 
   Engine& engine() { return queues ? queueing : polling; }
@@ -435,6 +436,61 @@ TEST_F(EngineTest, ShortTtlDoesNotHurryALongOne) {
     for (const auto& call : send.calls) ttls.insert(call.ttl);
     EXPECT_EQ(ttls.size(), 1u);
   }
+}
+
+// How long the store may take for the next renewal of this lease; the others' are answered at once.
+Duration EngineTest::time_to_renew(const RequestId& request) {
+  for (;; pass(*engine().next_wake() - now)) {
+    while (!calls.empty()) {
+      const auto send = take<SendRenew>();
+      for (const RenewCall& call : send.calls) {
+        if (call.request == request) return send.deadline - now;
+        renewal(call.request, RenewReply::renewed);
+      }
+    }
+  }
+}
+
+TEST_F(EngineTest, LostShortLeaseDoesNotHurryAnother) {
+  const auto forgotten = hold(100ms);
+  engine().ended(now, forgotten);
+  collect();
+  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  const auto lease = hold(300ms);
+  EXPECT_EQ(time_to_renew(lease), renewal_interval(300ms));
+}
+
+TEST_F(EngineTest, LivingShortLeaseDoesNotHurryALongOne) {
+  hold(100ms);
+  const auto lease = hold(6s);
+  EXPECT_EQ(time_to_renew(lease), renewal_interval(6s));
+}
+
+TEST_F(EngineTest, LeasesOfOneLaneWaitForEachOtherNoLongerThanTheShortestCan) {
+  hold(2s);
+  const auto lease = hold(6s);
+  EXPECT_EQ(renewal_lane(2s), renewal_lane(6s));
+  EXPECT_EQ(time_to_renew(lease), renewal_interval(2s));
+}
+
+TEST_F(EngineTest, EveryTtlHasALaneWithTtlsUpToFourTimesAsLong) {
+  EXPECT_EQ(renewal_lane(Ttl::kMin), 0u);
+  EXPECT_EQ(renewal_lane(Ttl::kMax), kRenewalLanes - 1);
+  for (Millis ttl = Ttl::kMin; 4 * ttl <= Ttl::kMax; ttl = ttl * 3 / 2) {
+    EXPECT_EQ(renewal_lane(4 * ttl), renewal_lane(ttl) + 1) << ttl.count();
+  }
+}
+
+TEST_F(EngineTest, ConfirmationHasNoLaneWhereItWouldHoldUpRenewals) {
+  const auto request = acquire(30s, 60s);
+  take<SendAcquire>();
+  reply(request, fail(unknown()));
+  pass(1s);
+  grant_again(request);
+  calls.clear();
+  renewal(request, fail(unavailable()));
+  pass(1s);
+  EXPECT_EQ(take<SendRenew>().lane, std::nullopt);
 }
 
 // ---- rule 3: lost replies ------------------------------------------------------------------

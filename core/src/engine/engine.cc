@@ -69,25 +69,27 @@ Engine::Acquisition* Engine::find(const RequestId& request) {
 }
 
 void Engine::set_phase(Acquisition& it, Phase phase) {
-  if (it.phase == Phase::holding) {
-    ++unsettled_;
-    forget_ttl(it);
-  }
+  if (it.phase == Phase::holding) ++unsettled_;
+  if (it.lives()) forget_ttl(it);
   if (phase == Phase::holding) {
     --unsettled_;
-    ++held_ttls_[it.grant->ttl];
+    ++living_ttls_[lane_ttl(it)];
   }
   it.phase = phase;
 }
 
+Engine::LaneTtl Engine::lane_ttl(const Acquisition& it) {
+  return {renewal_lane(it.spec.ttl.length()), it.grant->ttl};
+}
+
 void Engine::forget_ttl(const Acquisition& it) {
-  const auto found = held_ttls_.find(it.grant->ttl);
-  if (--found->second == 0) held_ttls_.erase(found);
+  const auto found = living_ttls_.find(lane_ttl(it));
+  if (--found->second == 0) living_ttls_.erase(found);
 }
 
 void Engine::forget(Acquisition& it) {
   if (it.phase != Phase::holding) --unsettled_;
-  if (it.phase == Phase::holding) forget_ttl(it);
+  if (it.lives()) forget_ttl(it);
   if (it.wake) wakes_.erase({*it.wake, it.request});
   acquisitions_.erase(RequestId(it.request));
 }
@@ -277,8 +279,8 @@ void Engine::confirm(BootTime now, Acquisition& it) {
   set_phase(it, Phase::confirming);
   it.renew_in_flight = true;
   it.renew_sent = now;
-  effects_.calls.push_back(
-      SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}}, now + it.spec.store_timeout});
+  effects_.calls.push_back(SendRenew{
+      {RenewCall{it.spec.lock, it.request, it.spec.ttl}}, now + it.spec.store_timeout, {}});
   reschedule(it);
 }
 
@@ -360,8 +362,10 @@ void Engine::send_due_renewals(BootTime now) {
 
 void Engine::send_renewals(BootTime now, std::span<Acquisition* const> due) {
   SendRenew send;
-  // The driver makes one renewal after the other: one that hangs must not cost a shorter lease.
-  send.deadline = now + renewal_interval(held_ttls_.begin()->first);
+  send.lane = renewal_lane(due.front()->spec.ttl.length());
+  // One that hangs must not cost a shorter lease that waits for the lane.
+  const Millis shortest = living_ttls_.lower_bound({*send.lane, Millis(0)})->first.second;
+  send.deadline = now + renewal_interval(shortest);
   for (Acquisition* it : due) {
     it->renew_in_flight = true;
     it->renew_sent = now;
@@ -373,6 +377,7 @@ void Engine::send_renewals(BootTime now, std::span<Acquisition* const> due) {
 }
 
 void Engine::change(Acquisition& it, LeaseState state) {
+  if (state == LeaseState::lost && it.lives()) forget_ttl(it);
   it.state = state;
   effects_.notices.push_back(LeaseChanged{it.request, state, it.grant->deadline});
   reschedule(it);

@@ -45,6 +45,7 @@ struct SendAcquire {
 struct SendRenew {
   std::vector<RenewCall> calls;
   BootTime deadline;
+  std::optional<std::size_t> lane;  // renewal_lane(); none: it confirms what a caller waits for
 };
 struct SendRelease {
   ReleaseCall call;
@@ -123,6 +124,8 @@ class Engine {
     Acquisition(const RequestId& id, AcquireSpec wanted, BootTime now)
         : request(id), spec(std::move(wanted)), started(now) {}
 
+    bool lives() const { return phase == Phase::holding && state != LeaseState::lost; }
+
     RequestId request;
     AcquireSpec spec;
     Phase phase = Phase::acquiring;
@@ -155,6 +158,8 @@ class Engine {
     std::optional<BootTime> wake;  // as it stands in wakes_
   };
 
+  using LaneTtl = std::pair<std::size_t, Millis>;
+
   // Spreads timers; need not be hard to guess, and must not cost a system call each.
   class Jitter final : public Random {
    public:
@@ -173,6 +178,7 @@ class Engine {
   Acquisition* find(const RequestId& request);
   void set_phase(Acquisition& it, Phase phase);
   void forget(Acquisition& it);
+  static LaneTtl lane_ttl(const Acquisition& it);
   void forget_ttl(const Acquisition& it);
   void reschedule(Acquisition& it);
   void set_wake(Acquisition& it, std::optional<BootTime> wake);
@@ -210,7 +216,7 @@ class Engine {
   std::unordered_map<RequestId, Acquisition> acquisitions_;
   std::set<std::pair<BootTime, RequestId>> wakes_;
   std::size_t unsettled_ = 0;
-  std::map<Millis, std::size_t> held_ttls_;  // how many leases are held for so long
+  std::map<LaneTtl, std::size_t> living_ttls_;  // of leases that are not lost, how many
   Effects effects_;
 };
 

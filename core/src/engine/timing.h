@@ -2,9 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "leasehold/random.h"
 #include "leasehold/time.h"
+#include "leasehold/ttl.h"
 
 namespace leasehold::engine {
 
@@ -29,6 +32,15 @@ inline Duration renewal_interval(Duration ttl) {
 // A renewal may be sent this much early, to share a batch with one that is due.
 inline Duration renewal_slack(Duration ttl) {
   return ttl / 64;
+}
+
+// Renewals of one lane are made one after the other, those of different lanes side by side. The
+// longest TTL of a lane is less than four times the shortest, so that waiting for each other costs
+// a long lease little.
+inline constexpr std::size_t kRenewalLanes = 10;
+inline std::size_t renewal_lane(Millis ttl) {
+  const auto times = static_cast<std::uint64_t>(ttl / Ttl::kMin);
+  return (static_cast<std::size_t>(std::bit_width(times)) - 1) / 2;
 }
 
 // Grows from `first` by doubling up to `most`.
