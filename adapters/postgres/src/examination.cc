@@ -228,11 +228,13 @@ class Examination {
       findings_.ok("postgres.synchronous_commit", seen);
       return;
     }
-    findings_.add(Severity::note, "postgres.synchronous_commit",
-                  {seen,
-                   "Leasehold turns it on for the transactions that give tokens or enter a mark. "
-                   "What your programs commit without entering can be lost by a crash.",
-                   "ALTER SYSTEM (or ROLE, or DATABASE) SET synchronous_commit = on"});
+    findings_.add(
+        Severity::note, "postgres.synchronous_commit",
+        {seen,
+         "Leasehold turns it on for its own transactions, and for yours that enter a fence, store "
+         "a key, or put something into the outbox or a queue. What your programs commit "
+         "without these can be lost by a crash.",
+         "ALTER SYSTEM (or ROLE, or DATABASE) SET synchronous_commit = on"});
   }
 
   void judge_standbys() {

@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 4;
+inline constexpr int kFenceVersion = 5;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Their bodies name every schema.
@@ -91,14 +91,6 @@ BEGIN
   IF NOT leasehold_fence.is_lineage(a_lineage) THEN
     PERFORM leasehold_fence.wrong(
       'lineage must be text of 32 lower-case hexadecimal digits, a slash and the lock name');
-  END IF;
-END $$;
-
-CREATE OR REPLACE FUNCTION leasehold_fence.commit_durably() RETURNS void LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
-    PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
 END $$;
 
@@ -324,6 +316,7 @@ BEGIN
   EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_guard ON %s', a_relation);
   EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_truncate ON %s', a_relation);
   DELETE FROM leasehold_fence.guarded WHERE relation = a_relation;
+  PERFORM leasehold_fence.commit_durably();
 END $$;
 
 -- A statement's trigger sees only statements that name its own table, so that a partitioned table

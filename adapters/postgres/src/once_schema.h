@@ -4,7 +4,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOnceVersion = 2;
+inline constexpr int kOnceVersion = 3;
 
 // claim() and store() run with the rights of the schema's owner, so that a role needs no right to
 // the table. Their bodies name every schema.
@@ -70,14 +70,6 @@ BEGIN
 END $$;
 
 -- A result that a crash could take back would let its work run twice.
-CREATE OR REPLACE FUNCTION leasehold_once.commit_durably() RETURNS void LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
-    PERFORM set_config('synchronous_commit', 'on', true);
-  END IF;
-END $$;
-
 CREATE OR REPLACE FUNCTION leasehold_once.store(a_key text, a_result bytea)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -97,6 +89,7 @@ DECLARE
 BEGIN
   DELETE FROM leasehold_once.result WHERE stored_at < clock_timestamp() - a_age;
   GET DIAGNOSTICS removed = ROW_COUNT;
+  PERFORM leasehold_once.commit_durably();
   RETURN removed;
 END $$;
 )sql";

@@ -91,11 +91,11 @@ class PostgresOutbox final : public Outbox {
   Status resolve(std::int64_t id, const std::string& change) const {
     if (auto ok = named(check_schema(session())); !ok) return ok;
     const std::string number = std::to_string(id);
-    return named(exactly_one(
-        session().run("UPDATE leasehold_outbox.message SET " + change +
-                          " WHERE id = $1 AND set_aside AND done_at IS NULL RETURNING id",
-                      {number.c_str()}),
-        id, "is not set aside; see `leasehold outbox show URL`"));
+    return named(exactly_one(session().run("UPDATE leasehold_outbox.message SET " + change +
+                                               " WHERE id = $1 AND set_aside AND done_at IS NULL"
+                                               " RETURNING leasehold_fence.commit_durably()",
+                                           {number.c_str()}),
+                             id, "is not set aside; see `leasehold outbox show URL`"));
   }
 
   AdminConnection connection_;

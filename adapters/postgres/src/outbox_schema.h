@@ -5,7 +5,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOutboxVersion = 2;
+inline constexpr int kOutboxVersion = 3;
 
 static_assert(kMaxOutboxPayload == 1048576, "the schema says so too");
 

@@ -22,6 +22,7 @@ BEGIN
   PERFORM pg_catalog.set_config('lock_timeout', '10s', true);
   PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
   EXECUTE $ddl$ @DDL $ddl$;
+  PERFORM @SCHEMA.commit_durably();
 END $do$
 )sql";
 
@@ -33,8 +34,9 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 }
 
 std::string installation(const Part& part) {
-  return replaced(replaced(replaced(kInstall, "@DDL", part.ddl), "@SCHEMA", part.schema),
-                  "@VERSION", std::to_string(part.version));
+  const std::string ddl = std::string(part.ddl) + kPartFunctions;
+  return replaced(replaced(replaced(kInstall, "@DDL", ddl), "@SCHEMA", part.schema), "@VERSION",
+                  std::to_string(part.version));
 }
 
 Result<bool> is_installed(Session session, const Part& part) {

@@ -7,6 +7,18 @@
 
 namespace leasehold::postgres {
 
+// Behind the ddl of each part. A function that changes what somebody is told of calls it: a crash
+// must not take that back where the role or the database has synchronous_commit off.
+inline constexpr const char* kPartFunctions = R"sql(
+CREATE OR REPLACE FUNCTION @SCHEMA.commit_durably() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+END $$;
+)sql";
+
 struct Part {
   const char* schema;
   int version;       // the only one this program works with; raise it whenever the ddl changes

@@ -31,6 +31,11 @@ class Filled {
   std::vector<const char*> pointers_;
 };
 
+// Behind RETURNING something: a crash must not lower a mark that was seen.
+std::string durably(const std::string& sql) {
+  return sql + ", " + kDurably;
+}
+
 }  // namespace
 
 Status add_fence_columns(pg_conn* connection, std::string_view table) {
@@ -78,7 +83,7 @@ Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const
   if (auto ok = session.check(); !ok) return fail(std::move(ok.error()));
   const Filled filled(*name, token);
   const auto rows =
-      session.run_often(sql_.enter(columns, entry == Entry::once), filled.parameters());
+      session.run_often(durably(sql_.enter(columns, entry == Entry::once)), filled.parameters());
   if (!rows) return fail(rows.error());
   if (rows->count() == 0) return fail(refused(*name, token, entry));
   std::vector<Value> values;
@@ -109,16 +114,17 @@ Status RowFence::write(std::string_view key, const Token& token, const Values& v
   }
   const auto sql = write_sql(columns, entry);
   if (!sql) return fail(sql.error());
-  const auto rows = session.run_often(*sql, filled.parameters());
+  const auto rows = session.run_often(durably(*sql + " RETURNING 1"), filled.parameters());
   if (!rows) return fail(rows.error());
-  if (rows->changed() > 0) return {};
+  if (rows->count() > 0) return {};
   return fail(refused(*name, token, entry));
 }
 
 Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry) const {
   const Session session(connection_);
   const Filled filled(key, token);
-  auto counted = session.run(sql_.count_refusal(entry == Entry::once), filled.parameters());
+  auto counted =
+      session.run(durably(sql_.count_refusal(entry == Entry::once)), filled.parameters());
   if (!counted) return std::move(counted.error());
   if (counted->count() > 0) {
     const leasehold::detail::Threshold mark{std::string(counted->text(1)), counted->number(0),
@@ -153,7 +159,8 @@ Status RowFence::adopt(std::string_view key, const Lineage& lineage, TokenNumber
   if (auto ok = session.check(); !ok) return ok;
   const std::string from = lineage.str();
   const std::string least = std::to_string(at_least.value());
-  auto rows = session.run(sql_.adopt(), {name->str().c_str(), least.c_str(), from.c_str()});
+  auto rows =
+      session.run(durably(sql_.adopt()), {name->str().c_str(), least.c_str(), from.c_str()});
   if (!rows) return fail(std::move(rows.error()));
   if (rows->count() > 0) return {};
   auto there = session.run(sql_.mark(), {name->str().c_str()});

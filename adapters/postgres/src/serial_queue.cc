@@ -140,8 +140,10 @@ Status SerialQueue::remove(const Operation& operation) const {
     return fail(ErrorCode::invalid, "a statement of the work had failed");
   }
   const std::string id = std::to_string(operation.id);
-  const auto rows = session.run("DELETE FROM leasehold_serial.operation WHERE id = $1 RETURNING id",
-                                {id.c_str()});
+  const auto rows = session.run(
+      "DELETE FROM leasehold_serial.operation WHERE id = $1"
+      " RETURNING leasehold_serial.commit_durably()",
+      {id.c_str()});
   if (!rows) return fail(rows.error());
   if (rows->count() == 1) return {};
   return fail(ErrorCode::invalid, "operation " + id + " was removed while it was done");
@@ -180,7 +182,7 @@ Result<bool> SerialQueue::count_failure(const Operation& operation, const Error&
               "UPDATE leasehold_serial.operation SET attempts = attempts + 1, last_error = $2,"
               " set_aside = attempts + 1 >= $3, due = clock_timestamp() + $4 * interval '1 "
               "millisecond'"
-              " WHERE id = $1 RETURNING set_aside",
+              " WHERE id = $1 RETURNING set_aside, leasehold_serial.commit_durably()",
               {id.c_str(), why.c_str(), most.c_str(), pause.c_str()});
   if (!rows) return fail(rows.error());
   return rows->count() == 1 && rows->flag(0);
@@ -213,7 +215,11 @@ Result<std::vector<SerialProblem>> SerialQueue::set_aside() const {
 
 Status SerialQueue::resolve(std::int64_t id, const char* sql) const {
   const std::string number = std::to_string(id);
-  const auto rows = Session(connection_).run(sql, {queue_.str().c_str(), number.c_str()});
+  const auto rows = Session(connection_)
+                        .run(std::string(sql) +
+                                 " WHERE queue = $1 AND id = $2 AND set_aside"
+                                 " RETURNING leasehold_serial.commit_durably()",
+                             {queue_.str().c_str(), number.c_str()});
   if (!rows) return fail(rows.error());
   if (rows->count() == 1) return {};
   return fail(ErrorCode::invalid, "operation " + number + " is not set aside");
@@ -222,13 +228,11 @@ Status SerialQueue::resolve(std::int64_t id, const char* sql) const {
 Status SerialQueue::retry(std::int64_t id) const {
   return resolve(id,
                  "UPDATE leasehold_serial.operation SET set_aside = false, attempts = 0,"
-                 " due = '-infinity' WHERE queue = $1 AND id = $2 AND set_aside RETURNING id");
+                 " due = '-infinity'");
 }
 
 Status SerialQueue::skip(std::int64_t id) const {
-  return resolve(id,
-                 "DELETE FROM leasehold_serial.operation WHERE queue = $1 AND id = $2 AND set_aside"
-                 " RETURNING id");
+  return resolve(id, "DELETE FROM leasehold_serial.operation");
 }
 
 }  // namespace leasehold::postgres

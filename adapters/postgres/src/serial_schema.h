@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kSerialVersion = 2;
+inline constexpr int kSerialVersion = 3;
 
 // A push locks its entity for other pushes, by an advisory lock, and takes its number only then: so
 // numbers of one entity become visible in order. A worker locks the entity's first row, and not
@@ -38,6 +38,7 @@ BEGIN
     a_entity, pg_catalog.hashtextextended(a_queue, 0)) & 1023)::integer);
   INSERT INTO leasehold_serial.operation(queue, entity, payload) VALUES (a_queue, a_entity, a_payload)
     RETURNING id INTO new_id;
+  PERFORM leasehold_serial.commit_durably();
   RETURN new_id;
 END $$;
 )sql";

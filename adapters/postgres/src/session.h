@@ -21,6 +21,13 @@ bool is_conflict(const Error& error);
 // A lock was not to be had in the time that the session allows.
 bool is_too_long(const Error& error);
 
+// An expression: makes the commit durable though the session has synchronous_commit off. For
+// statements at tables of the user's own; a schema of ours has commit_durably().
+inline constexpr const char* kDurably =
+    "CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.<>)"
+    " ALL ('{on,remote_apply}'::pg_catalog.text[])"
+    " THEN pg_catalog.set_config('synchronous_commit', 'on', true) END";
+
 // Does not own the connection.
 class Session {
  public:

@@ -46,7 +46,8 @@ Result<bool> VersionedRow::write(const Seen& seen, const Value& value) const {
     parameters.push_back(one ? one->c_str() : nullptr);
   }
   const bool inside = PQtransactionStatus(connection_) != PQTRANS_IDLE;
-  const auto rows = session.run_often(sql_.write(), parameters);
+  // Else a crash could take back what others have read, and the same version would come again.
+  const auto rows = session.run_often(sql_.write() + ", " + kDurably, parameters);
   if (rows) return rows->count() > 0;
   // Where a session is REPEATABLE READ by default, the server itself says that somebody was faster.
   if (!inside && is_conflict(rows.error())) return false;

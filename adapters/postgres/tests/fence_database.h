@@ -20,7 +20,9 @@ using ::testing::StartsWith;
 
 // Starts with the first use, and ends with the program.
 inline leasehold::testing::PostgresServer& fence_server() {
-  static leasehold::testing::PostgresServer server({.settings = {"max_prepared_transactions=10"}});
+  // wal_writer_delay: what is not committed durably is not on disk soon by itself.
+  static leasehold::testing::PostgresServer server(
+      {.settings = {"max_prepared_transactions=10", "wal_writer_delay=10s"}});
   return server;
 }
 
@@ -68,6 +70,30 @@ class FenceDatabase : public ::testing::Test {
   void await_waiter() const { postgres::await_waiter(user_); }
   // The same, while the user's own connection is in use.
   void await_waiter_elsewhere() const { postgres::await_waiter(UserConnection(url())); }
+
+  // From now on, and without durable commits by default: notes what synchronous_commit is when a
+  // change of the table is committed.
+  void watch_commits(const std::string& table) const {
+    ASSERT_EQ(user_.exec("CREATE TABLE IF NOT EXISTS commits(setting text);"
+                         "CREATE OR REPLACE FUNCTION note_commit() RETURNS trigger LANGUAGE plpgsql"
+                         " AS $$BEGIN INSERT INTO public.commits"
+                         " VALUES (current_setting('synchronous_commit')); RETURN NULL; END$$;"
+                         "CREATE CONSTRAINT TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON " +
+                         table +
+                         " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION"
+                         " note_commit();"
+                         "ALTER DATABASE " +
+                         database_ +
+                         " SET synchronous_commit = off;"
+                         "SET synchronous_commit = off"),
+              "");
+  }
+  // What was noted since the last call, each once; "" if nothing.
+  std::string commits() const {
+    return user_.ask(
+        "WITH gone AS (DELETE FROM commits RETURNING setting)"
+        " SELECT string_agg(DISTINCT setting, ' ') FROM gone");
+  }
 
   const std::string database_ = fence_server().create_database();
   const UserConnection user_{url()};

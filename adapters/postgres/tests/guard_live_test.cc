@@ -30,6 +30,14 @@ class GuardTest : public FenceDatabase {
   }
 };
 
+TEST_F(GuardTest, GuardIsCommittedDurably) {
+  watch_commits("leasehold_fence.guarded");
+  ASSERT_TRUE(good(unguard_table(user_.get(), "orders")));
+  EXPECT_EQ(commits(), "on") << "removed";
+  ASSERT_TRUE(good(guard("orders")));
+  EXPECT_EQ(commits(), "on") << "put";
+}
+
 const std::vector<std::string> kWrites = {
     "INSERT INTO orders VALUES(2)",
     "UPDATE orders SET paid = true",

@@ -140,6 +140,13 @@ TEST_F(OnceTest, ResultIsCommittedDurably) {
   for (const char* strong : {"on", "remote_apply"}) EXPECT_EQ(during(strong), strong);
 }
 
+TEST_F(OnceTest, WhatIsForgottenIsForgottenDurably) {
+  ASSERT_TRUE(good(once().run("k", "p", add_row("r"))));
+  watch_commits("leasehold_once.result");
+  EXPECT_EQ(once().forget_older_than(0s).value(), 1);
+  EXPECT_EQ(commits(), "on");
+}
+
 TEST_F(OnceTest, RoleNeedsNoRightToTheTable) {
   ASSERT_EQ(
       user_.exec("DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN;"

@@ -138,6 +138,21 @@ TEST_F(PostgresOutbox, CommitIsDurableWhateverTheSessionWants) {
   EXPECT_EQ(user_.ask("SHOW synchronous_commit"), "off");
 }
 
+TEST_F(PostgresOutbox, WhatTheOperatorIsToldIsCommittedDurably) {
+  ASSERT_EQ(user_.exec(put("order/1", "x")), "");
+  watch_commits("leasehold_outbox.message");
+  outbox_ = open_outbox(url());
+  const Token token = postgres::token_of(33, '1');
+  ASSERT_TRUE(postgres::good(outbox_->enter(token)));
+  ASSERT_TRUE(postgres::good(outbox_->failed(token, 1, "no", 1)));
+  EXPECT_EQ(commits(), "on") << "failed";
+  ASSERT_TRUE(postgres::good(outbox_->retry(1)));
+  EXPECT_EQ(commits(), "on") << "retried";
+  ASSERT_TRUE(postgres::good(outbox_->failed(token, 1, "no", 1)));
+  ASSERT_TRUE(postgres::good(outbox_->skip(1)));
+  EXPECT_EQ(commits(), "on") << "skipped";
+}
+
 TEST_F(PostgresOutbox, ManyKeysInOneTransactionDoNotFillTheServersTableOfLocks) {
   EXPECT_EQ(user_.exec("SELECT count(leasehold_outbox.put('order/' || i, 'paid', 'x'))"
                        " FROM generate_series(1, 100000) i"),

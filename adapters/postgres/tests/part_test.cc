@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "fence_schema.h"
 #include "once_schema.h"
 #include "outbox_schema.h"
+#include "part.h"
 #include "serial_schema.h"
 
 namespace leasehold::postgres {
@@ -32,14 +34,14 @@ std::ostream& operator<<(std::ostream& out, const Known& known) {
 }
 
 Known known(int version, std::string_view text) {
-  return {version, fingerprint(text)};
+  return {version, fingerprint(std::string(text) + kPartFunctions)};
 }
 
 TEST(Parts, TextThatHasChangedHasAnotherVersion) {
-  EXPECT_EQ(known(kFenceVersion, kFenceSchema), (Known{4, 8391326719283810032u}));
-  EXPECT_EQ(known(kOnceVersion, kOnceSchema), (Known{2, 50393701300684490u}));
-  EXPECT_EQ(known(kOutboxVersion, kOutboxSchema), (Known{2, 10033640059510787646u}));
-  EXPECT_EQ(known(kSerialVersion, kSerialSchema), (Known{2, 16471209685858907599u}));
+  EXPECT_EQ(known(kFenceVersion, kFenceSchema), (Known{5, 8960459164308999231u}));
+  EXPECT_EQ(known(kOnceVersion, kOnceSchema), (Known{3, 10958894872283274133u}));
+  EXPECT_EQ(known(kOutboxVersion, kOutboxSchema), (Known{3, 14537951747956168899u}));
+  EXPECT_EQ(known(kSerialVersion, kSerialSchema), (Known{3, 9442188391507995664u}));
 }
 
 }  // namespace

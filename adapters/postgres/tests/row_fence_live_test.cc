@@ -32,6 +32,18 @@ TEST_F(RowFenceTest, WritesOfTheHighestTokenPass) {
   EXPECT_EQ(row(), "false - 34 1");
 }
 
+TEST_F(RowFenceTest, MarkIsCommittedDurably) {
+  watch_commits("orders");
+  ASSERT_TRUE(good(orders().enter("7", token_of(33, '1'))));
+  EXPECT_EQ(commits(), "on") << "entered";
+  ASSERT_TRUE(good(orders().write("7", token_of(33, '1'), {{"note", "a"}})));
+  EXPECT_EQ(commits(), "on") << "written";
+  EXPECT_TRUE(bad(orders().enter("7", token_of(32, '2')), ErrorCode::fenced_out));
+  EXPECT_EQ(commits(), "on") << "refused";
+  ASSERT_TRUE(good(orders().adopt("7", token_of(33, '1').lineage, TokenNumber::of(40).value())));
+  EXPECT_EQ(commits(), "on") << "adopted";
+}
+
 TEST_F(RowFenceTest, StatementIsPreparedOnceAndItsLossIsNotNoticed) {
   const auto prepared = [&] {
     return user_.ask("SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'leasehold_%'");

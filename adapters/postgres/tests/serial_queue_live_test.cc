@@ -176,6 +176,37 @@ TEST_F(SerialQueueTest, FailedOperationPausesAndIsSetAside) {
   EXPECT_EQ(handle(queue()), "bad:2");
 }
 
+TEST_F(SerialQueueTest, WhatIsAnsweredIsCommittedDurably) {
+  watch_commits("leasehold_serial.operation");
+  const Status no = fail(ErrorCode::internal, "no");
+  const SerialHandleOptions once{{.attempts = 1}, Millis(0)};
+  push("a", "1");
+  EXPECT_EQ(commits(), "on") << "pushed";
+  EXPECT_EQ(handle(queue()), "a:1");
+  EXPECT_EQ(commits(), "on") << "done";
+  push("b", "2");
+  EXPECT_EQ(handle(queue(), no, once), "set aside");
+  EXPECT_EQ(commits(), "on") << "failed";
+  const std::int64_t id = queue().set_aside().value().at(0).operation.id;
+  ASSERT_TRUE(good(queue().retry(id)));
+  EXPECT_EQ(commits(), "on") << "retried";
+  EXPECT_EQ(handle(queue(), no, once), "set aside");
+  ASSERT_TRUE(good(queue().skip(id)));
+  EXPECT_EQ(commits(), "on") << "skipped";
+  EXPECT_EQ(user_.ask("SHOW synchronous_commit"), "off") << "the session's own stays";
+}
+
+TEST_F(SerialQueueTest, PushedOperationSurvivesACrash) {
+  ASSERT_EQ(user_.exec("SET synchronous_commit = off"), "");
+  const auto id = queue().push("a", "1");
+  ASSERT_TRUE(good(id));
+  fence_server().kill();
+  fence_server().start();
+  const UserConnection after(url());
+  EXPECT_EQ(handle(queue_of(after)), "a:1");
+  EXPECT_GT(queue_of(after).push("a", "2").value(), *id) << "the id is an idempotency key";
+}
+
 TEST_F(SerialQueueTest, PushesSideBySideKeepTheOrderOfAnEntity) {
   const UserConnection first(url());
   const UserConnection second(url());

@@ -19,6 +19,13 @@ class VersionedRowTest : public FenceDatabase {
   std::string stock() const { return user_.ask("SELECT amount FROM stock WHERE id = 'bolt'"); }
 };
 
+// Else a crash could take back what others have read, and the same version would come again.
+TEST_F(VersionedRowTest, VersionIsCommittedDurably) {
+  watch_commits("stock");
+  EXPECT_TRUE(row_of(user_).write(row_of(user_).read().value(), {"1"}).value());
+  EXPECT_EQ(commits(), "on");
+}
+
 // The server itself says then that somebody was faster.
 TEST_F(VersionedRowTest, RepeatableReadSessionsLoseNothing) {
   const UserConnection other(url());

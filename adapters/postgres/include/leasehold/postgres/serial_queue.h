@@ -4,6 +4,9 @@
 // database is done exactly once, wherever a worker dies. What it does elsewhere (mail, another
 // service) may happen again: give the operation's id along as an idempotency key.
 //
+// Whatever is answered is committed durably, even if synchronous_commit is off: a crash neither
+// loses a pushed operation nor gives its id to another.
+//
 // From any language: SELECT leasehold_serial.push('orders', 'order/1234', '{"ship":true}');
 #pragma once
 

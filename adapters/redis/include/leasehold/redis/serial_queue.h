@@ -5,7 +5,8 @@
 // once, as long as Redis keeps its data. Two workers are at one entity at the same time only if one
 // of them froze or was cut off for longer than the time, or Redis lost writes in a failover or a
 // restart. If that would be harm, not only waste, use the queue in PostgreSQL, or give the
-// operation's id to a receiver that knows repeats.
+// operation's id to a receiver that knows repeats. With lost writes ids are lost too, and given to
+// other operations.
 #pragma once
 
 #include <cstdint>
