@@ -18,7 +18,8 @@ CREATE TABLE store(
   machine TEXT NOT NULL,
   boot TEXT NOT NULL,
   floor INTEGER NOT NULL,
-  ceiling INTEGER NOT NULL);
+  ceiling INTEGER NOT NULL,
+  reserved INTEGER NOT NULL);
 CREATE TABLE lock(
   name TEXT PRIMARY KEY,
   token INTEGER NOT NULL,
@@ -41,10 +42,11 @@ CREATE TABLE once(
   key TEXT NOT NULL,
   parameters TEXT NOT NULL,
   result TEXT NOT NULL,
+  on_disk INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (lock, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 19> kStatements = {
+constexpr std::array<std::string_view, 20> kStatements = {
     // kBegin
     "BEGIN IMMEDIATE",
     // kCommit
@@ -92,10 +94,12 @@ constexpr std::array<std::string_view, 19> kStatements = {
     " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id FROM waiter, store"
     " WHERE lock NOT IN (SELECT name FROM lock) ORDER BY 1",
     // kRecall
-    "SELECT parameters, result FROM once WHERE lock = ?1 AND key = ?2",
+    "SELECT parameters, result, on_disk FROM once WHERE lock = ?1 AND key = ?2",
     // kRecord
     "INSERT INTO once(lock, key, parameters, result) VALUES(?1, ?2, ?3, ?4)"
     " ON CONFLICT DO NOTHING",
+    // kIsOnDisk
+    "UPDATE once SET on_disk = 1 WHERE lock = ?1 AND key = ?2",
     // kHolds
     "SELECT 1 FROM lock WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
 };
@@ -120,21 +124,6 @@ Error damaged(const std::string& path) {
   return Error(ErrorCode::unavailable,
                path + " is damaged: it has tables of a lock store, but not their contents");
 }
-
-// Commits reach the disk before they are answered, while this object lives.
-class SyncedCommits {
- public:
-  explicit SyncedCommits(Connection db) : db_(db), on_(db.exec("PRAGMA synchronous = FULL")) {}
-  ~SyncedCommits() { (void)db_.exec("PRAGMA synchronous = NORMAL"); }
-  SyncedCommits(const SyncedCommits&) = delete;
-
-  // To be asked before anything relies on it.
-  [[nodiscard]] const Status& on() const { return on_; }
-
- private:
-  Connection db_;
-  Status on_;
-};
 
 Error used_up() {
   return Error(ErrorCode::unavailable, "the token numbers of this store are used up");
@@ -173,13 +162,12 @@ LockTable::LockTable(Options options, Database database)
 
 LockTable::~LockTable() {
   if (wal_frames_ <= options_.frames_at_close) return;
-  sqlite3* db = database_.handle();
-  sqlite3_busy_handler(db, nullptr, nullptr);
+  sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
   // The copying and its syncs hold up no writer. The log is then cut because how far it was copied
   // is known only while somebody has the file open: short programs, one after the other, would all
   // read it from its beginning.
-  sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-  sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+  checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
 }
 
 Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext context) {
@@ -205,7 +193,11 @@ Status LockTable::prepare_file() {
   if (auto readable = number(db, "PRAGMA application_id"); !readable) {
     return fail(std::move(readable.error()));
   }
-  if (!is_lock_store(database_.connection())) {
+  if (!is_lock_store(db)) {
+    if (auto ok = check_empty(); !ok && !is_lock_store(db)) return ok;
+  }
+  if (auto ok = use_log(); !ok) return ok;
+  if (!is_lock_store(db)) {
     if (auto ok = create_schema(); !ok) return ok;
   }
   const auto format = number(db, "PRAGMA user_version");
@@ -233,23 +225,26 @@ Status LockTable::check_empty() const {
               "it is a database of another program; give the locks a file of their own");
 }
 
+// Without its log a file keeps no promise. SQLite tells the mode before it has stored it, and does
+// not wait here as it does elsewhere, although two processes may make the file at once.
+Status LockTable::use_log() {
+  auto mode = database_.connection().prepare("PRAGMA journal_mode = WAL");
+  if (!mode) return fail(std::move(mode.error()));
+  for (int attempts = 0;; ++attempts) {
+    auto row = mode->step();
+    const bool is_wal = row && *row && mode->text(0) == "wal";
+    if (row && *row) row = mode->step();
+    const bool again = !row && worth_waiting(attempts);
+    mode->reset();
+    if (again) continue;
+    if (!row) return fail(std::move(row.error()));
+    if (is_wal) return {};
+    return fail(ErrorCode::unsupported, "this file system cannot hold a WAL database");
+  }
+}
+
 Status LockTable::create_schema() {
   const Connection db = database_.connection();
-  if (auto ok = check_empty(); !ok) return is_lock_store(database_.connection()) ? Status() : ok;
-  auto wal = db.prepare("PRAGMA journal_mode = WAL");
-  if (!wal) return fail(std::move(wal.error()));
-  // SQLite does not wait here as it does elsewhere, and two processes may make the file at once.
-  for (int attempts = 0;; ++attempts) {
-    auto row = wal->step();
-    const bool is_wal = row && *row && wal->text(0) == "wal";
-    const bool busy = (sqlite3_errcode(db.handle()) & 0xff) == SQLITE_BUSY;
-    wal->reset();
-    if (is_wal) break;
-    if (!row && !(busy && on_busy(this, attempts) != 0)) return fail(std::move(row.error()));
-    if (row) return fail(ErrorCode::unsupported, "this file system cannot hold a WAL database");
-  }
-  const SyncedCommits synced(db);
-  if (!synced.on()) return synced.on();
   auto transaction = Transaction::begin(db);
   if (!transaction) return fail(std::move(transaction.error()));
   if (is_lock_store(database_.connection())) return {};  // another process was first
@@ -259,16 +254,17 @@ Status LockTable::create_schema() {
                               "; PRAGMA user_version = " + std::to_string(kFormat);
   if (auto ok = db.exec(pragmas.c_str()); !ok) return ok;
   auto insert = db.prepare(
-      "INSERT INTO store(one, id, machine, boot, floor, ceiling) VALUES(1, ?1, ?2, ?3, 0, ?4)");
+      "INSERT INTO store(one, id, machine, boot, floor, ceiling, reserved)"
+      " VALUES(1, ?1, ?2, ?3, 0, 0, 0)");
   if (!insert) return fail(std::move(insert.error()));
   const StoreId id = StoreId::random(*options_.random);
   insert->bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
-  insert->bind(4, options_.token_block);
   if (auto ok = insert->run(); !ok) return ok;
   return transaction->commit();
 }
 
-// The first process after a reboot ends everything of the boot before, durably.
+// The first process after a reboot ends everything of the boot before. Its numbers begin above all
+// that were reserved, and none of them is reserved yet: who grants the first makes this durable.
 Status LockTable::enter_boot() {
   const Connection db = database_.connection();
   auto read = db.prepare("SELECT machine, boot FROM store");
@@ -287,26 +283,23 @@ Status LockTable::enter_boot() {
                     "if the file was moved here for good, keep LEASEHOLD_MACHINE_ID set to that "
                     "machine's id");
   }
-  const SyncedCommits synced(db);
-  if (!synced.on()) return synced.on();
   auto transaction = Transaction::begin(db);
   if (!transaction) return fail(std::move(transaction.error()));
   auto update = db.prepare(
-      "UPDATE store SET boot = ?1, floor = ceiling, ceiling = ceiling + ?2"
-      " WHERE boot = ?3 AND ceiling <= 9223372036854775807 - ?2");
+      "UPDATE store SET boot = ?1, floor = max(reserved, ceiling), ceiling = 0 WHERE boot = ?2");
   if (!update) return fail(std::move(update.error()));
-  update->bind(1, options_.machine.boot).bind(2, options_.token_block).bind(3, boot);
-  if (auto ok = update->run(); !ok) return ok;
-  if (db.changes() == 0) {
-    auto again = read->step();  // another process may have been first
-    if (!again) return fail(std::move(again.error()));
-    return *again && read->text(1) == options_.machine.boot ? Status() : fail(used_up());
-  }
+  if (auto ok = update->bind(1, options_.machine.boot).bind(2, boot).run(); !ok) return ok;
+  if (db.changes() == 0) return {};  // another process was first
   if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter");
       !ok) {
     return ok;
   }
   return transaction->commit();
+}
+
+bool LockTable::worth_waiting(int attempts) {
+  return (sqlite3_errcode(database_.handle()) & 0xff) == SQLITE_BUSY &&
+         on_busy(this, attempts) != 0;
 }
 
 int LockTable::on_busy(void* self, int attempts) {
@@ -322,15 +315,19 @@ int LockTable::on_busy(void* self, int attempts) {
   return 1;
 }
 
-int LockTable::on_commit(void* self, sqlite3* db, const char*, int frames) {
+int LockTable::checkpoint(int mode) {
+  const int code = sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, mode, nullptr, nullptr);
+  if ((code & 0xff) == SQLITE_IOERR) disk_failed_ = true;
+  return code;
+}
+
+int LockTable::on_commit(void* self, sqlite3*, const char*, int frames) {
   auto& table = *static_cast<LockTable*>(self);
   table.wal_frames_ = frames;
   if (frames < table.options_.checkpoint_frames) return SQLITE_OK;
   // With somebody always in the middle of something the log never begins anew by itself.
   const bool too_long = frames >= 8 * table.options_.checkpoint_frames;
-  sqlite3_wal_checkpoint_v2(db, nullptr,
-                            too_long ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE,
-                            nullptr, nullptr);
+  table.checkpoint(too_long ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE);
   return SQLITE_OK;
 }
 
@@ -355,58 +352,80 @@ Result<Transaction> LockTable::begin() {
 // ---- acquire -------------------------------------------------------------------------------
 
 Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::string& wake_address) {
-  for (;;) {
+  for (int attempts = 0;; ++attempts) {
     auto reply = try_acquire(call, wake_address);
     if (!reply) return fail(std::move(reply.error()));
     if (*reply) return std::move(**reply);
-    if (auto ok = raise_ceiling(call.lock); !ok) return fail(std::move(ok.error()));
+    auto raised = raise_ceiling(call.lock);
+    // Who is in the way may be raising it.
+    if (!raised && !worth_waiting(attempts)) return fail(std::move(raised.error()));
   }
 }
 
-// If a sync failed in another process before this one began, the log may have a hole that shows
-// only after a power cut: what comes behind it would be lost, although it was synced. So the first
-// ceiling that a process raises stands in a log of its own.
-Status LockTable::begin_log_anew() {
-  if (log_begun_anew_) return {};
-  const int code = sqlite3_wal_checkpoint_v2(database_.handle(), nullptr,
-                                             SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
-  if (code != SQLITE_OK) {
-    disk_failed_ = (code & 0xff) == SQLITE_IOERR;
-    return fail(last_error(database_.handle(), "the log of the store could not be begun anew"));
-  }
-  log_begun_anew_ = true;
-  return {};
-}
-
-// No number is left below the ceiling. Raising it must be on disk before a grant uses it.
-Status LockTable::raise_ceiling(const LockName& lock) {
+// Makes durable what was committed before, and then says so by `testimony`, in a commit of its own.
+//
+// That the log was synced would prove little: after a failed sync in any process it may have a hole
+// that shows only after a power cut, and then hides what comes behind it. So all of it is written
+// again, into the database. The testimony begins a new log, whose beginning SQLite syncs before it
+// writes anything behind it: from then on the old one counts no more.
+Status LockTable::settle(Statement& testimony) {
   if (disk_failed_) {
+    // The kernel may now claim success for data that never reached the disk.
     return fail(ErrorCode::unavailable,
                 "the disk failed to store a token number; no lock is granted until the program "
                 "is started again");
   }
-  if (auto ok = begin_log_anew(); !ok) return ok;
-  const Connection db = database_.connection();
-  const SyncedCommits synced(db);
-  if (!synced.on()) return synced.on();
+  if (checkpoint(SQLITE_CHECKPOINT_TRUNCATE) != SQLITE_OK) {
+    return fail(last_error(database_.handle(), "the log of the store could not be begun anew"));
+  }
+  auto said = testimony.run();
+  if (!said) disk_failed_ = (sqlite3_errcode(database_.handle()) & 0xff) == SQLITE_IOERR;
+  return said;
+}
+
+Status LockTable::settle_patiently(Statement& testimony) {
+  for (int attempts = 0;; ++attempts) {
+    auto settled = settle(testimony);
+    if (settled || !worth_waiting(attempts)) return settled;
+  }
+}
+
+// No number is left below the ceiling. Those that are reserved may be granted when that is on disk.
+Status LockTable::raise_ceiling(const LockName& lock) {
+  const auto reserved = reserve(lock);
+  if (!reserved) return fail(reserved.error());
+  auto testimony = reserved_on_disk(*reserved);
+  if (!testimony) return fail(std::move(testimony.error()));
+  return settle(*testimony);
+}
+
+// Up to which number; some are above the lock's counter.
+Result<std::int64_t> LockTable::reserve(const LockName& lock) {
   auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const auto found = find(lock);
   if (!found) return fail(found.error());
+  const Connection db = database_.connection();
   const std::int64_t used = std::max({found->token, found->floor, found->ceiling});
+  auto reserved = number(db, "SELECT reserved FROM store");
+  if (!reserved || *reserved > used) return reserved;
   if (used > std::numeric_limits<std::int64_t>::max() - options_.token_block) {
     return fail(used_up());
   }
-  auto update = db.prepare("UPDATE store SET ceiling = ?1");
+  *reserved = used + options_.token_block;
+  auto update = db.prepare("UPDATE store SET reserved = ?1");
   if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, used + options_.token_block).run(); !ok) return ok;
-  auto committed = transaction->commit();
-  if (!committed && committed.error().code == ErrorCode::outcome_unknown) {
-    // After a failed sync the kernel may claim success for data that never reached the disk.
-    disk_failed_ = true;
-    committed.error().code = ErrorCode::unavailable;  // numbers were reserved, nothing was granted
-  }
-  return committed;
+  if (auto ok = update->bind(1, *reserved).run(); !ok) return fail(std::move(ok.error()));
+  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  return reserved;
+}
+
+// Says nothing if somebody has reserved more, or begun a new lineage, since `reserved` was read.
+Result<Statement> LockTable::reserved_on_disk(std::int64_t reserved) {
+  auto update = database_.connection().prepare(
+      "UPDATE store SET ceiling = ?1 WHERE reserved = ?1 AND ceiling < ?1");
+  if (update) update->bind(1, reserved);
+  return update;
 }
 
 Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& call,
@@ -705,17 +724,22 @@ Result<std::vector<LockStatus>> LockTable::list() {
   }
 }
 
+// Nothing is granted in the new lineage before it is on disk.
 Result<StoreId> LockTable::rotate_lineage() {
   const Connection db = database_.connection();
-  const SyncedCommits synced(db);
-  if (!synced.on()) return fail(synced.on().error());
   auto transaction = Transaction::begin(db);
   if (!transaction) return fail(std::move(transaction.error()));
-  auto update = db.prepare("UPDATE store SET id = ?1");
+  auto update = db.prepare(
+      "UPDATE store SET id = ?1, ceiling = 0, reserved = min(reserved, 9223372036854775806) + 1");
   if (!update) return fail(std::move(update.error()));
   const StoreId id = StoreId::random(*options_.random);
   if (auto ok = update->bind(1, id.bytes()).run(); !ok) return fail(std::move(ok.error()));
+  const auto reserved = number(db, "SELECT reserved FROM store");
+  if (!reserved) return fail(reserved.error());
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  auto testimony = reserved_on_disk(*reserved);
+  if (!testimony) return fail(std::move(testimony.error()));
+  if (auto ok = settle_patiently(*testimony); !ok) return fail(std::move(ok.error()));
   return id;
 }
 
@@ -724,18 +748,29 @@ Result<StoreId> LockTable::rotate_lineage() {
 Result<std::optional<OnceRecord>> LockTable::recall(const LockName& lock, const std::string& key) {
   auto statement = sql(kRecall);
   if (!statement) return fail(std::move(statement.error()));
-  const Use row(**statement);
-  row->bind(1, lock.str()).bind(2, key);
-  const auto there = row->step();
-  if (!there) return fail(there.error());
-  if (!*there) return std::nullopt;
-  return OnceRecord{std::string(row->text(0)), std::string(row->text(1))};
+  std::optional<OnceRecord> found;
+  {
+    const Use row(**statement);
+    row->bind(1, lock.str()).bind(2, key);
+    const auto there = row->step();
+    if (!there) return fail(there.error());
+    if (!*there) return std::nullopt;
+    found = OnceRecord{std::string(row->text(0)), std::string(row->text(1))};
+    if (row->integer(2) != 0) return found;
+  }
+  // Who stored it may have died before it was on disk.
+  if (auto ok = settle_record(lock, key); !ok) return fail(std::move(ok.error()));
+  return found;
+}
+
+Status LockTable::settle_record(const LockName& lock, const std::string& key) {
+  auto testimony = sql(kIsOnDisk);
+  if (!testimony) return fail(std::move(testimony.error()));
+  return settle_patiently((*testimony)->bind(1, lock.str()).bind(2, key));
 }
 
 Status LockTable::record(const LockName& lock, const RequestId& request, const std::string& key,
                          const OnceRecord& what) {
-  const SyncedCommits synced(database_.connection());
-  if (!synced.on()) return synced.on();
   auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto holds = sql(kHolds);
@@ -754,7 +789,8 @@ Status LockTable::record(const LockName& lock, const RequestId& request, const s
   if (!insert) return fail(std::move(insert.error()));
   (*insert)->bind(1, lock.str()).bind(2, key).bind(3, what.parameters).bind(4, what.result);
   if (auto ok = (*insert)->run(); !ok) return ok;
-  return transaction->commit();
+  if (auto ok = transaction->commit(); !ok) return ok;
+  return settle_record(lock, key);
 }
 
 }  // namespace leasehold::sqlite

@@ -19,16 +19,17 @@ namespace leasehold::sqlite {
 
 // What a lock store's file says of itself: application_id and user_version.
 inline constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
-inline constexpr int kFormat = 1;
+inline constexpr int kFormat = 2;
 
 bool is_lock_store(Connection connection);
 
 // Not thread safe; blocking. Many processes may have the same file open.
 //
-// Why a token never repeats: a number is granted only up to store.ceiling, and the ceiling is
-// raised in a transaction that is synced to the disk before the grant. All other commits are left
-// to the kernel, which keeps them when a process dies. Only a crash of the machine can lose them,
-// and then the next boot begins above the ceiling.
+// Why a token never repeats: numbers are reserved first, up to store.reserved. When that is known
+// to be on disk, store.ceiling says so, and they may be granted. Who finds the ceiling below what
+// is reserved cannot know whether the one who reserved it died before it was on disk, and sees to
+// it himself. All other commits are left to the kernel, which keeps them when a process dies. Only
+// a crash of the machine can lose them, and then the next boot begins above what was reserved.
 class LockTable {
  public:
   struct Options {
@@ -38,7 +39,7 @@ class LockTable {
     const Clock* clock = nullptr;
     Random* random = nullptr;
     const char* vfs = nullptr;
-    std::int64_t token_block = 1000;  // numbers reserved by one sync of the disk
+    std::int64_t token_block = 1000;  // numbers reserved at once
     int checkpoint_frames = 1000;
     int frames_at_close = 64;  // a longer log would make the next process start slowly
   };
@@ -92,6 +93,7 @@ class LockTable {
     kLocks,
     kRecall,
     kRecord,
+    kIsOnDisk,
     kHolds,
     kSqlCount
   };
@@ -105,10 +107,16 @@ class LockTable {
 
   Status prepare_file();
   Status check_empty() const;
+  Status use_log();
   Status create_schema();
   Status enter_boot();
   Status raise_ceiling(const LockName& lock);
-  Status begin_log_anew();
+  Result<std::int64_t> reserve(const LockName& lock);
+  Result<Statement> reserved_on_disk(std::int64_t reserved);
+  Status settle(Statement& testimony);
+  Status settle_patiently(Statement& testimony);
+  Status settle_record(const LockName& lock, const std::string& key);
+  int checkpoint(int mode);
   Result<Statement*> sql(Sql which);
   Result<Transaction> begin();
   std::int64_t now() const { return options_.clock->now().time_since_epoch().count(); }
@@ -127,6 +135,8 @@ class LockTable {
   Status wake_first(const LockName& lock, std::vector<Waiter> first);
   Result<LockStatus> read_status(Statement& row);
 
+  // Another process was in the way, and there is still time.
+  bool worth_waiting(int attempts);
   static int on_busy(void* self, int attempts);
   static int on_commit(void* self, sqlite3* db, const char* name, int frames);
 
@@ -136,7 +146,6 @@ class LockTable {
   WakeFolder wake_folder_;
   int wal_frames_ = 0;
   bool disk_failed_ = false;
-  bool log_begun_anew_ = false;
   Database database_;
   std::array<std::optional<Statement>, kSqlCount> statements_;
 };

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <utility>
 
 namespace leasehold::sqlite::testing {
 namespace {
@@ -29,9 +30,14 @@ void note(File& file, Step::Kind kind, std::int64_t offset = 0, std::vector<char
   file.disk->steps_.push_back({kind, file.path, offset, std::move(data)});
 }
 
+int answer(File& file, Step::Kind kind) {
+  return file.path == nullptr ? SQLITE_OK : file.disk->answer_to(kind, file.path);
+}
+
 int on_write(sqlite3_file* it, const void* data, int size, sqlite3_int64 offset) {
   File& file = of(it);
   if (file.disk->fail_write != 0) return file.disk->fail_write;
+  if (const int code = answer(file, Step::Kind::write); code != 0) return code;
   const auto* bytes = static_cast<const char*>(data);
   note(file, Step::Kind::write, offset, std::vector<char>(bytes, bytes + size));
   return file.real()->pMethods->xWrite(file.real(), data, size, offset);
@@ -39,6 +45,7 @@ int on_write(sqlite3_file* it, const void* data, int size, sqlite3_int64 offset)
 
 int on_truncate(sqlite3_file* it, sqlite3_int64 size) {
   File& file = of(it);
+  if (const int code = answer(file, Step::Kind::truncate); code != 0) return code;
   note(file, Step::Kind::truncate, size);
   return file.real()->pMethods->xTruncate(file.real(), size);
 }
@@ -49,6 +56,7 @@ int on_sync(sqlite3_file* it, int flags) {
     note(file, Step::Kind::failed_sync);
     return file.disk->fail_sync;
   }
+  if (const int code = answer(file, Step::Kind::sync); code != 0) return code;
   note(file, Step::Kind::sync);
   return file.disk->ignore_syncs ? SQLITE_OK : file.real()->pMethods->xSync(file.real(), flags);
 }
@@ -129,6 +137,7 @@ Disk::Disk() : vfs_(std::make_unique<Vfs>()) {
   };
   vfs_->base.xDelete = [](sqlite3_vfs* it, const char* path, int sync_folder) {
     auto& vfs = *reinterpret_cast<Vfs*>(it);
+    if (const int code = vfs.disk->answer_to(Step::Kind::remove, path); code != 0) return code;
     if (vfs.disk->record) vfs.disk->steps_.push_back({Step::Kind::remove, path});
     return vfs.real->xDelete(vfs.real, path, sync_folder);
   };
@@ -141,6 +150,16 @@ Disk::~Disk() {
 
 const char* Disk::name() const {
   return vfs_->base.zName;
+}
+
+int Disk::answer_to(Step::Kind kind, const char* file) {
+  const bool struck = strike_ && strike_->step == steps_.size();
+  if (struck && strike_->fault == Fault::kill) dead_ = true;
+  if (dead_) return SQLITE_IOERR;
+  if (!struck || kind != Step::Kind::sync) return SQLITE_OK;
+  const bool lost = std::exchange(strike_, {})->fault == Fault::lost_sync;
+  if (lost) steps_.push_back({Step::Kind::failed_sync, file});
+  return SQLITE_IOERR_FSYNC;
 }
 
 void Disk::files_after(std::size_t steps, Unsynced unsynced, Random& random,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,19 @@ class Disk {
   void files_after(std::size_t steps, Unsynced unsynced, Random& random,
                    const std::string& from_folder, const std::string& to_folder) const;
 
+  // What happens to the process that takes a certain step.
+  enum class Fault {
+    kill,       // it is killed before the step: nothing that it still tries has an effect
+    lost_sync,  // the step, a sync, fails, and what it should have written never reaches the disk
+    late_sync,  // it fails, but a later one still writes it
+  };
+  void strike_at(std::size_t step, Fault fault) { strike_ = Strike{step, fault}; }
+  // From now on another process is at work.
+  void next_process() {
+    strike_.reset();
+    dead_ = false;
+  }
+
   // SQLite error codes to answer from now on; 0: works.
   int fail_sync = 0;
   int fail_write = 0;
@@ -49,8 +63,17 @@ class Disk {
   };
   std::vector<Step> steps_;
 
+  // What the next step is to answer; 0: it is done.
+  int answer_to(Step::Kind kind, const char* file);
+
  private:
   struct Vfs;
+  struct Strike {
+    std::size_t step;
+    Fault fault;
+  };
+  std::optional<Strike> strike_;
+  bool dead_ = false;
   std::unique_ptr<Vfs> vfs_;
 };
 

@@ -73,6 +73,15 @@ TEST_F(LockTableTest, ShortProgramsLeaveAShortLog) {
   }
 }
 
+TEST_F(LockTableTest, FileWithoutALogGetsOne) {
+  { ASSERT_TRUE(open()); }
+  sql("PRAGMA journal_mode = DELETE");
+  ASSERT_FALSE(std::filesystem::exists(path + "-wal"));
+  auto table = open().value();
+  token(*table, new_request());
+  EXPECT_TRUE(std::filesystem::exists(path + "-wal"));
+}
+
 // ---- machines and boots --------------------------------------------------------------------
 
 TEST_F(LockTableTest, AnotherBootEndsAllLeasesAndBeginsAboveAllTokens) {
@@ -185,15 +194,15 @@ TEST_F(LockTableTest, TokenNearItsLimitIsRefusedNeverWrapped) {
   EXPECT_THAT(refused.error().message, HasSubstr("used up"));
 }
 
-TEST_F(LockTableTest, NewBootNearTheLimitIsRefusedWhole) {
+TEST_F(LockTableTest, NewBootNearTheLimitEndsTheLeasesAndGrantsNothing) {
   {
     auto table = open().value();
     token(*table, new_request());
   }
-  sql("UPDATE store SET ceiling = 9223372036854775800");
-  const auto refused = open({"here", "boot-2"});
-  ASSERT_FALSE(refused) << "the leases of the old boot would live on";
-  EXPECT_THAT(refused.error().message, HasSubstr("used up"));
+  sql("UPDATE store SET reserved = 9223372036854775800");
+  auto table = open({"here", "boot-2"}).value();
+  EXPECT_FALSE(table->inspect(name())->holder);
+  EXPECT_THAT(acquire(*table, new_request()).error().message, HasSubstr("used up"));
 }
 
 TEST_F(LockTableTest, CountersThatMakeNoSenseAreRepairedOrRefused) {
@@ -319,8 +328,8 @@ TEST_F(LockTableTest, DatabaseOfAnotherProgramIsRefusedAndKept) {
 
 TEST_F(LockTableTest, NewerFormatIsRefused) {
   { ASSERT_TRUE(open()); }
-  sql("PRAGMA user_version = 2");
-  EXPECT_THAT(open().error().message, HasSubstr("format 2"));
+  sql("PRAGMA user_version = 3");
+  EXPECT_THAT(open().error().message, HasSubstr("format 3"));
 }
 
 TEST_F(LockTableTest, DamagedFileIsToldNotTrusted) {

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <filesystem>
+#include <functional>
+
 #include "disk.h"
 #include "lock_table.h"
 #include "testing/temp_folder.h"
@@ -12,6 +15,7 @@ namespace leasehold::sqlite {
 namespace {
 
 using namespace std::chrono_literals;
+using leasehold::testing::FakeClock;
 using leasehold::testing::SeededRandom;
 using leasehold::testing::TempFolder;
 using testing::Disk;
@@ -25,7 +29,7 @@ class PowerLossTest : public ::testing::Test {
     LockTable::Options options;
     options.path = path;
     options.machine = {"machine", boot};
-    options.clock = &system_clock();
+    options.clock = &clock;
     options.random = &random;
     options.vfs = disk.name();
     options.token_block = 4;
@@ -39,12 +43,14 @@ class PowerLossTest : public ::testing::Test {
     auto reply = table.acquire(
         {name(lock), request, OwnerLabel::parse("test").value(), Ttl::of(1h).value(), false}, "");
     if (!reply) return fail(reply.error());
+    if (!std::holds_alternative<Granted>(*reply)) return fail(ErrorCode::busy, "it is held");
     return std::get<Granted>(*reply);
   }
 
   int checkpoint_frames = 24;
   int frames_at_close = 8;
   SeededRandom random{7};
+  FakeClock clock;
   Disk disk;
   TempFolder folder;
 };
@@ -161,6 +167,163 @@ TEST_F(PowerLossTest, HoleInTheLogAfterAFailedSyncRepeatsNoToken) {
   ASSERT_TRUE(granted);
   EXPECT_GT(granted->token.value(), last);
 }
+
+// ---- two faults ----------------------------------------------------------------------------
+
+struct Meeting {
+  const char* name;
+  bool second_was_there;  // and has the file open when the first is struck
+  bool first_stays;       // and keeps the file open
+};
+void PrintTo(const Meeting& meeting, std::ostream* out) {
+  *out << meeting.name;
+}
+
+// One process is killed, or its disk fails once, at any step. Another goes on. Then the power goes.
+class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface<Meeting> {
+ protected:
+  struct Promise {
+    std::size_t step;
+    std::int64_t token;
+    std::string key;
+  };
+  struct Span {
+    std::size_t from;
+    std::size_t to;
+  };
+  using Act = std::function<void(LockTable&)>;
+
+  // Takes and gives back, as long as the disk allows it.
+  void use(LockTable& table) {
+    for (int i = 0; i < 6; ++i) {
+      const RequestId request = RequestId::random(random);
+      const auto granted = take(table, "job", request);
+      if (!granted) return;
+      promised.push_back({disk.steps(), granted->token.value(), ""});
+      if (!table.release({name("job"), request, 0ms})) return;
+    }
+  }
+
+  // Does what the one before did not do, and something new.
+  void use_once(LockTable& table) {
+    const RequestId request = RequestId::random(random);
+    if (!take(table, "job", request)) return;
+    ++acts;
+    for (const std::string& key : {std::to_string(acts - 1), std::to_string(acts)}) {
+      const auto known = table.recall(name("job"), key);
+      const bool done = known && (*known || table.record(name("job"), request, key, {"", "0"}));
+      if (done) promised.push_back({disk.steps(), 0, key});
+    }
+    (void)table.release({name("job"), request, 0ms});
+  }
+
+  // The steps of the process that was to be struck.
+  Span tell_story(const Act& act) {
+    std::filesystem::remove_all(folder.file("work"));
+    std::filesystem::create_directories(folder.file("work"));
+    disk.steps_.clear();
+    promised.clear();
+    acts = 0;
+    std::unique_ptr<LockTable> second;
+    if (GetParam().second_was_there) {
+      second = open(path, "boot-1").value();
+      act(*second);
+    }
+    Span struck{disk.steps(), 0};
+    auto first = open(path, "boot-1");
+    if (first) act(**first);
+    if (!GetParam().first_stays) first = fail(ErrorCode::unavailable, "it has gone");
+    struck.to = disk.steps();
+    disk.next_process();
+    clock.advance(2h);  // whoever died holding it is over
+    if (!second) second = open(path, "boot-1").value();
+    act(*second);
+    return struck;
+  }
+
+  // A disk that loses what it had may leave a damaged file. That is told, and grants nothing.
+  static void expect_told(const Error& error, Disk::Fault fault) {
+    ASSERT_EQ(fault, Disk::Fault::lost_sync) << to_string(error);
+    ASSERT_EQ(error.code, ErrorCode::unavailable) << to_string(error);
+  }
+
+  void cut_power_after(std::size_t step, Unsynced unsynced, Disk::Fault fault) {
+    SCOPED_TRACE("the power goes after step " + std::to_string(step));
+    disk.files_after(step, unsynced, random, folder.file("work"), folder.file("cut"));
+    auto table = open(folder.file("cut/locks.db"), "boot-2");
+    for (const Promise& promise : promised) {
+      if (promise.step > step) break;
+      if (!table) return expect_told(table.error(), fault);
+      if (promise.key.empty()) continue;
+      const auto known = (*table)->recall(name("job"), promise.key);
+      if (!known) return expect_told(known.error(), fault);
+      ASSERT_TRUE(*known) << promise.key;
+    }
+    if (!table) return;
+    const auto granted = take(**table, "job", RequestId::random(random));
+    if (!granted) return expect_told(granted.error(), fault);
+    for (const Promise& promise : promised) {
+      if (promise.step <= step) ASSERT_GT(granted->token.value(), promise.token);
+    }
+    ++cuts;
+  }
+
+  // Between two syncs nothing more reaches the disk for certain, and more is promised.
+  void cut_power_everywhere_after(std::size_t first, Disk::Fault fault) {
+    disk.record = false;
+    for (std::size_t step = first; step <= disk.steps() && !HasFatalFailure(); ++step) {
+      const bool before_a_sync =
+          step == disk.steps() || disk.steps_[step].kind == Disk::Step::Kind::sync;
+      if (!before_a_sync) continue;
+      for (const auto unsynced : {Unsynced::none, Unsynced::some}) {
+        cut_power_after(step, unsynced, fault);
+      }
+    }
+    disk.record = true;
+  }
+
+  void strike(std::size_t step, Disk::Fault fault, const Act& act) {
+    SCOPED_TRACE("fault " + std::to_string(static_cast<int>(fault)) + " at step " +
+                 std::to_string(step));
+    disk.strike_at(step, fault);
+    tell_story(act);
+    cut_power_everywhere_after(step, fault);
+  }
+
+  void strike_everywhere(const Act& act) {
+    disk.ignore_syncs = true;
+    const Span span = tell_story(act);
+    std::vector<bool> is_sync;
+    for (const auto& step : disk.steps_) is_sync.push_back(step.kind == Disk::Step::Kind::sync);
+    for (std::size_t step = span.from; step < span.to && !HasFatalFailure(); ++step) {
+      if (!GetParam().first_stays) strike(step, Disk::Fault::kill, act);
+      if (!is_sync[step]) continue;
+      strike(step, Disk::Fault::lost_sync, act);
+      strike(step, Disk::Fault::late_sync, act);
+    }
+    EXPECT_GT(cuts, 50);
+  }
+
+  const std::string path = folder.file("work/locks.db");
+  std::vector<Promise> promised;
+  int acts = 0;
+  int cuts = 0;
+};
+
+TEST_P(TwoFaultsTest, NoTokenComesAgain) {
+  strike_everywhere([this](LockTable& table) { use(table); });
+}
+
+TEST_P(TwoFaultsTest, NoOutcomeThatWasToldIsForgotten) {
+  strike_everywhere([this](LockTable& table) { use_once(table); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Meetings, TwoFaultsTest,
+                         ::testing::Values(Meeting{"OneAfterTheOther", false, false},
+                                           Meeting{"SideBySide", true, false},
+                                           Meeting{"TheFirstStays", true, true},
+                                           Meeting{"TheSecondComes", false, true}),
+                         [](const auto& each) { return each.param.name; });
 
 TEST_F(PowerLossTest, FullDiskRefusesAndLosesNothing) {
   auto table = open(folder.file("locks.db"), "boot-1");
