@@ -11,21 +11,42 @@ constexpr auto kCloseWithin = std::chrono::seconds(2);
 
 }  // namespace
 
+BootClock::duration LeaseEnd::left(const Clock& clock) const {
+  BootClock::rep word = word_.load();
+  for (;;) {
+    if ((word & kEnded) != 0) return {};
+    const auto left = deadline_of(word) - clock.now();
+    if (left > BootClock::duration()) return left;
+    if (word_.compare_exchange_strong(word, word | kEnded)) return {};
+  }
+}
+
+bool LeaseEnd::move(BootTime deadline) {
+  BootClock::rep word = word_.load();
+  while ((word & kEnded) == 0) {
+    if (word_.compare_exchange_strong(word, word_of(deadline))) return true;
+  }
+  return false;
+}
+
 LeaseControl::LeaseControl(std::shared_ptr<ClientCore> owner, engine::Grant given)
     : core(std::move(owner)),
       grant(std::move(given)),
       token{grant.token, Lineage{grant.store, grant.lock}, grant.request},
-      deadline_ticks(grant.deadline.time_since_epoch().count()) {}
+      end(grant.deadline) {}
 
 bool LeaseControl::in_forked_child() const {
   return core->process().is_forked_child();
 }
 
+BootClock::duration LeaseControl::remaining() const {
+  if (in_forked_child()) return {};
+  return end.left(core->clock());
+}
+
 LeaseState LeaseControl::state() const {
-  if (in_forked_child()) return LeaseState::lost;
-  const LeaseState last = told.load();
-  if (last != LeaseState::lost && core->now() >= deadline()) return LeaseState::lost;
-  return last;
+  if (remaining() == BootClock::duration()) return LeaseState::lost;
+  return uncertain ? LeaseState::uncertain : LeaseState::held;
 }
 
 std::shared_ptr<ClientCore> ClientCore::make(std::unique_ptr<Store> store, ConnectOptions options) {
@@ -136,7 +157,7 @@ Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for,
     engine.release(clock_.now(), lease.grant.request, within_reason(keep_for),
                    within_reason(within));
     leases_.erase(lease.grant.request);
-    lease.told = LeaseState::lost;
+    lease.end.end();
   }));
   return await(slot);
 }
@@ -150,7 +171,7 @@ void ClientCore::drop(LeaseControl& lease) {
   make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
     engine.drop(clock_.now(), lease.grant.request);
     leases_.erase(lease.grant.request);
-    lease.told = LeaseState::lost;
+    lease.end.end();
   }));
 }
 
@@ -160,8 +181,8 @@ void ClientCore::nudged(const RequestId& request) {
 }
 
 void ClientCore::ended(const RequestId& request) {
-  make_calls(feed([&](engine::Engine& engine)
-                      LEASEHOLD_REQUIRES(mutex_) { engine.ended(clock_.now(), request); }));
+  make_calls(
+      feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) { engine.ended(request); }));
 }
 
 // ---- between engine and world --------------------------------------------------------------
@@ -175,8 +196,11 @@ ClientCore::Calls ClientCore::feed(Event event) {
 
 ClientCore::Calls ClientCore::settle() {
   engine::Effects effects = engine_.take_effects();
-  for (engine::Notice& notice : effects.notices) {
-    std::visit([this](auto& told) LEASEHOLD_REQUIRES(mutex_) { tell(told); }, notice);
+  while (!effects.notices.empty()) {
+    for (engine::Notice& notice : std::exchange(effects.notices, {})) {
+      std::visit([this](auto& told) LEASEHOLD_REQUIRES(mutex_) { tell(told); }, notice);
+    }
+    effects.notices = engine_.take_notices();  // of what was not as the engine thought
   }
   const auto wake = engine_.next_wake();
   if (wake && (!armed_for_ || *wake < *armed_for_)) {
@@ -224,11 +248,13 @@ void ClientCore::tell(engine::LeaseChanged& notice) {
   const auto found = leases_.find(notice.request);
   if (found == leases_.end()) return;
   LeaseControl& lease = *found->second;
-  lease.deadline_ticks = notice.deadline.time_since_epoch().count();
-  lease.told = notice.state;
-  if (notice.state == LeaseState::lost) {
-    callbacks_.post([lost = lease.lost]() mutable { lost.request_stop(); });
+  if (notice.state != LeaseState::lost) {
+    if (!lease.end.move(notice.deadline)) return engine_.ended(notice.request);
+    lease.uncertain = notice.state == LeaseState::uncertain;
+    return;
   }
+  lease.end.end();
+  callbacks_.post([lost = lease.lost]() mutable { lost.request_stop(); });
 }
 
 void ClientCore::make_calls(Calls calls, std::stop_token stop) {

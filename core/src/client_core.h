@@ -29,21 +29,47 @@ inline Error cannot_start(const std::system_error& why) {
   return Error(ErrorCode::unavailable, "this process cannot start what a client needs", why.what());
 }
 
+// When a lease ends, and that it has ended. A reader may see the deadline pass while a thread that
+// looked at the clock before is about to move it: whoever comes first has it for ever, so both are
+// one word.
+class LeaseEnd {
+ public:
+  explicit LeaseEnd(BootTime deadline) : word_(word_of(deadline)) {}
+
+  BootTime deadline() const { return deadline_of(word_.load()); }
+  // Zero has ended it.
+  BootClock::duration left(const Clock& clock) const;
+  // False: it has ended before.
+  bool move(BootTime deadline);
+  void end() { word_ |= kEnded; }
+
+ private:
+  static constexpr BootClock::rep kEnded = 1;
+  static BootClock::rep word_of(BootTime deadline) {
+    return deadline.time_since_epoch().count() << 1;
+  }
+  static BootTime deadline_of(BootClock::rep word) {
+    return BootTime(BootClock::duration(word >> 1));
+  }
+
+  mutable std::atomic<BootClock::rep> word_;
+};
+
 // What a Lease object knows. The atomics are written by the core and read without its lock.
 struct LeaseControl {
   LeaseControl(std::shared_ptr<ClientCore> owner, engine::Grant given);
 
   bool in_forked_child() const;
+  BootClock::duration remaining() const;
   LeaseState state() const;
-  BootTime deadline() const { return BootTime(BootClock::duration(deadline_ticks.load())); }
   // True for the one caller who may release.
   bool begin_release() { return !releasing.exchange(true); }
 
   const std::shared_ptr<ClientCore> core;
   const engine::Grant grant;
   const Token token;
-  std::atomic<LeaseState> told = LeaseState::held;
-  std::atomic<BootClock::rep> deadline_ticks;
+  LeaseEnd end;
+  std::atomic<bool> uncertain = false;
   std::atomic<bool> releasing = false;
   std::stop_source lost;
 };
@@ -58,7 +84,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   ~ClientCore() override;
 
   const StoreTraits& traits() const { return store_->traits(); }
-  BootTime now() const { return clock_.now(); }
+  const Clock& clock() const { return clock_; }
   const OwnProcess& process() const { return process_; }
 
   Result<Lease> acquire(const LockName& lock, const AcquireOptions& options);

@@ -63,12 +63,11 @@ LeaseState Lease::state() const {
   return control_->state();
 }
 BootTime Lease::deadline() const {
-  return control_->deadline();
+  return control_->end.deadline();
 }
 
 BootClock::duration Lease::remaining() const {
-  if (state() == LeaseState::lost) return {};
-  return std::max(BootClock::duration(), deadline() - control_->core->now());
+  return control_->remaining();
 }
 
 Status Lease::require(BootClock::duration margin) const {

@@ -161,6 +161,56 @@ TEST_F(ClientTest, StateIsLostInTheFirstInstantAfterAPause) {
   EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
 }
 
+// Reads the time, and may then be long in telling it, as a thread that is taken off its processor.
+class DelayedClock final : public Clock {
+ public:
+  BootTime now() const override {
+    const BootTime stands_at = stands_at_.load();
+    const BootTime read = stands_at == BootTime() ? BootClock::now() : stands_at;
+    if (delayed_.exchange(false)) {
+      reading_.set_value();
+      go_on_.get_future().wait();
+    }
+    return read;
+  }
+
+  void delay_next_reader() { delayed_ = true; }
+  void wait_for_reader() { reading_.get_future().wait(); }
+  void let_go_on() { go_on_.set_value(); }
+  void stand_at(BootTime when) { stands_at_ = when; }
+
+ private:
+  std::atomic<BootTime> stands_at_ = BootTime();
+  mutable std::atomic<bool> delayed_ = false;
+  mutable std::promise<void> reading_;
+  mutable std::promise<void> go_on_;
+};
+
+TEST_F(ClientTest, LeaseThatWasSeenLostStaysLost) {
+  for (const bool asks_for_the_rest : {false, true}) {
+    faults = std::make_shared<Faults>();
+    faults->next(Operation::renew, Fault::hang);
+    DelayedClock clock;
+    Client client = connect({.owner = {}, .clock = &clock, .random = nullptr});
+    auto lease = client.acquire("job", {.ttl = 1500ms});
+    ASSERT_TRUE(lease);
+    faults->wait_until_one_hangs();
+    clock.delay_next_reader();
+    faults->let_go();
+    clock.wait_for_reader();  // it is about to tell that the lease was renewed
+    const BootTime deadline = lease->deadline();
+    clock.stand_at(deadline);
+    EXPECT_TRUE(asks_for_the_rest ? lease->remaining() == 0ns : lease->state() == LeaseState::lost);
+    clock.let_go_on();
+    (void)client.renewal_error();  // returns when the renewal has been told
+    ASSERT_EQ(lease->state(), LeaseState::lost);
+    EXPECT_EQ(lease->remaining(), 0ns);
+    EXPECT_EQ(lease->deadline(), deadline);
+    wait_for(lease->lost());
+    EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+  }
+}
+
 TEST_F(ClientTest, ThreadsDoNotGrowWithLeases) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"),

@@ -391,7 +391,7 @@ TEST_F(EngineTest, RenewalAnsweredAfterTheDeadlineDoesNotBringTheLeaseBack) {
 
 TEST_F(EngineTest, StoresWordThatAGrantEndedIsLoss) {
   const auto request = hold();
-  engine().ended(now, request);
+  engine().ended(request);
   collect();
   EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
 }
@@ -453,7 +453,7 @@ Duration EngineTest::time_to_renew(const RequestId& request) {
 
 TEST_F(EngineTest, LostShortLeaseDoesNotHurryAnother) {
   const auto forgotten = hold(100ms);
-  engine().ended(now, forgotten);
+  engine().ended(forgotten);
   collect();
   EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
   const auto lease = hold(300ms);

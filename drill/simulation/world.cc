@@ -167,7 +167,7 @@ bool World::dispatch_to_client(const Event& event) {
       if (event.kind == EventKind::nudge_arrives) {
         client.engine->nudged(local(client), it.id);
       } else {
-        client.engine->ended(local(client), it.id);
+        client.engine->ended(it.id);
       }
       settle(client);
       return true;

@@ -20,7 +20,7 @@ class ClientCore;
 enum class LeaseState {
   held,       // renewed in time, as far as this process knows
   uncertain,  // a renewal failed; the deadline is not reached yet, and renewing goes on
-  lost,       // over: the deadline passed, the store said so, or it was released
+  lost,       // over for ever: the deadline passed, the store said so, or it was released
 };
 std::string_view to_string(LeaseState state);
 

@@ -395,7 +395,7 @@ void Engine::nudged(BootTime now, const RequestId& request) {
   send_acquire(now, *it);
 }
 
-void Engine::ended(BootTime, const RequestId& request) {
+void Engine::ended(const RequestId& request) {
   Acquisition* it = find(request);
   if (it == nullptr || it->phase != Phase::holding || it->state == LeaseState::lost) return;
   change(*it, LeaseState::lost);

@@ -98,7 +98,7 @@ class Engine {
 
   // What the store tells unasked.
   void nudged(BootTime now, const RequestId& request);
-  void ended(BootTime now, const RequestId& request);
+  void ended(const RequestId& request);
 
   // Time passes: everything due by `now` happens.
   void tick(BootTime now);
@@ -107,6 +107,7 @@ class Engine {
   std::optional<BootTime> next_wake() const;
 
   Effects take_effects() { return std::exchange(effects_, {}); }
+  std::vector<Notice> take_notices() { return std::exchange(effects_.notices, {}); }
 
   // Nothing is on its way to or from the store, and nothing waits to be retried, except leases
   // that are held.
