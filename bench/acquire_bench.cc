@@ -38,10 +38,10 @@ class ByHand {
         " EXISTS(SELECT 1 FROM waiter WHERE lock = ?1)"
         " FROM store s LEFT JOIN lock l ON l.name = ?1");
     grant_ = prepare(
-        "INSERT INTO lock(name, token, request, owner, granted_at, expires_at, kept)"
-        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, 0)"
+        "INSERT INTO lock(name, token, request, owner, granted_at, expires_at, ttl, kept)"
+        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?6 - ?5, 0)"
         " ON CONFLICT(name) DO UPDATE SET token = ?2, request = ?3, owner = ?4, granted_at = ?5,"
-        " expires_at = ?6, kept = 0");
+        " expires_at = ?6, ttl = ?6 - ?5, kept = 0");
     release_ = prepare(
         "UPDATE lock SET request = NULL, expires_at = 0, last_released = ?2"
         " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0");

@@ -27,6 +27,7 @@ CREATE TABLE lock(
   owner TEXT NOT NULL,
   granted_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
+  ttl INTEGER NOT NULL,
   kept INTEGER NOT NULL,
   last_released BLOB) WITHOUT ROWID;
 CREATE TABLE waiter(
@@ -46,20 +47,22 @@ CREATE TABLE once(
   PRIMARY KEY (lock, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 20> kStatements = {
+constexpr std::array<std::string_view, 21> kStatements = {
     // kBegin
     "BEGIN IMMEDIATE",
     // kCommit
     "COMMIT",
     // kFind
     "SELECT s.id, s.floor, s.ceiling, l.token, l.request, l.owner, l.expires_at, l.kept,"
-    " EXISTS(SELECT 1 FROM waiter WHERE lock = ?1)"
+    " EXISTS(SELECT 1 FROM waiter WHERE lock = ?1), l.ttl"
     " FROM store s LEFT JOIN lock l ON l.name = ?1",
     // kGrant
-    "INSERT INTO lock(name, token, request, owner, granted_at, expires_at, kept)"
-    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, 0)"
+    "INSERT INTO lock(name, token, request, owner, granted_at, expires_at, ttl, kept)"
+    " VALUES(?1, ?2, ?3, ?4, ?5, ?5 + ?6, ?6, 0)"
     " ON CONFLICT(name) DO UPDATE SET token = ?2, request = ?3, owner = ?4, granted_at = ?5,"
-    " expires_at = ?6, kept = 0",
+    " expires_at = ?5 + ?6, ttl = ?6, kept = 0",
+    // kCountFrom
+    "UPDATE lock SET granted_at = ?2, expires_at = ?2 + ttl WHERE name = ?1",
     // kWaitersOf
     "SELECT request, owner, wake, alive_until FROM waiter WHERE lock = ?1 ORDER BY place LIMIT ?2",
     // kEnqueue
@@ -73,13 +76,13 @@ constexpr std::array<std::string_view, 20> kStatements = {
     // kWaitsAt
     "SELECT 1 FROM waiter WHERE wake = ?1 LIMIT 1",
     // kRenew
-    "UPDATE lock SET expires_at = ?3 + ?4"
+    "UPDATE lock SET expires_at = ?3 + ?4, ttl = ?4"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
     // kRelease
     "UPDATE lock SET request = NULL, expires_at = 0, last_released = ?2"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
     // kKeep
-    "UPDATE lock SET kept = 1, expires_at = ?3 + ?4, last_released = ?2"
+    "UPDATE lock SET kept = 1, expires_at = ?3 + ?4, ttl = ?4, last_released = ?2"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
     // kWasReleased
     "SELECT 1 FROM lock WHERE name = ?1 AND last_released = ?2",
@@ -87,11 +90,11 @@ constexpr std::array<std::string_view, 20> kStatements = {
     "UPDATE lock SET request = NULL, expires_at = 0"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3",
     // kLock
-    "SELECT ?1, token, request, owner, granted_at, expires_at, kept, id"
+    "SELECT ?1, token, request, owner, granted_at, expires_at, kept, id, ttl"
     " FROM store LEFT JOIN lock ON name = ?1",
     // kLocks
-    "SELECT name, token, request, owner, granted_at, expires_at, kept, id FROM lock, store"
-    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id FROM waiter, store"
+    "SELECT name, token, request, owner, granted_at, expires_at, kept, id, ttl FROM lock, store"
+    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id, 0 FROM waiter, store"
     " WHERE lock NOT IN (SELECT name FROM lock) ORDER BY 1",
     // kRecall
     "SELECT parameters, result, on_disk FROM once WHERE lock = ?1 AND key = ?2",
@@ -150,6 +153,7 @@ struct LockTable::Found {
   std::int64_t expires_at;
   bool kept;
   bool has_waiters;
+  std::int64_t ttl;
 };
 
 // ---- opening -------------------------------------------------------------------------------
@@ -432,13 +436,17 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
                                                            const std::string& wake_address) {
   auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
-  const auto found = find(call.lock);
-  if (!found) return fail(found.error());
+  auto found = find(call.lock);
+  if (!found) return fail(std::move(found.error()));
 
-  const bool held = found->holder && found->expires_at > now();
+  const std::int64_t at = now();
+  const bool held = found->holder && found->expires_at > at;
   if (held && found->holder == call.request && !found->kept) {
     return Granted{TokenNumber::of(found->token).value(), found->store, call.ttl.length(),
                    /*fresh=*/false};
+  }
+  if (held && found->expires_at - at > found->ttl) {
+    if (auto ok = count_from(at, call.lock, *found); !ok) return fail(std::move(ok.error()));
   }
   std::optional<std::string> ahead;
   if (held) {
@@ -485,7 +493,18 @@ Result<LockTable::Found> LockTable::find(const LockName& lock) {
                .owner = std::string(row->text(5)),
                .expires_at = row->integer(6),
                .kept = row->integer(7) != 0,
-               .has_waiters = row->integer(8) != 0};
+               .has_waiters = row->integer(8) != 0,
+               .ttl = row->integer(9)};
+}
+
+// A grant that was made or renewed later than now is of a time that this machine does not know: it
+// was restored from a snapshot in the same boot, and the file was not. A holder that is in the
+// snapshot has at most its TTL left.
+Status LockTable::count_from(std::int64_t at, const LockName& lock, Found& found) {
+  auto statement = sql(kCountFrom);
+  if (!statement) return fail(std::move(statement.error()));
+  found.expires_at = at + found.ttl;
+  return (*statement)->bind(1, lock.str()).bind(2, at).run();
 }
 
 Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found) {
@@ -494,7 +513,7 @@ Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found) {
   auto statement = sql(kGrant);
   if (!statement) return fail(std::move(statement.error()));
   (*statement)->bind(1, call.lock.str()).bind(2, token).bind(3, call.request.bytes());
-  (*statement)->bind(4, call.owner.str()).bind(5, at).bind(6, at + nanos(call.ttl.length()));
+  (*statement)->bind(4, call.owner.str()).bind(5, at).bind(6, nanos(call.ttl.length()));
   if (auto ok = (*statement)->run(); !ok) return fail(std::move(ok.error()));
   if (found.has_waiters) {
     if (auto dropped = drop_waiter(call.request); !dropped) return fail(dropped.error());
@@ -522,6 +541,11 @@ Result<std::vector<LockTable::Waiter>> LockTable::waiters_of(const LockName& loc
   }
 }
 
+// Nobody says that he will live longer than that; if so, it is of a time to come: see count_from.
+bool LockTable::is_alive(const Waiter& waiter, std::int64_t at) {
+  return waiter.alive_until > at && waiter.alive_until - at <= nanos(kWaiterLife);
+}
+
 // Who is next on a free lock; none if it is `asking` itself. The living one is woken, the dead ones
 // before it are taken out of the queue.
 Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const LockName& lock,
@@ -532,7 +556,7 @@ Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const Lo
     if (first->empty() || first->front().request == asking) return std::nullopt;
     Waiter& waiter = first->front();
     const bool dead = wake_folder_.wake(waiter.wake, waiter.request) == WakeFolder::Reach::gone;
-    if (!dead && waiter.alive_until > now()) return std::move(waiter);
+    if (!dead && is_alive(waiter, now())) return std::move(waiter);
     if (auto ok = drop_silent(waiter, dead); !ok) return fail(std::move(ok.error()));
   }
 }
@@ -681,17 +705,18 @@ Result<LockStatus> LockTable::read_status(Statement& row) {
   const auto request = row.id<RequestId>(2);
   const std::int64_t at = now();
   if (token && request && row.integer(5) > at) {
-    status.holder = LockStatus::Holder{.request = *request,
-                                       .token = *token,
-                                       .owner = readable_label(row.text(3)),
-                                       .held_for = millis(at - row.integer(4)),
-                                       .remaining = millis(row.integer(5) - at),
-                                       .kept = row.integer(6) != 0};
+    status.holder =
+        LockStatus::Holder{.request = *request,
+                           .token = *token,
+                           .owner = readable_label(row.text(3)),
+                           .held_for = std::max(millis(at - row.integer(4)), Millis(0)),
+                           .remaining = millis(std::min(row.integer(5) - at, row.integer(8))),
+                           .kept = row.integer(6) != 0};
   }
   auto waiters = waiters_of(status.lock, -1);
   if (!waiters) return fail(std::move(waiters.error()));
   for (Waiter& waiter : *waiters) {
-    if (waiter.alive_until > at) {
+    if (is_alive(waiter, at)) {
       status.waiters.push_back({waiter.request, std::move(waiter.owner)});
     }
   }

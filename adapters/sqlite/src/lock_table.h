@@ -79,6 +79,7 @@ class LockTable {
     kCommit,
     kFind,
     kGrant,
+    kCountFrom,
     kWaitersOf,
     kEnqueue,
     kPosition,
@@ -124,7 +125,9 @@ class LockTable {
   Result<std::optional<AcquireReply>> try_acquire(const AcquireCall& call,
                                                   const std::string& wake_address);
   Result<Found> find(const LockName& lock);
+  Status count_from(std::int64_t at, const LockName& lock, Found& found);
   Result<std::vector<Waiter>> waiters_of(const LockName& lock, std::int64_t limit);
+  static bool is_alive(const Waiter& waiter, std::int64_t at);
   Result<std::optional<Waiter>> first_living_waiter(const LockName& lock, const RequestId& asking);
   Result<Millis> enqueue(const AcquireCall& call, const std::string& wake_address,
                          std::int64_t free_at);

@@ -129,6 +129,60 @@ TEST_F(LockTableTest, ContainersOfOneBootShareTheFile) {
   EXPECT_EQ(table->inspect(name())->holder->request, held);
 }
 
+// A machine restored from a snapshot is in the same boot, at an earlier time, and may find a file
+// that was written later.
+TEST_F(LockTableTest, GrantOfATimeThatIsYetToComeEndsAfterItsTtl) {
+  auto table = open().value();
+  token(*table, new_request());
+  clock.set(clock.now() - 40min);
+  const RequestId next = new_request();
+  EXPECT_TRUE(std::holds_alternative<Busy>(acquire(*table, next).value()))
+      << "its holder may be in the snapshot";
+  EXPECT_LE(table->inspect(name())->holder->remaining, 30s);
+  EXPECT_GE(table->inspect(name())->holder->held_for, 0ms);
+  clock.advance(30s);
+  EXPECT_EQ(token(*table, next), 2);
+}
+
+TEST_F(LockTableTest, RenewalOfATimeThatIsYetToComeEndsAfterItsTtl) {
+  auto table = open().value();
+  const RequestId holder = new_request();
+  token(*table, holder);
+  const BootTime snapshot = clock.now();
+  for (int i = 0; i < 10; ++i) {
+    clock.advance(20s);
+    ASSERT_EQ(table->renew({{name(), holder, Ttl::of(40s).value()}})->at(0), RenewReply::renewed);
+  }
+  clock.set(snapshot);
+  acquire(*table, new_request()).value();
+  clock.advance(40s - 1ns);
+  EXPECT_TRUE(std::holds_alternative<Busy>(acquire(*table, new_request()).value()));
+  clock.advance(1ns);
+  EXPECT_EQ(token(*table, new_request()), 2);
+}
+
+TEST_F(LockTableTest, KeptLockOfATimeThatIsYetToComeEndsWhenItWasKeptSoLong) {
+  auto table = open().value();
+  const RequestId holder = new_request();
+  token(*table, holder);
+  ASSERT_TRUE(table->release({name(), holder, 10min}));
+  clock.set(clock.now() - 40min);
+  EXPECT_TRUE(std::holds_alternative<Busy>(acquire(*table, new_request()).value()));
+  clock.advance(10min);
+  EXPECT_EQ(token(*table, new_request()), 2);
+}
+
+TEST_F(LockTableTest, WaiterOfATimeThatIsYetToComeIsPassedOver) {
+  auto table = open().value();
+  const RequestId holder = new_request();
+  token(*table, holder);
+  ASSERT_TRUE(std::holds_alternative<Queued>(acquire(*table, new_request(), true).value()));
+  ASSERT_TRUE(table->release({name(), holder, 0ms}));
+  clock.set(clock.now() - 40min);
+  EXPECT_TRUE(table->inspect(name())->waiters.empty());
+  EXPECT_EQ(token(*table, new_request()), 2);
+}
+
 // ---- expiry --------------------------------------------------------------------------------
 
 TEST_F(LockTableTest, ExpiresToTheNanosecond) {
