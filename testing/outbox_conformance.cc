@@ -7,6 +7,8 @@
 #include <mutex>
 #include <set>
 
+#include "leasehold/detail/visible_text.h"
+#include "testing/failure_texts.h"
 #include "testing/results.h"
 
 namespace leasehold::testing {
@@ -236,6 +238,32 @@ TEST_P(OutboxConformance, PoisonedMessageStopsItsOwnKeyOnly) {
   ASSERT_TRUE(good(outbox_->retry(problem.message.id)));
   ASSERT_TRUE(good(relay(*outbox_, receiver, lease(), options)));
   EXPECT_THAT(receiver.texts(), ElementsAre("bad:poison", "bad:after"));
+}
+
+TEST_P(OutboxConformance, FailureIsCountedWhateverItSays) {
+  for (const std::string& text : hostile_failure_texts()) {
+    put("bad", "1");
+    Receiver receiver(
+        [&](const OutboxMessage&, const Delivery&) { return fail(ErrorCode::invalid, text); });
+    RelayOptions options = until_empty();
+    options.attempts = 2;
+    const auto report = relay(*outbox_, receiver, lease(), options);
+    ASSERT_TRUE(good(report));
+    EXPECT_EQ(report->failed, 2);
+    const OutboxStatus now = status();
+    ASSERT_EQ(now.set_aside.size(), 1u);
+    EXPECT_EQ(now.set_aside[0].last_error, detail::storable(text));
+    ASSERT_TRUE(good(outbox_->skip(now.set_aside[0].message.id)));
+  }
+}
+
+TEST_P(OutboxConformance, MessagesMayBeKeptForEver) {
+  put("a", "1");
+  Receiver receiver;
+  RelayOptions options = until_empty();
+  options.keep = Millis::max();
+  ASSERT_TRUE(good(relay(*outbox_, receiver, lease(), options)));
+  EXPECT_EQ(status().delivered, 1);
 }
 
 TEST_P(OutboxConformance, SkippedMessageIsNeverSent) {

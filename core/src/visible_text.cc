@@ -1,7 +1,10 @@
 #include "leasehold/detail/visible_text.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 
+#include "leasehold/id.h"
 #include "utf8.h"
 
 namespace leasehold::detail {
@@ -12,6 +15,11 @@ namespace {
 bool misleads(std::uint32_t point) {
   return (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069) ||
          (point & 0xFFFE) == 0xFFFE;
+}
+
+std::string hex_of(char byte) {
+  const auto number = static_cast<std::uint8_t>(byte);
+  return to_hex(std::span(&number, 1));
 }
 
 }  // namespace
@@ -29,6 +37,22 @@ std::string visible(std::string_view text) {
     text.remove_prefix(length);
   }
   return shown;
+}
+
+std::string storable(std::string_view text) {
+  constexpr std::size_t kMost = 8192;
+  const std::string_view ellipsis = "\u2026";
+  std::string kept;
+  while (!text.empty()) {
+    const Decoded one = decode_utf8(text);
+    const std::string_view bytes = text.substr(0, std::max<std::size_t>(one.length, 1));
+    const bool as_it_is = one.length > 0 && one.point != 0;
+    const std::string piece = as_it_is ? std::string(bytes) : "\\x" + hex_of(bytes.front());
+    if (kept.size() + piece.size() + ellipsis.size() > kMost) return kept.append(ellipsis);
+    kept += piece;
+    text.remove_prefix(bytes.size());
+  }
+  return kept;
 }
 
 }  // namespace leasehold::detail

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "leasehold/detail/visible_text.h"
 #include "leasehold/name.h"
 #include "leasehold/registry.h"
 #include "leasehold/token.h"
@@ -20,6 +21,20 @@ static_assert(!std::is_convertible_v<LockName, ResourceName>);
 static_assert(!std::is_constructible_v<RequestId, StoreId>);
 static_assert(!std::is_convertible_v<std::int64_t, TokenNumber>);
 static_assert(!std::is_constructible_v<LockName, const char*>);
+
+TEST(Storable, TextIsUtf8WithoutZeroBytesAndNotTooLong) {
+  EXPECT_EQ(detail::storable("caf\xc3\xa9\n"), "caf\xc3\xa9\n");
+  EXPECT_EQ(detail::storable(std::string_view("a\0\xe9\xe2\x82", 5)), "a\\x00\\xe9\\xe2\\x82");
+  for (const char* piece : {"x", "\xff", "\xe2\x82\xac"}) {
+    std::string text;
+    while (text.size() < 20000) text += piece;
+    const std::string kept = detail::storable(text);
+    EXPECT_LE(kept.size(), 8192u);
+    EXPECT_GT(kept.size(), 8180u);
+    EXPECT_TRUE(kept.ends_with("\u2026"));
+    EXPECT_EQ(detail::storable(kept), kept);
+  }
+}
 
 TEST(LockNameTest, TakesUpTo512BytesOfUtf8) {
   EXPECT_TRUE(LockName::parse("invoice/1234"));

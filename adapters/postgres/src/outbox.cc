@@ -6,6 +6,7 @@
 #include "admin_connection.h"
 #include "array.h"
 #include "fence_functions.h"
+#include "leasehold/detail/visible_text.h"
 #include "leasehold/postgres/fence.h"
 #include "leasehold/postgres/outbox.h"
 #include "outbox_schema.h"
@@ -145,10 +146,11 @@ Result<bool> PostgresOutbox::failed(const Token& token, std::int64_t id, const s
   return fenced(token, [&](Session session) -> Result<bool> {
     const std::string number = std::to_string(id);
     const std::string most = std::to_string(attempts);
+    const std::string text = leasehold::detail::storable(why);
     const auto rows = session.run(
         "UPDATE leasehold_outbox.message SET attempts = attempts + 1, last_error = $2,"
         " set_aside = attempts + 1 >= $3 WHERE id = $1 AND done_at IS NULL RETURNING set_aside",
-        {number.c_str(), why.c_str(), most.c_str()});
+        {number.c_str(), text.c_str(), most.c_str()});
     if (auto ok = exactly_one(rows, id, "does not wait for delivery any more"); !ok) {
       return fail(std::move(ok.error()));
     }
@@ -158,7 +160,7 @@ Result<bool> PostgresOutbox::failed(const Token& token, std::int64_t id, const s
 
 Result<std::int64_t> PostgresOutbox::forget(const Token& token, Millis age) {
   return fenced(token, [&](Session session) -> Result<std::int64_t> {
-    const std::string millis = std::to_string(age.count());
+    const std::string millis = bounded(age);
     const auto rows = session.run(
         "WITH gone AS (DELETE FROM leasehold_outbox.message WHERE id IN"
         "  (SELECT id FROM leasehold_outbox.message"

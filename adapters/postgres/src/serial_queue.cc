@@ -1,5 +1,9 @@
 #include "leasehold/postgres/serial_queue.h"
 
+#include <algorithm>
+#include <limits>
+
+#include "leasehold/detail/visible_text.h"
 #include "part.h"
 #include "serial_schema.h"
 #include "session.h"
@@ -40,6 +44,9 @@ WHERE NOT o.set_aside AND o.due <= clock_timestamp() AND o.id = ANY (ARRAY(
   SELECT id FROM head))
 ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
 )sql";
+
+// The server counts them in 32 bits.
+constexpr Millis kMostIdle{std::numeric_limits<std::int32_t>::max()};
 
 bool is_alive(const PGconn* connection) {
   return PQstatus(connection) == CONNECTION_OK;
@@ -96,7 +103,7 @@ Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
   }
   OwnedTransaction transaction(connection_);
   if (options.idle_limit > Millis(0)) {
-    const std::string limit = std::to_string(options.idle_limit.count()) + "ms";
+    const std::string limit = std::to_string(std::min(options.idle_limit, kMostIdle).count());
     auto set = session.run("SELECT set_config('idle_in_transaction_session_timeout', $1, true)",
                            {limit.c_str()});
     if (!set) return fail(std::move(set.error()));
@@ -174,8 +181,8 @@ Result<bool> SerialQueue::count_failure(const Operation& operation, const Error&
                                         const HandleOptions& options) const {
   const std::string id = std::to_string(operation.id);
   const std::string most = std::to_string(options.attempts);
-  const std::string pause = std::to_string(pause_after(operation.attempts, options).count());
-  const std::string why = to_string(error);
+  const std::string pause = bounded(pause_after(operation.attempts, options));
+  const std::string why = leasehold::detail::storable(to_string(error));
   const auto rows =
       Session(connection_)
           .run(

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <initializer_list>
@@ -113,6 +114,11 @@ bool is_conflict(const Error& error) {
 }
 bool is_too_long(const Error& error) {
   return error.message == kTooLong;
+}
+
+std::string bounded(Millis span) {
+  constexpr Millis century = std::chrono::hours(24 * 365 * 100);
+  return std::to_string(std::clamp(span, -century, century).count());
 }
 
 Status Session::check() const {

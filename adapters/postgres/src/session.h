@@ -9,6 +9,7 @@
 #include "connection.h"
 #include "connection_memory.h"
 #include "leasehold/error.h"
+#include "leasehold/time.h"
 
 namespace leasehold::postgres {
 
@@ -27,6 +28,9 @@ inline constexpr const char* kDurably =
     "CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.<>)"
     " ALL ('{on,remote_apply}'::pg_catalog.text[])"
     " THEN pg_catalog.set_config('synchronous_commit', 'on', true) END";
+
+// The number of milliseconds as the server can reckon with it: a century at most, either way.
+std::string bounded(Millis span);
 
 // Does not own the connection.
 class Session {

@@ -4,7 +4,9 @@
 #include <sstream>
 
 #include "fence_database.h"
+#include "leasehold/detail/visible_text.h"
 #include "testing/crashing_workers.h"
+#include "testing/failure_texts.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -174,6 +176,35 @@ TEST_F(SerialQueueTest, FailedOperationPausesAndIsSetAside) {
   EXPECT_EQ(handle(queue(), no, SerialHandleOptions{{.attempts = 1}, Millis(0)}), "set aside");
   ASSERT_TRUE(good(queue().skip(operation.id)));
   EXPECT_EQ(handle(queue()), "bad:2");
+}
+
+TEST_F(SerialQueueTest, FailureIsCountedWhateverItSays) {
+  for (const std::string& text : leasehold::testing::hostile_failure_texts()) {
+    push("bad", "1");
+    EXPECT_EQ(handle(queue(), fail(ErrorCode::internal, text), {{.attempts = 1}, Millis(0)}),
+              "set aside");
+    const auto problems = queue().set_aside();
+    ASSERT_TRUE(good(problems));
+    ASSERT_EQ(problems->size(), 1u);
+    EXPECT_EQ(problems->front().last_error, leasehold::detail::storable("internal: " + text));
+    ASSERT_TRUE(good(queue().skip(problems->front().operation.id)));
+  }
+}
+
+TEST_F(SerialQueueTest, FailureIsCountedHoweverLongItsPauseIs) {
+  const Status no = fail(ErrorCode::internal, "no");
+  for (const Millis pause :
+       {Millis::max(), Millis(std::chrono::hours(24) * 365 * 1000), Millis(-1), Millis::min()}) {
+    push("bad", "1");
+    const HandleOptions options{.first_pause = pause, .longest_pause = pause};
+    EXPECT_EQ(handle(queue(), no, {options, Millis(0)}), "failed") << pause.count();
+    ASSERT_EQ(user_.exec("DELETE FROM leasehold_serial.operation"), "");
+  }
+}
+
+TEST_F(SerialQueueTest, IdleLimitMayBeEndless) {
+  push("a", "1");
+  EXPECT_EQ(handle(queue(), {}, {{}, Millis::max()}), "a:1");
 }
 
 TEST_F(SerialQueueTest, WhatIsAnsweredIsCommittedDurably) {

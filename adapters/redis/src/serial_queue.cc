@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "keys.h"
+#include "leasehold/detail/visible_text.h"
 #include "leasehold/random.h"
 #include "leasehold/resp/command.h"
 #include "leasehold/ttl.h"
@@ -195,8 +196,9 @@ Result<Handled> SerialQueue::handle_one(const Work& work, const HandleOptions& o
   }
   const auto pause = pause_after(operation->attempts, options);
   auto reply =
-      state_->run(scripts.failed, {claim.entity, claim.owner, std::to_string(pause.count()),
-                                   std::to_string(options.attempts), to_string(done.error())});
+      state_->run(scripts.failed,
+                  {claim.entity, claim.owner, std::to_string(pause.count()),
+                   std::to_string(options.attempts), detail::storable(to_string(done.error()))});
   if (!reply) return fail(std::move(reply.error()));
   if (reply->integer == 0) return too_late(std::move(*operation));
   return Handled{reply->integer == 2 ? Handled::What::set_aside : Handled::What::failed,

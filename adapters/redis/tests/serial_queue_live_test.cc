@@ -6,7 +6,9 @@
 #include <map>
 #include <sstream>
 
+#include "leasehold/detail/visible_text.h"
 #include "testing/crashing_workers.h"
+#include "testing/failure_texts.h"
 #include "testing/servers/redis.h"
 
 namespace leasehold::redis {
@@ -176,6 +178,28 @@ TEST_F(RedisSerialQueue, FailedOperationPausesAndIsSetAside) {
   ASSERT_TRUE(queue_.skip("bad"));
   EXPECT_EQ(handle(queue_), "bad:2");
   EXPECT_EQ(handle(queue_), "bad:3");
+}
+
+TEST_F(RedisSerialQueue, FailureIsCountedWhateverItSays) {
+  for (const std::string& text : leasehold::testing::hostile_failure_texts()) {
+    push("bad", "1");
+    EXPECT_EQ(handle(queue_, fail(ErrorCode::internal, text), {.attempts = 1}), "set aside");
+    const auto problems = queue_.set_aside().value();
+    ASSERT_EQ(problems.size(), 1u);
+    EXPECT_EQ(problems[0].last_error, leasehold::detail::storable("internal: " + text));
+    ASSERT_TRUE(queue_.skip("bad"));
+  }
+}
+
+TEST_F(RedisSerialQueue, FailureIsCountedHoweverLongItsPauseIs) {
+  const Status no = fail(ErrorCode::internal, "no");
+  for (const Millis pause : {Millis::max(), Millis(-1), Millis::min()}) {
+    server().cli({"FLUSHALL"});
+    push("bad", "1");
+    EXPECT_EQ(handle(queue_, no, {.first_pause = pause, .longest_pause = pause}), "failed")
+        << pause.count();
+    EXPECT_EQ(handle(queue_), pause > Millis(0) ? "nothing" : "bad:1");
+  }
 }
 
 TEST_F(RedisSerialQueue, QueuesDoNotReachIntoOneAnother) {

@@ -88,7 +88,8 @@ class Outbox {
   // `invalid` if it does not wait any more.
   [[nodiscard]] virtual Status delivered(const Token& token, std::int64_t id) = 0;
 
-  // Counts a failure; true: it was number `attempts`, and the message is set aside now.
+  // Counts a failure; true: it was number `attempts`, and the message is set aside now. `why` may
+  // be anything: what no text can hold is kept as \xNN, and of more than 8 KiB the beginning.
   [[nodiscard]] virtual Result<bool> failed(const Token& token, std::int64_t id,
                                             const std::string& why, int attempts) = 0;
 

@@ -11,4 +11,8 @@ namespace leasehold::detail {
 // are not UTF-8, stands U+FFFD.
 std::string visible(std::string_view text);
 
+// The text of a failure as every store can keep it: UTF-8 without a zero byte, and 8 KiB at most.
+// Bytes that are not are written as \xNN; of a longer text there is the beginning, and an ellipsis.
+std::string storable(std::string_view text);
+
 }  // namespace leasehold::detail
