@@ -25,8 +25,8 @@ Result<AdminConnection> AdminConnection::open(const Url& url) {
   }
   auto patience = Session((*connection)->handle())
                       .run(
-                          "SELECT set_config('lock_timeout', '10s', false),"
-                          " set_config('statement_timeout', '30s', false)",
+                          "SELECT pg_catalog.set_config('lock_timeout', '10s', false),"
+                          " pg_catalog.set_config('statement_timeout', '30s', false)",
                           {});
   if (!patience) return fail(std::move(patience.error()));
   return AdminConnection(options->address, std::move(*connection));

@@ -32,7 +32,8 @@ Status check_fence_schema(Session session) {
 
 Status remove_fence_schema(Session session) {
   if (auto ok = session.check_outside(); !ok) return ok;
-  const auto used = session.run("SELECT to_regnamespace('leasehold_outbox') IS NOT NULL", {});
+  const auto used =
+      session.run("SELECT pg_catalog.to_regnamespace('leasehold_outbox') IS NOT NULL", {});
   if (!used) return fail(used.error());
   if (used->flag(0)) {
     return fail(ErrorCode::invalid,

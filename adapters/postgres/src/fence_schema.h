@@ -3,16 +3,17 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 5;
+inline constexpr int kFenceVersion = 6;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
-// right to the tables, and cannot lower a mark by mistake. Their bodies name every schema.
+// right to the tables, and cannot lower a mark by mistake. Every function sets its search_path, or
+// is bound to what it names when it is made, or names all of it in full: whoever may create
+// functions and operators somewhere would act with the caller's rights otherwise.
 //
 // SQLSTATE LH001: refused. LH002: a guarded table was written without entering. LH003: wrong input.
 inline constexpr const char* kFenceSchema = R"sql(
-CREATE SCHEMA IF NOT EXISTS leasehold_fence;
-
-CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
+CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 
 -- entered_*: by which transaction. The number alone could come again in another cluster, into which
 -- the table was restored.
@@ -35,7 +36,8 @@ CREATE TABLE IF NOT EXISTS leasehold_fence.refusal(
 
 CREATE TABLE IF NOT EXISTS leasehold_fence.guarded(relation regclass PRIMARY KEY, resource text NOT NULL);
 
-CREATE OR REPLACE FUNCTION leasehold_fence.keep() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.keep() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION 'leasehold: invalid: a mark is kept as long as its resource, and never goes down'
     USING ERRCODE = 'LH003', HINT = 'See leasehold fence reset and leasehold fence adopt.';
@@ -50,20 +52,20 @@ CREATE OR REPLACE TRIGGER rise AFTER UPDATE OF lineage, token, least ON leasehol
   EXECUTE FUNCTION leasehold_fence.keep();
 
 -- E'' reads the same whatever standard_conforming_strings is.
-CREATE OR REPLACE FUNCTION leasehold_fence.is_name(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(octet_length(a_text) BETWEEN 1 AND 512
-    AND a_text !~ E'[\\u0001-\\u001f\\u007f-\\u009f\\u2028\\u2029]', false)
-$$;
-CREATE OR REPLACE FUNCTION leasehold_fence.is_id(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(a_text ~ '^[0-9a-f]{32}$', false)
-$$;
+CREATE OR REPLACE FUNCTION leasehold_fence.is_name(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN coalesce(octet_length(a_text) BETWEEN 1 AND 512
+  AND a_text !~ E'[\\u0001-\\u001f\\u007f-\\u009f\\u2028\\u2029]', false);
+CREATE OR REPLACE FUNCTION leasehold_fence.is_id(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN coalesce(a_text ~ '^[0-9a-f]{32}$', false);
 
-CREATE OR REPLACE FUNCTION leasehold_fence.wrong(a_what text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.wrong(a_what text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION 'leasehold: invalid: %', a_what USING ERRCODE = 'LH003';
 END $$;
 
-CREATE OR REPLACE FUNCTION leasehold_fence.check_resource(a_resource text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.check_resource(a_resource text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT leasehold_fence.is_name(a_resource) THEN
     PERFORM leasehold_fence.wrong(
@@ -71,19 +73,19 @@ BEGIN
   END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION leasehold_fence.check_request(a_request text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.check_request(a_request text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT leasehold_fence.is_id(a_request) THEN
     PERFORM leasehold_fence.wrong('request must be text of 32 lower-case hexadecimal digits');
   END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION leasehold_fence.is_lineage(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(a_text ~ '^[0-9a-f]{32}/', false) AND leasehold_fence.is_name(substr(a_text, 34))
-$$;
+CREATE OR REPLACE FUNCTION leasehold_fence.is_lineage(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN coalesce(a_text ~ '^[0-9a-f]{32}/', false) AND leasehold_fence.is_name(substr(a_text, 34));
 
 CREATE OR REPLACE FUNCTION leasehold_fence.check_token(a_token bigint, a_lineage text) RETURNS void
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF a_token IS NULL OR a_token < 1 THEN
     PERFORM leasehold_fence.wrong('token must be an integer from 1 to 9223372036854775807');
@@ -95,7 +97,8 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION leasehold_fence.refuse(a_resource text, a_token bigint, a_lineage text,
-                                       a_once boolean) RETURNS void LANGUAGE plpgsql AS $$
+                                       a_once boolean) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   said text := format('leasehold: fenced_out: resource ''%s'' refused token %s', a_resource, a_token);
@@ -250,7 +253,7 @@ $$;
 
 -- For the operator: these run with the caller's own rights.
 CREATE OR REPLACE FUNCTION leasehold_fence.adopt(a_resource text, a_lineage text, a_least bigint)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
@@ -270,7 +273,8 @@ BEGIN
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
-CREATE OR REPLACE FUNCTION leasehold_fence.reset(a_resource text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.reset(a_resource text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE leasehold_fence.mark
     SET lineage = NULL, least = NULL, token = NULL, request = NULL, claim = NULL
@@ -298,20 +302,20 @@ BEGIN
 END $$;
 
 -- A statement that names the parent does not fire the triggers of the child.
-CREATE OR REPLACE FUNCTION leasehold_fence.has_parent(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_inherits WHERE inhrelid = a_relation)
-$$;
+CREATE OR REPLACE FUNCTION leasehold_fence.has_parent(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE
+RETURN EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = a_relation);
 
-CREATE OR REPLACE FUNCTION leasehold_fence.is_armed(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT NOT leasehold_fence.has_parent(a_relation) AND count(*) = CASE (SELECT relkind FROM pg_catalog.pg_class WHERE oid = a_relation)
+CREATE OR REPLACE FUNCTION leasehold_fence.is_armed(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE
+BEGIN ATOMIC
+  SELECT NOT leasehold_fence.has_parent(a_relation) AND count(*) = CASE (SELECT relkind FROM pg_class WHERE oid = a_relation)
                     WHEN 'p' THEN 2 ELSE 1 END
-  FROM pg_catalog.pg_trigger
+  FROM pg_trigger
   WHERE tgrelid = a_relation AND tgenabled IN ('O', 'A')
-    AND tgname IN ('leasehold_fence_guard', 'leasehold_fence_truncate')
-$$;
+    AND tgname IN ('leasehold_fence_guard', 'leasehold_fence_truncate');
+END;
 
 CREATE OR REPLACE FUNCTION leasehold_fence.disarm(a_relation regclass) RETURNS void LANGUAGE plpgsql
-SET client_min_messages = warning AS $$
+SET search_path = pg_catalog, pg_temp SET client_min_messages = warning AS $$
 BEGIN
   EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_guard ON %s', a_relation);
   EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_truncate ON %s', a_relation);
@@ -322,7 +326,7 @@ END $$;
 -- A statement's trigger sees only statements that name its own table, so that a partitioned table
 -- has one for each row, which its partitions inherit.
 CREATE OR REPLACE FUNCTION leasehold_fence.guard_table(a_relation regclass, a_resource text)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   kind "char" := (SELECT relkind FROM pg_catalog.pg_class WHERE oid = a_relation);
   other text;
@@ -357,7 +361,8 @@ BEGIN
   INSERT INTO leasehold_fence.guarded VALUES (a_relation, a_resource);
 END $$;
 
-CREATE OR REPLACE FUNCTION leasehold_fence.unguard_table(a_relation regclass) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_fence.unguard_table(a_relation regclass) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (SELECT 1 FROM leasehold_fence.guarded WHERE relation = a_relation) THEN
     PERFORM leasehold_fence.wrong(format('table %s is not guarded', a_relation));
@@ -365,12 +370,14 @@ BEGIN
   PERFORM leasehold_fence.disarm(a_relation);
 END $$;
 
+-- It sets no search_path, so that a table has the name by which the caller knows it.
 CREATE OR REPLACE FUNCTION leasehold_fence.guards() RETURNS TABLE (table_name text, resource text, armed boolean)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE
+BEGIN ATOMIC
   SELECT g.relation::text, g.resource, leasehold_fence.is_armed(g.relation)
-  FROM leasehold_fence.guarded g JOIN pg_catalog.pg_class c ON c.oid = g.relation
-  ORDER BY g.relation::text COLLATE "C"
-$$;
+  FROM leasehold_fence.guarded g JOIN pg_class c ON c.oid = g.relation
+  ORDER BY g.relation::text COLLATE "C";
+END;
 )sql";
 
 }  // namespace leasehold::postgres

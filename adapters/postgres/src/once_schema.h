@@ -4,16 +4,15 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOnceVersion = 3;
+inline constexpr int kOnceVersion = 4;
 
 // claim() and store() run with the rights of the schema's owner, so that a role needs no right to
 // the table. Their bodies name every schema.
 //
 // SQLSTATE LH003: wrong input. LH004: the key was used before, with other parameters.
 inline constexpr const char* kOnceSchema = R"sql(
-CREATE SCHEMA IF NOT EXISTS leasehold_once;
-
-CREATE OR REPLACE FUNCTION leasehold_once.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
+CREATE OR REPLACE FUNCTION leasehold_once.version() RETURNS integer LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 
 -- Without a result: somebody is at work under the key, in a transaction that has not ended.
 CREATE TABLE IF NOT EXISTS leasehold_once.result(
@@ -83,7 +82,8 @@ BEGIN
 END $$;
 
 -- For the operator: runs with the caller's own rights.
-CREATE OR REPLACE FUNCTION leasehold_once.forget(a_age interval) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leasehold_once.forget(a_age interval) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   removed bigint;
 BEGIN

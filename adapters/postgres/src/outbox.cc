@@ -164,7 +164,8 @@ Result<std::int64_t> PostgresOutbox::forget(const Token& token, Millis age) {
     const auto rows = session.run(
         "WITH gone AS (DELETE FROM leasehold_outbox.message WHERE id IN"
         "  (SELECT id FROM leasehold_outbox.message"
-        "   WHERE done_at < clock_timestamp() - $1 * interval '1 millisecond' LIMIT 2000)"
+        "   WHERE done_at < clock_timestamp() - $1::double precision * interval '1 millisecond' "
+        "LIMIT 2000)"
         "  RETURNING 1)"
         " SELECT count(*) FROM gone",
         {millis.c_str()});
@@ -182,7 +183,7 @@ Result<OutboxStatus> PostgresOutbox::status() {
       " coalesce((extract(epoch FROM clock_timestamp() - min(put_at) FILTER (WHERE done_at IS NULL"
       "   AND NOT EXISTS (SELECT 1 FROM leasehold_outbox.message s WHERE s.key = o.key AND "
       "s.set_aside"
-      "                   AND s.done_at IS NULL))) * 1000)::bigint, 0)"
+      "                   AND s.done_at IS NULL))) * 1000::numeric)::bigint, 0)"
       " FROM leasehold_outbox.message o",
       {}));
   if (!counts) return fail(counts.error());

@@ -5,7 +5,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOutboxVersion = 3;
+inline constexpr int kOutboxVersion = 4;
 
 static_assert(kMaxOutboxPayload == 1048576, "the schema says so too");
 
@@ -16,9 +16,8 @@ static_assert(kMaxOutboxPayload == 1048576, "the schema says so too");
 // of one hash wait for one another needlessly, and no more. Unlike the lock of a row it leaves
 // nothing to clean up, and does not fail in a REPEATABLE READ transaction.
 inline constexpr const char* kOutboxSchema = R"sql(
-CREATE SCHEMA IF NOT EXISTS leasehold_outbox;
-
-CREATE OR REPLACE FUNCTION leasehold_outbox.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
+CREATE OR REPLACE FUNCTION leasehold_outbox.version() RETURNS integer LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 
 CREATE TABLE IF NOT EXISTS leasehold_outbox.message(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

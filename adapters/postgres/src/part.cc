@@ -3,54 +3,77 @@
 #include <string_view>
 #include <utility>
 
+#include "schema.h"
+#include "schema_owner.h"
 #include "server.h"
 
 namespace leasehold::postgres {
 namespace {
 
+// What version() would say, without calling it: the schema may be a stranger's.
+constexpr const char* kVersion = R"sql(
+(SELECT pg_catalog.substring(p.prosrc, '^SELECT ([0-9]{1,9})$') FROM pg_catalog.pg_proc p
+ WHERE p.proname OPERATOR(pg_catalog.=) 'version' AND p.pronargs OPERATOR(pg_catalog.=) 0::smallint
+   AND p.pronamespace OPERATOR(pg_catalog.=) n.oid)
+)sql";
+
 // The lock makes racing installers agree; the catalogue is read after it.
 constexpr const char* kInstall = R"sql(
 DO $do$ DECLARE
-  there integer;
+  there text;
 BEGIN
-  PERFORM pg_catalog.pg_advisory_xact_lock(7810758531586156405);
-  IF EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '@SCHEMA') THEN
-    EXECUTE 'SELECT @SCHEMA.version()' INTO there;
-    IF there >= @VERSION THEN RETURN; END IF;
+  @TRUSTED
+  PERFORM pg_advisory_xact_lock(7810758531586156405);
+  IF EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = '@N') THEN
+    IF @STRANGER IS NOT NULL THEN RAISE insufficient_privilege; END IF;
+    SELECT @VERSION_OF INTO there FROM pg_namespace n WHERE n.nspname = '@N';
+    IF there IS NULL THEN RAISE undefined_function; END IF;
+    IF there::integer >= @VERSION THEN RETURN; END IF;
+  ELSE
+    CREATE SCHEMA @S;
   END IF;
   -- Whoever uses the part waits behind an upgrade that waits for the longest transaction.
-  PERFORM pg_catalog.set_config('lock_timeout', '10s', true);
-  PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
+  PERFORM set_config('lock_timeout', '10s', true);
+  PERFORM set_config('client_min_messages', 'warning', true);
   EXECUTE $ddl$ @DDL $ddl$;
-  PERFORM @SCHEMA.commit_durably();
+  PERFORM @S.commit_durably();
 END $do$
 )sql";
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
 std::string installation(const Part& part) {
-  const std::string ddl = std::string(part.ddl) + kPartFunctions;
-  return replaced(replaced(replaced(kInstall, "@DDL", ddl), "@SCHEMA", part.schema), "@VERSION",
-                  std::to_string(part.version));
+  std::string sql = replaced(kInstall, "@TRUSTED", kTrustedNames);
+  sql = replaced(std::move(sql), "@STRANGER", kStrangerInSchema);
+  sql = replaced(std::move(sql), "@VERSION_OF", kVersion);
+  sql = replaced(std::move(sql), "@DDL", std::string(part.ddl) + kPartFunctions);
+  sql = replaced(std::move(sql), "@VERSION", std::to_string(part.version));
+  return in_schema(sql, part.schema);
 }
 
 Result<bool> is_installed(Session session, const Part& part) {
-  auto rows = session.run(
-      "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1)", {part.schema});
+  auto rows = session.run(in_schema(std::string("SELECT n.oid, ") + kStrangerInSchema +
+                                        " FROM pg_catalog.pg_namespace n"
+                                        " WHERE n.nspname OPERATOR(pg_catalog.=) '@N'",
+                                    part.schema),
+                          {});
   if (!rows) return fail(std::move(rows.error()));
-  return rows->flag(0);
+  if (rows->count() == 0) return false;
+  if (!rows->is_null(1)) return fail(belongs_to(part.schema, rows->text(1)));
+  return true;
 }
 
 Result<std::int64_t> version_of(Session session, const Part& part) {
-  auto version = session.run(std::string("SELECT ") + part.schema + ".version()", {});
-  if (version) return version->number(0);
-  if (is_missing(version.error())) version.error().message = not_installed(part);
-  return fail(std::move(version.error()));
+  auto rows = session.run(
+      in_schema(std::string("SELECT ") + kStrangerToSuperuser +
+                    ", pg_catalog.has_schema_privilege(n.oid, 'USAGE'), " + kVersion +
+                    " FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) '@N'",
+                part.schema),
+      {});
+  if (!rows) return fail(std::move(rows.error()));
+  const bool there = rows->count() > 0;
+  if (there && !rows->is_null(0)) return fail(belongs_to(part.schema, rows->text(0)));
+  if (!there || rows->is_null(2)) return fail(ErrorCode::unavailable, not_installed(part));
+  if (!rows->flag(1)) return fail(forbidden());
+  return rows->number(2);
 }
 
 Status check_server(Session session, const Part& part) {

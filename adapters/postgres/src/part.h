@@ -7,10 +7,11 @@
 
 namespace leasehold::postgres {
 
-// Behind the ddl of each part. A function that changes what somebody is told of calls it: a crash
-// must not take that back where the role or the database has synchronous_commit off.
+// In the ddl of each part, and of the lock store. A function that changes what somebody is told of
+// calls it: a crash must not take that back where the role or the database has synchronous_commit
+// off.
 inline constexpr const char* kPartFunctions = R"sql(
-CREATE OR REPLACE FUNCTION @SCHEMA.commit_durably() RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION @S.commit_durably() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
@@ -22,8 +23,8 @@ END $$;
 struct Part {
   const char* schema;
   int version;       // the only one this program works with; raise it whenever the ddl changes
-  const char* ddl;   // makes the schema, and in it version(), which says "@VERSION"; or brings one
-                     // of an earlier version up to date
+  const char* ddl;   // makes what is in the schema, of it version(), which says 'SELECT @VERSION';
+                     // or brings one of an earlier version up to date
   const char* noun;  // "the fence"
   const char* how;   // to install it: "with install_fence()"
 };

@@ -60,9 +60,10 @@ Result<RowFence> RowFence::open(pg_conn* connection, std::string_view table, std
   if (!name) return fail(std::move(name.error()));
   const std::string wanted(key);
   auto missing = session.run(
-      "SELECT w FROM unnest(ARRAY[$2, 'fence', 'fence_lineage', 'fence_request', 'fence_refused']) "
+      "SELECT w FROM pg_catalog.unnest(ARRAY[$2, 'fence', 'fence_lineage', 'fence_request', "
+      "'fence_refused']) "
       "w"
-      " WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_attribute WHERE attrelid = $1::regclass"
+      " WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_attribute WHERE attrelid = $1::regclass::oid"
       " AND attname = w AND attnum > 0 AND NOT attisdropped)",
       {name->c_str(), wanted.c_str()});
   if (!missing) return fail(std::move(missing.error()));

@@ -9,8 +9,10 @@
 
 namespace leasehold::postgres {
 
+// Programs with any search_path may call these functions. Those in SQL are bound to what they name
+// when they are made.
 inline constexpr const char* kRowSchema = R"sql(
-CREATE TABLE @S.lock(
+CREATE TABLE IF NOT EXISTS @S.lock(
   name text COLLATE "C" PRIMARY KEY,
   token bigint NOT NULL,
   request uuid,
@@ -21,43 +23,35 @@ CREATE TABLE @S.lock(
   attend boolean NOT NULL,
   last_released uuid) WITH (fillfactor = 50);
 
-CREATE UNLOGGED TABLE @S.waiter(
+CREATE UNLOGGED TABLE IF NOT EXISTS @S.waiter(
   request uuid PRIMARY KEY,
   lock text COLLATE "C" NOT NULL,
   place bigint NOT NULL,
   owner text NOT NULL,
   presence bigint,
   alive_until timestamptz NOT NULL);
-CREATE INDEX waiter_by_place ON @S.waiter(lock, place);
+CREATE INDEX IF NOT EXISTS waiter_by_place ON @S.waiter(lock, place);
 
-CREATE UNLOGGED TABLE @S.withdrawn(
+CREATE UNLOGGED TABLE IF NOT EXISTS @S.withdrawn(
   request uuid PRIMARY KEY,
   lock text COLLATE "C" NOT NULL,
   at timestamptz NOT NULL);
-CREATE INDEX withdrawn_by_lock ON @S.withdrawn(lock);
-CREATE INDEX withdrawn_by_time ON @S.withdrawn(at);
+CREATE INDEX IF NOT EXISTS withdrawn_by_lock ON @S.withdrawn(lock);
+CREATE INDEX IF NOT EXISTS withdrawn_by_time ON @S.withdrawn(at);
 
-CREATE TABLE @S.once(
+CREATE TABLE IF NOT EXISTS @S.once(
   lock text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
   parameters text NOT NULL,
   result text NOT NULL,
   PRIMARY KEY (lock, key));
 
-CREATE FUNCTION @S.commit_durably() RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
-    PERFORM set_config('synchronous_commit', 'on', true);
-  END IF;
-END $$;
+CREATE OR REPLACE FUNCTION @S.listens(a_presence bigint) RETURNS boolean LANGUAGE sql
+RETURN a_presence IS NULL OR NOT pg_try_advisory_xact_lock_shared(a_presence);
 
-CREATE FUNCTION @S.listens(a_presence bigint) RETURNS boolean LANGUAGE sql AS $$
-  SELECT a_presence IS NULL OR NOT pg_try_advisory_xact_lock_shared(a_presence);
-$$;
-
-CREATE FUNCTION @S.first_waiter(a_lock text, a_asking uuid, a_tell boolean,
+CREATE OR REPLACE FUNCTION @S.first_waiter(a_lock text, a_asking uuid, a_tell boolean,
                                 OUT o_request uuid, OUT o_owner text)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   w record;
 BEGIN
@@ -81,8 +75,9 @@ BEGIN
   END LOOP;
 END $$;
 
-CREATE FUNCTION @S.enqueue(a_lock text, a_request uuid, a_owner text, a_presence bigint,
-                           a_free_at timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.enqueue(a_lock text, a_request uuid, a_owner text, a_presence bigint,
+                           a_free_at timestamptz) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   ahead bigint;
   patience interval := CASE WHEN a_presence IS NULL THEN '100 ms' ELSE '2 s' END;
@@ -104,11 +99,11 @@ BEGIN
   RETURN ceil(extract(epoch FROM patience) * 1000);
 END $$;
 
-CREATE FUNCTION @S.acquire(
+CREATE OR REPLACE FUNCTION @S.acquire(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_presence bigint,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
   OUT o_recheck_ms bigint, OUT o_fresh boolean)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
   is_withdrawn boolean;
@@ -181,12 +176,11 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION @S.label(a_owner text, a_kept boolean) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT a_owner || CASE WHEN a_kept THEN ' (which has finished; the lock is kept)' ELSE '' END;
-$$;
+CREATE OR REPLACE FUNCTION @S.label(a_owner text, a_kept boolean) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN a_owner || CASE WHEN a_kept THEN ' (which has finished; the lock is kept)' ELSE '' END;
 
-CREATE FUNCTION @S.renew(a_locks text[], a_requests uuid[], a_ttls_ms bigint[]) RETURNS boolean[]
-LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.renew(a_locks text[], a_requests uuid[], a_ttls_ms bigint[]) RETURNS boolean[]
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i integer;
   done boolean[] := array_fill(false, ARRAY[cardinality(a_locks)]);
@@ -201,15 +195,16 @@ BEGIN
   RETURN done;
 END $$;
 
-CREATE FUNCTION @S.withdraw(a_lock text, a_request uuid) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION @S.withdraw(a_lock text, a_request uuid) RETURNS void LANGUAGE sql
+BEGIN ATOMIC
   INSERT INTO @S.withdrawn VALUES (a_request, a_lock, clock_timestamp()) ON CONFLICT DO NOTHING;
   UPDATE @S.lock SET attend = true WHERE name = a_lock AND NOT attend;
   DELETE FROM @S.withdrawn WHERE at < clock_timestamp() - interval '1 hour';
-$$;
+END;
 
 -- `a_doubtful`: an acquire of this request may still be on its way.
-CREATE FUNCTION @S.release(a_lock text, a_request uuid, a_keep_ms bigint, a_doubtful boolean)
-RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.release(a_lock text, a_request uuid, a_keep_ms bigint, a_doubtful boolean)
+RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   was_released boolean;
   is_free boolean;
@@ -256,7 +251,8 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE FUNCTION @S.force_release(a_lock text, a_seen uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.force_release(a_lock text, a_seen uuid) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @S.commit_durably();
   UPDATE @S.lock SET request = NULL, expires_at = '-infinity'
@@ -266,8 +262,9 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE FUNCTION @S.record(a_lock text, a_request uuid, a_key text, a_parameters text,
-                          a_result text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.record(a_lock text, a_request uuid, a_key text, a_parameters text,
+                          a_result text) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @S.commit_durably();
   PERFORM 1 FROM @S.lock WHERE name = a_lock AND request = a_request
@@ -277,18 +274,18 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE FUNCTION @S.rotate(a_row_store uuid, a_session_store uuid) RETURNS void
-LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.rotate(a_row_store uuid, a_session_store uuid) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @S.commit_durably();
   UPDATE @S.meta SET row_store = a_row_store, session_store = a_session_store;
 END $$;
 
-CREATE FUNCTION @S.status(a_lock text)
+CREATE OR REPLACE FUNCTION @S.status(a_lock text)
 RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_owner text,
                o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
                o_known_as text)
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t timestamptz := clock_timestamp();
 BEGIN

@@ -1,14 +1,16 @@
 #include "schema.h"
 
 #include "leasehold/id.h"
+#include "part.h"
 #include "row_schema.h"
+#include "schema_owner.h"
 #include "session_schema.h"
 
 namespace leasehold::postgres {
 namespace {
 
 constexpr const char* kMeta = R"sql(
-CREATE TABLE @S.meta(
+CREATE TABLE IF NOT EXISTS @S.meta(
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   version integer NOT NULL,
   row_store uuid NOT NULL,
@@ -19,28 +21,67 @@ CREATE TABLE @S.meta(
 // would answer from a cache that waiting for an advisory lock does not refresh.
 constexpr const char* kCreate = R"sql(
 DO $do$ BEGIN
+  @TRUSTED
   PERFORM pg_advisory_xact_lock(7810758531586156404);
+  IF NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = '@N') THEN
+    CREATE SCHEMA @S;
+  ELSIF @STRANGER IS NOT NULL THEN
+    RAISE insufficient_privilege;
+  END IF;
   IF EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = '@N' AND c.relname = 'meta') THEN RETURN; END IF;
-  IF NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = '@N') THEN CREATE SCHEMA @S; END IF;
+             WHERE n.nspname = '@N' AND c.relname = 'meta') THEN
+    IF EXISTS (SELECT 1 FROM @S.meta WHERE version >= @VERSION) THEN RETURN; END IF;
+  END IF;
+  PERFORM set_config('client_min_messages', 'warning', true);
   EXECUTE $ddl$ @DDL $ddl$;
   PERFORM set_config('synchronous_commit', 'on', true);
 END $do$
 )sql";
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
+std::string creation(const std::string& schema, Random& random) {
+  std::string ddl = std::string(kMeta) + kPartFunctions + kRowSchema + kSessionSchema;
+  ddl += "INSERT INTO @S.meta(version, row_store, session_store) VALUES (@VERSION, '" +
+         StoreId::random(random).hex() + "', '" + StoreId::random(random).hex() +
+         "') ON CONFLICT (one) DO UPDATE SET version = excluded.version;";
+  std::string sql = replaced(kCreate, "@TRUSTED", kTrustedNames);
+  sql = replaced(std::move(sql), "@STRANGER", kStrangerInSchema);
+  sql = replaced(std::move(sql), "@DDL", ddl);
+  sql = replaced(std::move(sql), "@VERSION", std::to_string(kSchemaVersion));
+  return in_schema(sql, schema);
 }
 
-std::string creation(const std::string& schema, Random& random) {
-  std::string ddl = std::string(kMeta) + kRowSchema + kSessionSchema;
-  ddl += "INSERT INTO @S.meta(version, row_store, session_store) VALUES (" +
-         std::to_string(kSchemaVersion) + ", '" + StoreId::random(random).hex() + "', '" +
-         StoreId::random(random).hex() + "');";
-  return in_schema(replaced(kCreate, "@DDL", ddl), schema);
+Status make_schema(Connection& connection, const std::string& schema, Random& random,
+                   detail::CallWait& wait) {
+  const auto stranger =
+      connection.run(in_schema(std::string("SELECT ") + kStrangerInSchema, schema), wait);
+  if (!stranger) return fail(stranger.error());
+  if (!stranger->is_null(0)) return fail(belongs_to(schema, stranger->text(0)));
+  auto made = connection.run(creation(schema, random), wait);
+  if (made) return {};
+  if (connection.broken()) return fail(std::move(made.error()));
+  return fail(ErrorCode::unavailable,
+              "the schema '" + schema +
+                  "' is not in the database, or of an earlier version, and cannot be made by this "
+                  "role; let its owner, or one that may CREATE in the database, take a lock once, "
+                  "and see docs/postgres.md for the GRANT lines",
+              made.error().store_words);
+}
+
+// 0 if it is not there.
+Result<std::int64_t> schema_version(Connection& connection, const std::string& schema,
+                                    detail::CallWait& wait) {
+  const auto seen = connection.run(
+      in_schema(std::string("SELECT pg_catalog.to_regclass('@S.meta') IS NOT NULL, ") +
+                    kStrangerToSuperuser,
+                schema),
+      wait);
+  if (!seen) return fail(seen.error());
+  if (!seen->is_null(1)) return fail(belongs_to(schema, seen->text(1)));
+  if (!seen->flag(0)) return 0;
+  const auto version = connection.run(in_schema("SELECT version FROM @S.meta", schema), wait);
+  if (!version) return fail(version.error());
+  if (version->count() == 1) return version->number(0);
+  return fail(ErrorCode::unsupported, "the schema '" + schema + "' has no version");
 }
 
 }  // namespace
@@ -49,30 +90,25 @@ std::string in_schema(std::string_view sql, const std::string& schema) {
   return replaced(replaced(std::string(sql), "@N", schema), "@S", '"' + schema + '"');
 }
 
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
 Status ensure_schema(Connection& connection, const std::string& schema, Random& random,
                      detail::CallWait& wait) {
-  auto there = connection.run(in_schema("SELECT to_regclass('@S.meta') IS NOT NULL", schema), wait);
-  if (!there) return fail(std::move(there.error()));
-  if (!there->flag(0)) {
-    auto made = connection.run(creation(schema, random), wait);
-    if (!made && !connection.broken()) {
-      return fail(
-          ErrorCode::unavailable,
-          "the schema '" + schema +
-              "' is not in the database, and cannot be made by this role; let one that may CREATE "
-              "in the database take a lock once, and see docs/postgres.md for the GRANT lines",
-          made.error().store_words);
-    }
-    if (!made) return fail(std::move(made.error()));
+  auto version = schema_version(connection, schema, wait);
+  if (version && *version < kSchemaVersion) {
+    if (auto ok = make_schema(connection, schema, random, wait); !ok) return ok;
+    version = schema_version(connection, schema, wait);
   }
-  const auto version = connection.run(in_schema("SELECT version FROM @S.meta", schema), wait);
-  if (!version) return fail(version.error());
-  if (version->count() == 1 && version->number(0) == kSchemaVersion) return {};
-  return fail(
-      ErrorCode::unsupported,
-      "the schema '" + schema + "' has " +
-          (version->count() == 1 ? "version " + std::string(version->text(0)) : "no version") +
-          "; this program works with version " + std::to_string(kSchemaVersion));
+  if (!version) return fail(std::move(version.error()));
+  if (*version == kSchemaVersion) return {};
+  return fail(ErrorCode::unsupported,
+              "the schema '" + schema + "' has version " + std::to_string(*version) +
+                  "; this program works with version " + std::to_string(kSchemaVersion));
 }
 
 }  // namespace leasehold::postgres

@@ -9,12 +9,15 @@
 namespace leasehold::postgres {
 
 // The only one that this program works with.
-inline constexpr std::int64_t kSchemaVersion = 2;
+inline constexpr std::int64_t kSchemaVersion = 3;
 
-// Makes the schema unless it is there; clients that race agree. `unavailable` if it is not there
-// and the role may not make it; `unsupported` if another version is there.
+// Makes the schema unless it is there, and brings one of an earlier version up to date; clients
+// that race agree. `unavailable` if the role may not do that, or the schema belongs to somebody
+// whom this role had better not trust; `unsupported` if a later version is there.
 [[nodiscard]] Status ensure_schema(Connection& connection, const std::string& schema,
                                    Random& random, detail::CallWait& wait);
+
+std::string replaced(std::string text, std::string_view from, std::string_view to);
 
 // Puts the schema in for every "@S" of the SQL, quoted, and its bare name for every "@N".
 std::string in_schema(std::string_view sql, const std::string& schema);

@@ -187,8 +187,8 @@ Result<bool> SerialQueue::count_failure(const Operation& operation, const Error&
       Session(connection_)
           .run(
               "UPDATE leasehold_serial.operation SET attempts = attempts + 1, last_error = $2,"
-              " set_aside = attempts + 1 >= $3, due = clock_timestamp() + $4 * interval '1 "
-              "millisecond'"
+              " set_aside = attempts + 1 >= $3, due = clock_timestamp()"
+              " + $4::double precision * interval '1 millisecond'"
               " WHERE id = $1 RETURNING set_aside, leasehold_serial.commit_durably()",
               {id.c_str(), why.c_str(), most.c_str(), pause.c_str()});
   if (!rows) return fail(rows.error());

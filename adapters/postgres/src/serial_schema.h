@@ -3,15 +3,14 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kSerialVersion = 3;
+inline constexpr int kSerialVersion = 4;
 
 // A push locks its entity for other pushes, by an advisory lock, and takes its number only then: so
 // numbers of one entity become visible in order. A worker locks the entity's first row, and not
 // what pushes lock: neither waits for the other.
 inline constexpr const char* kSerialSchema = R"sql(
-CREATE SCHEMA IF NOT EXISTS leasehold_serial;
-
-CREATE OR REPLACE FUNCTION leasehold_serial.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT @VERSION';
+CREATE OR REPLACE FUNCTION leasehold_serial.version() RETURNS integer LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 
 CREATE TABLE IF NOT EXISTS leasehold_serial.operation(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -30,7 +29,7 @@ CREATE INDEX IF NOT EXISTS by_entity ON leasehold_serial.operation(queue, entity
 CREATE INDEX IF NOT EXISTS in_order ON leasehold_serial.operation(queue, id);
 
 CREATE OR REPLACE FUNCTION leasehold_serial.push(a_queue text, a_entity text, a_payload text)
-RETURNS bigint LANGUAGE plpgsql AS $$
+RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   new_id bigint;
 BEGIN

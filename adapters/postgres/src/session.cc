@@ -103,6 +103,9 @@ std::string name_for(const std::string& sql) {
 
 }  // namespace
 
+Error forbidden() {
+  return Error(ErrorCode::unavailable, kForbidden);
+}
 bool is_missing(const Error& error) {
   return error.message == kMissing;
 }

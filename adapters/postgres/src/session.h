@@ -17,6 +17,7 @@ namespace leasehold::postgres {
 bool is_missing(const Error& error);
 // The role has no right to it.
 bool is_forbidden(const Error& error);
+Error forbidden();
 // Another transaction came in between; the same may succeed in a new transaction.
 bool is_conflict(const Error& error);
 // A lock was not to be had in the time that the session allows.

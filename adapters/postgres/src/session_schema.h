@@ -10,7 +10,7 @@
 namespace leasehold::postgres {
 
 inline constexpr const char* kSessionSchema = R"sql(
-CREATE TABLE @S.session_lock(
+CREATE TABLE IF NOT EXISTS @S.session_lock(
   name text COLLATE "C" PRIMARY KEY,
   token bigint NOT NULL,
   request uuid,
@@ -21,7 +21,7 @@ CREATE TABLE @S.session_lock(
   expires_at timestamptz NOT NULL,
   last_released uuid) WITH (fillfactor = 50);
 
-CREATE UNLOGGED TABLE @S.session_waiter(
+CREATE UNLOGGED TABLE IF NOT EXISTS @S.session_waiter(
   pid integer PRIMARY KEY,
   backend_start timestamptz NOT NULL,
   lock text COLLATE "C" NOT NULL,
@@ -29,13 +29,13 @@ CREATE UNLOGGED TABLE @S.session_waiter(
   owner text NOT NULL);
 
 -- STABLE, as what it calls: a function that says more is not inlined, but parsed at each call.
-CREATE FUNCTION @S.key(a_lock text) RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT ('x' || encode(substr(sha256(convert_to(a_lock, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;
-$$;
+CREATE OR REPLACE FUNCTION @S.key(a_lock text) RETURNS bigint LANGUAGE sql STABLE
+RETURN ('x' || encode(substr(sha256(convert_to(a_lock, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;
 
 -- Looked up once in a session: the statistics of all sessions must be read for it. Kept as a number,
 -- which reads the same whatever the session's settings are.
-CREATE FUNCTION @S.own_start() RETURNS timestamptz LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.own_start() RETURNS timestamptz LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   known text := current_setting('leasehold.backend_began', true);
 BEGIN
@@ -47,32 +47,33 @@ BEGIN
   RETURN timestamptz 'epoch' + known::bigint * interval '1 microsecond';
 END $$;
 
-CREATE VIEW @S.advisory AS
+CREATE OR REPLACE VIEW @S.advisory AS
   SELECT pid, granted, waitstart, (classid::bigint << 32) | objid::bigint AS key
   FROM pg_locks
   WHERE locktype = 'advisory' AND objsubid = 1
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
-CREATE FUNCTION @S.foreign_label(a_key bigint) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION @S.foreign_label(a_key bigint) RETURNS text LANGUAGE sql STABLE
+BEGIN ATOMIC
   SELECT format('%s, pid %s, user %s', coalesce(nullif(s.application_name, ''), 'another program'),
                 a.pid, s.usename)
   FROM @S.advisory a LEFT JOIN pg_stat_activity s ON s.pid = a.pid
   WHERE a.key = a_key AND a.granted LIMIT 1;
-$$;
+END;
 
 -- One that ends by itself meanwhile is no reason to warn.
-CREATE FUNCTION @S.end_session(a_pid integer, a_start timestamptz) RETURNS void
-LANGUAGE plpgsql SET client_min_messages = error AS $$
+CREATE OR REPLACE FUNCTION @S.end_session(a_pid integer, a_start timestamptz) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET client_min_messages = error AS $$
 BEGIN
   PERFORM pg_terminate_backend(pid, 2000) FROM pg_stat_activity
     WHERE pid = a_pid AND backend_start = a_start AND pid <> pg_backend_pid();
 END $$;
 
-CREATE FUNCTION @S.session_grant(
+CREATE OR REPLACE FUNCTION @S.session_grant(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
   OUT o_recheck_ms bigint, OUT o_fresh boolean)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
 BEGIN
@@ -120,26 +121,25 @@ BEGIN
   o_store := l.session_store;
 END $$;
 
-CREATE FUNCTION @S.session_name(a_request uuid, a_attempt bigint) RETURNS text LANGUAGE sql
-IMMUTABLE AS $$
-  SELECT 'leasehold ' || replace(a_request::text, '-', '') || ' ' ||
-         lpad(to_hex(a_attempt), 16, '0');
-$$;
+CREATE OR REPLACE FUNCTION @S.session_name(a_request uuid, a_attempt bigint) RETURNS text LANGUAGE sql
+IMMUTABLE
+RETURN 'leasehold ' || replace(a_request::text, '-', '') || ' ' || lpad(to_hex(a_attempt), 16, '0');
 
-CREATE FUNCTION @S.earlier_session(a_key bigint, a_request uuid, a_attempt bigint,
+CREATE OR REPLACE FUNCTION @S.earlier_session(a_key bigint, a_request uuid, a_attempt bigint,
                                    OUT o_pid integer, OUT o_start timestamptz)
-LANGUAGE sql AS $$
+LANGUAGE sql
+BEGIN ATOMIC
   SELECT s.pid, s.backend_start FROM @S.advisory a JOIN pg_stat_activity s ON s.pid = a.pid
   WHERE a.key = a_key AND a.granted
     AND s.application_name LIKE 'leasehold ' || replace(a_request::text, '-', '') || ' %'
     AND s.application_name COLLATE "C" < @S.session_name(a_request, a_attempt);
-$$;
+END;
 
-CREATE FUNCTION @S.session_acquire(
+CREATE OR REPLACE FUNCTION @S.session_acquire(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_attempt bigint,
   a_retried boolean, OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
   OUT o_recheck_ms bigint, OUT o_fresh boolean, OUT o_has_lock boolean, OUT o_key bigint)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
 BEGIN
@@ -180,8 +180,8 @@ BEGIN
   PERFORM @S.session_enqueue(a_lock, a_request, a_owner);
 END $$;
 
-CREATE FUNCTION @S.session_enqueue(a_lock text, a_request uuid, a_owner text) RETURNS void
-LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.session_enqueue(a_lock text, a_request uuid, a_owner text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO @S.session_waiter
     VALUES (pg_backend_pid(), @S.own_start(), a_lock, a_request, a_owner)
@@ -193,8 +193,8 @@ BEGIN
           set_config('lock_timeout', '0', false);
 END $$;
 
-CREATE FUNCTION @S.session_renew(a_lock text, a_request uuid, a_ttl_ms bigint) RETURNS boolean
-LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.session_renew(a_lock text, a_request uuid, a_ttl_ms bigint) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   renewed boolean;
 BEGIN
@@ -214,8 +214,8 @@ END $$;
 -- `a_doubtful`: an acquire of this request may still be on its way.
 -- The holder's own release need not wait for the disk: if it is lost, so is its session, and the
 -- lock is free when the lease would have ended.
-CREATE FUNCTION @S.session_release(a_lock text, a_request uuid, a_doubtful boolean) RETURNS boolean
-LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.session_release(a_lock text, a_request uuid, a_doubtful boolean) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
   w record;
@@ -258,7 +258,8 @@ BEGIN
   RETURN false;
 END $$;
 
-CREATE FUNCTION @S.session_force(a_lock text, a_seen uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.session_force(a_lock text, a_seen uuid) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
 BEGIN
@@ -270,8 +271,9 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE FUNCTION @S.session_record(a_lock text, a_request uuid, a_key text, a_parameters text,
-                                  a_result text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.session_record(a_lock text, a_request uuid, a_key text, a_parameters text,
+                                  a_result text) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @S.commit_durably();
   PERFORM 1 FROM @S.session_lock WHERE name = a_lock AND request = a_request
@@ -281,11 +283,11 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE FUNCTION @S.session_status(a_lock text)
+CREATE OR REPLACE FUNCTION @S.session_status(a_lock text)
 RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_owner text,
                o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
                o_known_as text)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t timestamptz := clock_timestamp();
 BEGIN
@@ -321,8 +323,8 @@ BEGIN
     FROM rows r, @S.meta m ORDER BY r.name COLLATE "C", r.waits, r.since NULLS LAST, r.pid;
 END $$;
 
-CREATE FUNCTION @S.transaction_lock(a_lock text, a_wait_ms bigint, a_idle_ms bigint) RETURNS text
-LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @S.transaction_lock(a_lock text, a_wait_ms bigint, a_idle_ms bigint) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   key bigint := @S.key(a_lock);
   give_up timestamptz := clock_timestamp() + a_wait_ms * interval '1 ms';

@@ -38,10 +38,10 @@ Known known(int version, std::string_view text) {
 }
 
 TEST(Parts, TextThatHasChangedHasAnotherVersion) {
-  EXPECT_EQ(known(kFenceVersion, kFenceSchema), (Known{5, 8960459164308999231u}));
-  EXPECT_EQ(known(kOnceVersion, kOnceSchema), (Known{3, 10958894872283274133u}));
-  EXPECT_EQ(known(kOutboxVersion, kOutboxSchema), (Known{3, 14537951747956168899u}));
-  EXPECT_EQ(known(kSerialVersion, kSerialSchema), (Known{3, 9442188391507995664u}));
+  EXPECT_EQ(known(kFenceVersion, kFenceSchema), (Known{6, 18443575328619968700u}));
+  EXPECT_EQ(known(kOnceVersion, kOnceSchema), (Known{4, 259213521075774910u}));
+  EXPECT_EQ(known(kOutboxVersion, kOutboxSchema), (Known{4, 12356493229692048092u}));
+  EXPECT_EQ(known(kSerialVersion, kSerialSchema), (Known{4, 2999123901562906114u}));
 }
 
 }  // namespace
