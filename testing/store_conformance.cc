@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 
 #include <fstream>
+#include <functional>
 #include <future>
+#include <map>
 #include <thread>
 
 #include "testing/held.h"
@@ -466,6 +468,102 @@ TEST_P(StoreConformance, ForceReleaseWhoseReplyWasLostIsSafeToRepeat) {
   EXPECT_EQ(operator_client.force_release(lock_name("job"), first->request()).value(),
             ReleaseReply::not_held);
   EXPECT_EQ(status(one, "job").holder->request, second->request()) << "not the successor";
+}
+
+// ---- the limits of a call ------------------------------------------------------------------
+
+namespace {
+
+// Every call that blocks, with its limit and its stop token.
+struct BlockingCalls {
+  explicit BlockingCalls(StoreUnderTest& store) : client(store.open_slow()) {
+    {
+      // As many connections as there will be calls: connecting is not what is looked at.
+      store.answer_after(100ms);
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < 12; ++i) {
+        threads.emplace_back([this] { EXPECT_TRUE(client.inspect(lock_name("held"))); });
+      }
+    }
+    for (const char* lock : {"held", "recorded", "forced", "released", "kept"}) {
+      auto lease = client.acquire(lock, {.ttl = 1h});
+      EXPECT_TRUE(lease) << lock;
+      leases.emplace(lock, std::move(*lease));
+    }
+  }
+
+  // Makes all of them at once; calls `ended` with the name and the end of each, from any thread.
+  template <class Ended>
+  void make(Millis limit, const std::stop_token& stop, Ended ended) {
+    const CallOptions options{limit, stop};
+    const auto acquire = [&](const char* lock, Millis ttl, Millis wait) {
+      return client.acquire(lock, {ttl, wait, limit - wait, stop});
+    };
+    const std::map<std::string, std::function<ErrorCode()>> calls = {
+        {"acquire", [&] { return code(acquire("free", 1h, 0ms)); }},
+        {"acquire, and confirm", [&] { return code(acquire("brief", limit, 0ms)); }},
+        {"acquire, and wait", [&] { return code(acquire("held", 1h, limit / 10)); }},
+        {"inspect", [&] { return code(client.inspect(lock_name("held"), options)); }},
+        {"list", [&] { return code(client.list(options)); }},
+        {"recall", [&] { return code(client.recall(lock_name("held"), "key", options)); }},
+        {"record",
+         [&] {
+           return code(client.record(leases.at("recorded"), "key", {"", ""}, options));
+         }},
+        {"force_release",
+         [&] {
+           const RequestId seen = leases.at("forced").request();
+           return code(client.force_release(lock_name("forced"), seen, options));
+         }},
+        {"rotate_lineage", [&] { return code(client.rotate_lineage(options)); }},
+        {"release", [&] { return code(leases.at("released").release(limit, stop)); }},
+        {"release_after", [&] { return code(leases.at("kept").release_after(1s, limit, stop)); }},
+    };
+    std::vector<std::jthread> threads;
+    for (const auto& entry : calls) {
+      threads.emplace_back([&entry, &ended] {
+        const ErrorCode told = entry.second();
+        ended(entry.first, told, BootClock::now());
+      });
+    }
+  }
+
+  // `internal` for success, which no call fails with here.
+  template <class Reply>
+  static ErrorCode code(const Reply& reply) {
+    return reply ? ErrorCode::internal : reply.error().code;
+  }
+
+  Client client;
+  std::map<std::string, Lease> leases;
+};
+
+}  // namespace
+
+TEST_P(StoreConformance, EveryCallEndsInItsTimeThoughEachAnswerTakesNearlyAllOfIt) {
+  BlockingCalls calls(*store);
+  constexpr Millis limit = 2s;
+  store->answer_after(limit * 9 / 10);
+  const BootTime began = BootClock::now();
+  calls.make(limit, {}, [&](const std::string& name, ErrorCode told, BootTime end) {
+    EXPECT_LT(end - began, limit + 1s) << name << ": " << to_string(told);
+  });
+  store->answer_after(0ms);
+}
+
+TEST_P(StoreConformance, EveryCallEndsWithItsStopToken) {
+  BlockingCalls calls(*store);
+  store->answer_after(1h);
+  std::stop_source stop;
+  std::jthread stopping([&] {
+    std::this_thread::sleep_for(200ms);  // nobody tells that a call waits for its answer
+    stop.request_stop();
+  });
+  const BootTime began = BootClock::now();
+  calls.make(1h, stop.get_token(), [&](const std::string& name, ErrorCode told, BootTime end) {
+    EXPECT_LT(end - began, 10s) << name << ": " << to_string(told);
+  });
+  store->answer_after(0ms);
 }
 
 // ---- force release -------------------------------------------------------------------------

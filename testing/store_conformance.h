@@ -29,6 +29,11 @@ class StoreUnderTest {
   // A new, independent connection; never null.
   virtual std::unique_ptr<Store> open() = 0;
 
+  // A connection like open()'s, but its calls are answered as answer_after() says.
+  virtual std::unique_ptr<Store> open_slow() = 0;
+  // From now on only after so long; zero: as ever.
+  virtual void answer_after(Millis time) = 0;
+
   // Ends whatever keeps the locks and begins it anew: kills and starts a server, drops caches.
   // Called while no connection is open.
   virtual void restart() = 0;

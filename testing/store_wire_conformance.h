@@ -42,6 +42,14 @@ class ServerUnderTest : public StoreUnderTest {
     kill();
     start();
   }
+
+  std::unique_ptr<Store> open_slow() override { return open_through_proxies(); }
+  void answer_after(Millis time) override {
+    for (TcpProxy* proxy : proxies()) {
+      proxy->delay(time / 2);
+      if (time == Millis(0)) proxy->cut();  // and with it what is still late
+    }
+  }
 };
 
 struct ServerCase {

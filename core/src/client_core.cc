@@ -142,24 +142,21 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
              }),
              options.stop);
 
-  const std::stop_callback on_stop(options.stop, [&] {
-    make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-      engine.cancel(clock_.now(), *request);
-    }));
-  });
-  return await(slot);
+  return await(slot, *request, options.stop);
 }
 
-Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for, Millis within) {
+Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for, Millis within,
+                                           const std::stop_token& stop) {
   ReleaseSlot slot;
   make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-    releasing_.emplace(lease.grant.request, &slot);
-    engine.release(clock_.now(), lease.grant.request, within_reason(keep_for),
-                   within_reason(within));
-    leases_.erase(lease.grant.request);
-    lease.end.end();
-  }));
-  return await(slot);
+               releasing_.emplace(lease.grant.request, &slot);
+               engine.release(clock_.now(), lease.grant.request, within_reason(keep_for),
+                              within_reason(within));
+               leases_.erase(lease.grant.request);
+               lease.end.end();
+             }),
+             stop);
+  return await(slot, lease.grant.request, stop);
 }
 
 std::optional<Error> ClientCore::renewal_error() {
@@ -212,7 +209,13 @@ ClientCore::Calls ClientCore::settle() {
 }
 
 template <class Value>
-Result<Value> ClientCore::await(Slot<Value>& slot) {
+Result<Value> ClientCore::await(Slot<Value>& slot, const RequestId& request,
+                                const std::stop_token& stop) {
+  const std::stop_callback on_stop(stop, [&] {
+    make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+      engine.cancel(clock_.now(), request);
+    }));
+  });
   if (!slot.is_done) {
     MutexLock guard(mutex_);
     slot.changed.wait(mutex_, [&] { return slot.result.has_value(); });
@@ -257,7 +260,7 @@ void ClientCore::tell(engine::LeaseChanged& notice) {
   callbacks_.post([lost = lease.lost]() mutable { lost.request_stop(); });
 }
 
-void ClientCore::make_calls(Calls calls, std::stop_token stop) {
+void ClientCore::make_calls(Calls calls, const std::stop_token& stop) {
   for (engine::StoreCall& call : calls) {
     std::visit([&](auto& send) { make(send, stop); }, call);
   }
@@ -276,14 +279,14 @@ void ClientCore::make_calls_elsewhere(Calls calls) {
   }
 }
 
-void ClientCore::follow_up(Calls calls) {
+void ClientCore::follow_up(Calls calls, const std::stop_token& stop) {
   const auto withdrawals = std::stable_partition(calls.begin(), calls.end(), [](const auto& call) {
     return !std::holds_alternative<engine::SendRelease>(call);
   });
   make_calls_elsewhere(
       {std::make_move_iterator(withdrawals), std::make_move_iterator(calls.end())});
   calls.erase(withdrawals, calls.end());
-  make_calls(std::move(calls));
+  make_calls(std::move(calls), stop);
 }
 
 // A store must not throw; if it does, whether the call was done is not known.
@@ -297,10 +300,11 @@ void ClientCore::guarded(Replied replied, Call call) {
 }
 
 void ClientCore::make(engine::SendAcquire& send, const std::stop_token& stop) {
-  const auto replied = [this, request = send.call.request](Result<AcquireReply> reply) {
+  const auto replied = [this, request = send.call.request, stop](Result<AcquireReply> reply) {
     follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-      engine.acquire_replied(clock_.now(), request, std::move(reply));
-    }));
+                engine.acquire_replied(clock_.now(), request, std::move(reply));
+              }),
+              stop);
   };
   guarded(replied, [&] { store_->acquire(std::move(send.call), {send.deadline, stop}, replied); });
 }
@@ -309,21 +313,23 @@ void ClientCore::make(engine::SendRenew& send, const std::stop_token& stop) {
   std::vector<RequestId> requests;
   requests.reserve(send.calls.size());
   for (const RenewCall& call : send.calls) requests.push_back(call.request);
-  const auto replied =
-      [this, requests = std::move(requests)](const Result<std::vector<RenewReply>>& replies) {
-        follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-          renewal_error_ = replies ? std::nullopt : std::optional(replies.error());
-          engine.renew_replied(clock_.now(), requests, replies);
-        }));
-      };
+  const auto replied = [this, requests = std::move(requests),
+                        stop](const Result<std::vector<RenewReply>>& replies) {
+    follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+                renewal_error_ = replies ? std::nullopt : std::optional(replies.error());
+                engine.renew_replied(clock_.now(), requests, replies);
+              }),
+              stop);
+  };
   guarded(replied, [&] { store_->renew(std::move(send.calls), {send.deadline, stop}, replied); });
 }
 
 void ClientCore::make(engine::SendRelease& send, const std::stop_token& stop) {
   const auto replied = [this, request = send.call.request](const Result<ReleaseReply>& reply) {
     follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-      engine.release_replied(clock_.now(), request, reply);
-    }));
+                engine.release_replied(clock_.now(), request, reply);
+              }),
+              {});
   };
   guarded(replied, [&] { store_->release(std::move(send.call), {send.deadline, stop}, replied); });
 }

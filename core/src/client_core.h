@@ -89,8 +89,8 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   Result<Lease> acquire(const LockName& lock, const AcquireOptions& options);
   Result<FencedLease> acquire_fenced(const LockName& lock, const AcquireOptions& options);
-  Result<ReleaseOutcome> release(LeaseControl& lease, Millis keep_for, Millis within)
-      LEASEHOLD_EXCLUDES(mutex_);
+  Result<ReleaseOutcome> release(LeaseControl& lease, Millis keep_for, Millis within,
+                                 const std::stop_token& stop) LEASEHOLD_EXCLUDES(mutex_);
   void drop(LeaseControl& lease) LEASEHOLD_EXCLUDES(mutex_);
   std::optional<Error> renewal_error() LEASEHOLD_EXCLUDES(mutex_);
 
@@ -125,18 +125,20 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   Calls feed(Event event) LEASEHOLD_EXCLUDES(mutex_);
   Calls settle() LEASEHOLD_REQUIRES(mutex_);
   template <class Value>
-  Result<Value> await(Slot<Value>& slot) LEASEHOLD_EXCLUDES(mutex_);
+  Result<Value> await(Slot<Value>& slot, const RequestId& request, const std::stop_token& stop)
+      LEASEHOLD_EXCLUDES(mutex_);
   template <class Value>
   void answer(Slot<Value>& slot, Result<Value> result) LEASEHOLD_REQUIRES(mutex_);
   void tell(engine::AcquireEnded& notice) LEASEHOLD_REQUIRES(mutex_);
   void tell(engine::ReleaseEnded& notice) LEASEHOLD_REQUIRES(mutex_);
   void tell(engine::LeaseChanged& notice) LEASEHOLD_REQUIRES(mutex_);
 
-  void make_calls(Calls calls, std::stop_token stop = {});
+  void make_calls(Calls calls, const std::stop_token& stop = {});
   void make_calls_elsewhere(Calls calls);
   TaskThread& thread_for(const engine::StoreCall& call);
-  // What a reply causes: here, except for the withdrawal of what the caller has given up.
-  void follow_up(Calls calls);
+  // What a reply causes: here, except for the withdrawal of what the caller has given up. It is for
+  // the same caller, whose stop token it hears.
+  void follow_up(Calls calls, const std::stop_token& stop);
   template <class Replied, class Call>
   void guarded(Replied replied, Call call);
   void make(engine::SendAcquire& send, const std::stop_token& stop);

@@ -306,6 +306,71 @@ TEST_F(ClientTest, WaitingCanBeStopped) {
   EXPECT_EQ(client.acquire("job", {.stop = stop.get_token()}).error().code, ErrorCode::cancelled);
 }
 
+// Its grants come so late that they are confirmed, and a confirmation takes until it is stopped.
+class SlowGrants final : public Store {
+ public:
+  explicit SlowGrants(FakeClock& clock) : clock_(clock) {}
+
+  const StoreTraits& traits() const override { return traits_; }
+  void start(StoreEvents&) override {}
+  void close() override {}
+  void acquire(AcquireCall call, CallContext, Completion<AcquireReply> done) override {
+    clock_.advance(call.ttl.length() * 3 / 4);
+    done(Granted{TokenNumber::of(1).value(), StoreId::random(system_random()), call.ttl.length(),
+                 /*fresh=*/true});
+  }
+  void renew(std::vector<RenewCall>, CallContext context,
+             Completion<std::vector<RenewReply>> done) override {
+    if (!told_.exchange(true)) confirms.set_value(context);
+    std::promise<void> stopped;
+    const std::stop_callback on_stop(context.stop, [&] { stopped.set_value(); });
+    stopped.get_future().wait_for(2s);
+    done(fail(ErrorCode::outcome_unknown, "no answer"));
+  }
+  void release(ReleaseCall, CallContext, Completion<ReleaseReply> done) override {
+    done(ReleaseReply::released);
+  }
+
+  std::promise<CallContext> confirms;
+
+ private:
+  FakeClock& clock_;
+  StoreTraits traits_;
+  std::atomic<bool> told_ = false;
+};
+
+TEST_F(ClientTest, ConfirmationOfAGrantHearsTheStopTokenAndTheLimitOfItsCaller) {
+  FakeClock clock(BootClock::now());
+  const BootTime latest = clock.now() + 1h;
+  auto owned = std::make_unique<SlowGrants>(clock);
+  auto confirms = owned->confirms.get_future();
+  Client client(std::move(owned), {.owner = {}, .clock = &clock, .random = nullptr});
+  std::stop_source stop;
+  auto acquired = std::async(std::launch::async, [&] {
+    return client.acquire("job", {.ttl = 30s, .store_timeout = 1h, .stop = stop.get_token()});
+  });
+  const CallContext context = confirms.get();
+  EXPECT_EQ(context.deadline, latest);
+  EXPECT_EQ(context.stop, stop.get_token());
+  stop.request_stop();
+  EXPECT_EQ(acquired.get().error().code, ErrorCode::cancelled);
+}
+
+TEST_F(ClientTest, ReleaseCanBeStoppedAndGoesOnInTheBackground) {
+  Client client = connect();
+  auto lease = client.acquire("job", {.ttl = 1h});
+  ASSERT_TRUE(lease);
+  faults->always(Operation::release, Fault::refuse);
+  std::stop_source stop;
+  auto released =
+      std::async(std::launch::async, [&] { return lease->release(1h, stop.get_token()); });
+  faults->wait_for_calls(Operation::release, 1);
+  stop.request_stop();
+  EXPECT_EQ(released.get().error().code, ErrorCode::cancelled);
+  faults->never(Operation::release);
+  EXPECT_TRUE(client.acquire("job", {.wait = 30s})) << "long before its hour is over";
+}
+
 TEST_F(ClientTest, EfficiencyStoreRefusesTokensWithTheReason) {
   Client client(with_faults(std::make_unique<MemoryStore>(Guarantee::efficiency), faults));
   const auto lease = client.acquire_fenced("job");

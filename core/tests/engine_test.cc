@@ -280,6 +280,30 @@ TEST_F(EngineTest, StoreSlowerThanTheTtlEndsInAnAnswer) {
   EXPECT_EQ(acquire_error(), ErrorCode::outcome_unknown);
 }
 
+TEST_F(EngineTest, EveryCallOfAnAcquireEndsWithTheTimeOfItsCaller) {
+  const BootTime latest = now + 1s;
+  const auto request = acquire(1500ms, 0ms, 1s);
+  take<SendAcquire>();
+  now += 800ms;
+  grant(request, 1500ms);
+  EXPECT_EQ(take<SendRenew>().deadline, latest);
+  now += 100ms;
+  renewal(request, RenewReply::gone);
+  EXPECT_EQ(take<SendAcquire>().deadline, latest);
+}
+
+TEST_F(EngineTest, EveryCallOfAWaiterEndsWithTheTimeOfItsCaller) {
+  const BootTime latest = now + 2s + 1s;
+  const auto request = acquire(1500ms, 2s, 1s);
+  take<SendAcquire>();
+  reply(request, Queued{1900ms, "other"});
+  pass(1900ms);
+  EXPECT_EQ(take<SendAcquire>().deadline, now + 1s);
+  now += 800ms;
+  grant(request, 1500ms);
+  EXPECT_EQ(take<SendRenew>().deadline, latest);
+}
+
 // ---- rule 2: renewal -----------------------------------------------------------------------
 
 TEST_F(EngineTest, RenewsAtAThirdOfTheTtlWithJitter) {
@@ -654,6 +678,22 @@ TEST_F(EngineTest, ReleaseDuringARenewalDoesNotComeBackToLife) {
   EXPECT_EQ(take_notice<ReleaseEnded>().result.value(), ReleaseOutcome::released);
   pass(1h);
   EXPECT_THAT(calls, IsEmpty());
+}
+
+TEST_F(EngineTest, StoppedReleaseIsToldAtOnceAndGoesOnInTheBackground) {
+  const auto request = hold();
+  release(request);
+  take<SendRelease>();
+  released(request, fail(Error(ErrorCode::cancelled, "stop was requested")));
+  EXPECT_THAT(notices, IsEmpty()) << "not told before the caller wants it";
+  engine().cancel(now, request);
+  collect();
+  EXPECT_EQ(take_notice<ReleaseEnded>().result.error().code, ErrorCode::cancelled);
+  pass(5s);
+  take<SendRelease>();
+  released(request, ReleaseReply::released);
+  EXPECT_THAT(notices, IsEmpty());
+  EXPECT_TRUE(engine().settled());
 }
 
 TEST_F(EngineTest, KeepForTravelsWithTheRelease) {

@@ -3,6 +3,7 @@
 #include "leasehold/url.h"
 #include "leasehold/zookeeper/adapter.h"
 #include "one_server.h"
+#include "testing/tcp_proxy.h"
 
 namespace leasehold::testing {
 namespace {
@@ -11,6 +12,13 @@ class ZookeeperFolder final : public StoreUnderTest {
  public:
   std::string url() override { return "zookeeper://" + one_server().address() + folder_; }
   std::unique_ptr<Store> open() override { return open_zookeeper(url()); }
+  std::unique_ptr<Store> open_slow() override {
+    return open_zookeeper("zookeeper://" + proxy_.address() + folder_);
+  }
+  void answer_after(Millis time) override {
+    proxy_.delay(time / 2);
+    if (time == Millis(0)) proxy_.cut();
+  }
   void restart() override {
     one_server().kill();
     one_server().start();
@@ -18,6 +26,7 @@ class ZookeeperFolder final : public StoreUnderTest {
 
  private:
   const std::string folder_ = fresh_folder();
+  TcpProxy proxy_{one_server().port()};
 };
 
 INSTANTIATE_TEST_SUITE_P(Zookeeper, StoreConformance,

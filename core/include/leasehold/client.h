@@ -55,7 +55,7 @@ class Client {
 
   const StoreTraits& store() const;
 
-  // Takes the lock, blocking at most about wait + store_timeout.
+  // Takes the lock, blocking at most about wait + store_timeout, however often it has to ask.
   // busy: somebody holds it, and `wait` was zero.    timeout: and `wait` has passed.
   // cancelled: the stop token.                       unavailable: the store did not answer.
   // outcome_unknown: the grant may exist; it is being given back in the background.

@@ -67,13 +67,16 @@ class Lease {
 
   // Ends the lease and waits for the store's answer, at most `within`. Afterwards the lease is over
   // whatever the answer; without one the background goes on trying.
-  // Fails with `unavailable` or `outcome_unknown`: the lock is then free at the latest after ttl().
-  [[nodiscard]] Result<ReleaseOutcome> release(Millis within = std::chrono::seconds(5));
+  // Fails with `unavailable`, `outcome_unknown` or, because of the stop token, `cancelled`: the
+  // lock is then free at the latest after ttl().
+  [[nodiscard]] Result<ReleaseOutcome> release(Millis within = std::chrono::seconds(5),
+                                               std::stop_token stop = {});
 
   // The same, but nobody else gets the lock before `keep_for` has passed, although no process holds
   // it any more. `unsupported` where the store cannot (the lease goes on unchanged).
   [[nodiscard]] Result<ReleaseOutcome> release_after(Millis keep_for,
-                                                     Millis within = std::chrono::seconds(5));
+                                                     Millis within = std::chrono::seconds(5),
+                                                     std::stop_token stop = {});
 
  protected:
   friend class detail::ClientCore;
@@ -81,7 +84,7 @@ class Lease {
   const detail::LeaseControl& control() const { return *control_; }
 
  private:
-  Result<ReleaseOutcome> end(Millis keep_for, Millis within);
+  Result<ReleaseOutcome> end(Millis keep_for, Millis within, const std::stop_token& stop);
   void abandon() noexcept;
   std::shared_ptr<detail::LeaseControl> control_;
 };

@@ -182,6 +182,11 @@ RequestId Engine::acquire(BootTime now, AcquireSpec spec) {
   return request;
 }
 
+// A caller may be in a call of its own acquire, so that none of them may last longer.
+BootTime Engine::latest_answer(const Acquisition& it) {
+  return it.started + it.spec.wait + it.spec.store_timeout;
+}
+
 void Engine::send_acquire(BootTime now, Acquisition& it) {
   ++it.attempts;
   it.acquire_sent = now;
@@ -193,7 +198,7 @@ void Engine::send_acquire(BootTime now, Acquisition& it) {
                               .owner = it.spec.owner,
                               .ttl = it.spec.ttl,
                               .queue = store_queues_ && it.spec.wait > Millis(0)},
-                  now + it.spec.store_timeout});
+                  std::min(now + it.spec.store_timeout, latest_answer(it))});
   reschedule(it);
 }
 
@@ -252,7 +257,12 @@ void Engine::give_up(BootTime now, Acquisition& it) {
 
 void Engine::cancel(BootTime now, const RequestId& request) {
   Acquisition* it = find(request);
-  if (it == nullptr || (it->phase != Phase::acquiring && it->phase != Phase::confirming)) return;
+  if (it == nullptr || it->phase == Phase::holding) return;
+  if (it->phase == Phase::leaving) {
+    return answer_release(
+        *it, fail(ErrorCode::cancelled, "releasing " + quoted(it->spec.lock) +
+                                            " was stopped; it goes on in the background"));
+  }
   end_acquire(now, *it,
               Error(ErrorCode::cancelled, "waiting for " + quoted(it->spec.lock) + " was stopped"));
 }
@@ -268,8 +278,7 @@ void Engine::granted(BootTime now, Acquisition& it, const Granted& granted) {
   const bool made_by_this_call = granted.fresh || it.attempts == 1;
   if (made_by_this_call && deadline - now >= granted.ttl / 2) return hold(it, it.acquire_sent);
   // Bounded: a grant that is over whenever its confirmation comes must not go round for ever.
-  const BootTime latest = it.started + it.spec.wait + it.spec.store_timeout;
-  it.give_up_at = std::max(it.give_up_at, std::min(now + it.spec.store_timeout, latest));
+  it.give_up_at = std::max(it.give_up_at, std::min(now + it.spec.store_timeout, latest_answer(it)));
   confirm(now, it);
 }
 
@@ -279,8 +288,9 @@ void Engine::confirm(BootTime now, Acquisition& it) {
   set_phase(it, Phase::confirming);
   it.renew_in_flight = true;
   it.renew_sent = now;
-  effects_.calls.push_back(SendRenew{
-      {RenewCall{it.spec.lock, it.request, it.spec.ttl}}, now + it.spec.store_timeout, {}});
+  effects_.calls.push_back(SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}},
+                                     std::min(now + it.spec.store_timeout, it.give_up_at),
+                                     {}});
   reschedule(it);
 }
 
@@ -457,7 +467,8 @@ void Engine::release_replied(BootTime now, const RequestId& request,
     }
     return forget(it);
   }
-  if (!worth_retrying(reply.error().code)) {
+  const bool stopped = reply.error().code == ErrorCode::cancelled;
+  if (!stopped && !worth_retrying(reply.error().code)) {
     answer_release(it, fail(reply.error()));
     return forget(it);
   }

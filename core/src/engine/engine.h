@@ -85,7 +85,7 @@ class Engine {
 
   // What callers want.
   RequestId acquire(BootTime now, AcquireSpec spec);    // answered by one AcquireEnded
-  void cancel(BootTime now, const RequestId& request);  // ends an acquire that still waits
+  void cancel(BootTime now, const RequestId& request);  // answers who still waits at once
   void release(BootTime now, const RequestId& request, Millis keep_for,
                Millis within);                        // answered by one ReleaseEnded
   void drop(BootTime now, const RequestId& request);  // releases, nobody waits for it
@@ -186,6 +186,7 @@ class Engine {
   std::optional<BootTime> wake_of(const Acquisition& it) const;
   void on_wake(BootTime now, Acquisition& it);
 
+  static BootTime latest_answer(const Acquisition& it);
   void send_acquire(BootTime now, Acquisition& it);
   void acquire_failed(BootTime now, Acquisition& it, Error error);
   void granted(BootTime now, Acquisition& it, const Granted& granted);
