@@ -171,6 +171,20 @@ Status Connection::exec(const char* sql) const {
   return {};
 }
 
+Status Connection::sync_what_was_read() const {
+  constexpr std::int64_t kFull = 2;
+  auto level = prepare("PRAGMA main.synchronous");
+  if (!level) return fail(std::move(level.error()));
+  auto row = level->step();
+  if (!row) return fail(std::move(row.error()));
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(db_, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  const bool open = log != nullptr && log->pMethods != nullptr;
+  if (!*row || level->integer(0) < kFull || !open) return {};
+  if (log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) == SQLITE_OK) return {};
+  return fail(ErrorCode::unavailable, "the disk failed to sync the log of the database");
+}
+
 Result<Transaction> Transaction::begin(Connection connection) {
   if (auto ok = connection.exec("BEGIN IMMEDIATE"); !ok) return fail(std::move(ok.error()));
   return Transaction(connection);

@@ -85,6 +85,11 @@ class Connection {
   bool in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
   sqlite3* handle() const { return db_; }
 
+  // What was just read may be of a process that died inside the sync of its commit. This makes it
+  // as durable as the connection's own commits are, and does nothing if those are not synced
+  // either.
+  [[nodiscard]] Status sync_what_was_read() const;
+
  private:
   sqlite3* db_;
 };

@@ -20,7 +20,12 @@ Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameter
   const Connection connection(db_);
   const auto name = leasehold::detail::check_once(key, parameters);
   if (!name) return fail(name.error());
-  const auto look = [&] { return find_result(connection, *name, parameters); };
+  const auto look = [&] {
+    auto found = find_result(connection, *name, parameters);
+    if (!found || !*found) return found;
+    if (auto ok = connection.sync_what_was_read(); !ok) found = fail(std::move(ok.error()));
+    return found;
+  };
   auto begun = begin_in_time(connection, options, look);
   if (!begun || std::holds_alternative<OnceResult>(*begun)) return begun;
   // The first look took no lock: the key may have been stored since.

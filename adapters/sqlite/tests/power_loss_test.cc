@@ -3,12 +3,8 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <filesystem>
-#include <functional>
-
-#include "disk.h"
+#include "faulty_disk.h"
 #include "lock_table.h"
-#include "testing/temp_folder.h"
 #include "testing/virtual_time.h"
 
 namespace leasehold::sqlite {
@@ -16,12 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using leasehold::testing::FakeClock;
-using leasehold::testing::SeededRandom;
-using leasehold::testing::TempFolder;
 using testing::Disk;
 using testing::Unsynced;
 
-class PowerLossTest : public ::testing::Test {
+class PowerLossTest : public testing::FaultyDiskTest {
  protected:
   static LockName name(const std::string& text) { return LockName::parse(text).value(); }
 
@@ -49,10 +43,7 @@ class PowerLossTest : public ::testing::Test {
 
   int checkpoint_frames = 24;
   int frames_at_close = 8;
-  SeededRandom random{7};
   FakeClock clock;
-  Disk disk;
-  TempFolder folder;
 };
 
 TEST_F(PowerLossTest, NoTokenComesAgainWhereverTheFilesAreCut) {
@@ -179,17 +170,12 @@ void PrintTo(const Meeting& meeting, std::ostream* out) {
   *out << meeting.name;
 }
 
-// One process is killed, or its disk fails once, at any step. Another goes on. Then the power goes.
 class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface<Meeting> {
  protected:
   struct Promise {
     std::size_t step;
     std::int64_t token;
     std::string key;
-  };
-  struct Span {
-    std::size_t from;
-    std::size_t to;
   };
   using Act = std::function<void(LockTable&)>;
 
@@ -219,9 +205,6 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
 
   // The steps of the process that was to be struck.
   Span tell_story(const Act& act) {
-    std::filesystem::remove_all(folder.file("work"));
-    std::filesystem::create_directories(folder.file("work"));
-    disk.steps_.clear();
     promised.clear();
     acts = 0;
     std::unique_ptr<LockTable> second;
@@ -247,10 +230,8 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     ASSERT_EQ(error.code, ErrorCode::unavailable) << to_string(error);
   }
 
-  void cut_power_after(std::size_t step, Unsynced unsynced, Disk::Fault fault) {
-    SCOPED_TRACE("the power goes after step " + std::to_string(step));
-    disk.files_after(step, unsynced, random, folder.file("work"), folder.file("cut"));
-    auto table = open(folder.file("cut/locks.db"), "boot-2");
+  void expect_kept(std::size_t step, Disk::Fault fault) {
+    auto table = open(cut("locks.db"), "boot-2");
     for (const Promise& promise : promised) {
       if (promise.step > step) break;
       if (!table) return expect_told(table.error(), fault);
@@ -265,57 +246,27 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     for (const Promise& promise : promised) {
       if (promise.step <= step) ASSERT_GT(granted->token.value(), promise.token);
     }
-    ++cuts;
   }
 
-  // Between two syncs nothing more reaches the disk for certain, and more is promised.
-  void cut_power_everywhere_after(std::size_t first, Disk::Fault fault) {
-    disk.record = false;
-    for (std::size_t step = first; step <= disk.steps() && !HasFatalFailure(); ++step) {
-      const bool before_a_sync =
-          step == disk.steps() || disk.steps_[step].kind == Disk::Step::Kind::sync;
-      if (!before_a_sync) continue;
-      for (const auto unsynced : {Unsynced::none, Unsynced::some}) {
-        cut_power_after(step, unsynced, fault);
-      }
-    }
-    disk.record = true;
+  void strike_all(const Act& act) {
+    std::vector<Disk::Fault> faults = {Disk::Fault::lost_sync, Disk::Fault::late_sync};
+    if (!GetParam().first_stays) faults.push_back(Disk::Fault::kill);
+    strike_everywhere([&] { return tell_story(act); },
+                      [&](std::size_t step, Disk::Fault fault) { expect_kept(step, fault); },
+                      faults);
   }
 
-  void strike(std::size_t step, Disk::Fault fault, const Act& act) {
-    SCOPED_TRACE("fault " + std::to_string(static_cast<int>(fault)) + " at step " +
-                 std::to_string(step));
-    disk.strike_at(step, fault);
-    tell_story(act);
-    cut_power_everywhere_after(step, fault);
-  }
-
-  void strike_everywhere(const Act& act) {
-    disk.ignore_syncs = true;
-    const Span span = tell_story(act);
-    std::vector<bool> is_sync;
-    for (const auto& step : disk.steps_) is_sync.push_back(step.kind == Disk::Step::Kind::sync);
-    for (std::size_t step = span.from; step < span.to && !HasFatalFailure(); ++step) {
-      if (!GetParam().first_stays) strike(step, Disk::Fault::kill, act);
-      if (!is_sync[step]) continue;
-      strike(step, Disk::Fault::lost_sync, act);
-      strike(step, Disk::Fault::late_sync, act);
-    }
-    EXPECT_GT(cuts, 50);
-  }
-
-  const std::string path = folder.file("work/locks.db");
+  const std::string path = work("locks.db");
   std::vector<Promise> promised;
   int acts = 0;
-  int cuts = 0;
 };
 
 TEST_P(TwoFaultsTest, NoTokenComesAgain) {
-  strike_everywhere([this](LockTable& table) { use(table); });
+  strike_all([this](LockTable& table) { use(table); });
 }
 
 TEST_P(TwoFaultsTest, NoOutcomeThatWasToldIsForgotten) {
-  strike_everywhere([this](LockTable& table) { use_once(table); });
+  strike_all([this](LockTable& table) { use_once(table); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Meetings, TwoFaultsTest,

@@ -33,7 +33,8 @@ class Once {
 
   // Runs work(OpenTransaction&), which returns Result<std::string>, unless it has succeeded under
   // this key before; stores its result and commits both together. Results may hold any bytes, as
-  // may parameters. A stored result is answered without waiting for writers, in WAL mode.
+  // may parameters. A stored result is answered without waiting for writers, in WAL mode; with
+  // synchronous FULL the log is synced first, since who stored it may have died before it was.
   //
   // Blocks up to options.wait for the write lock, then for as long as the work takes. The
   // connection's busy timeout does not count here and is as before when the work runs; a busy
