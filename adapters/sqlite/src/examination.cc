@@ -101,7 +101,8 @@ void judge_journal(Findings& findings, Connection db, ExaminedAs as) {
 void judge_sync(Findings& findings, Connection db, ExaminedAs as) {
   constexpr const char* check = "sqlite.sync";
   if (as == ExaminedAs::store) {
-    findings.ok(check, "Leasehold sets it itself: FULL before it grants a number, else NORMAL.");
+    findings.ok(check,
+                "Leasehold sees to it itself: what it reserves is synced before it is granted.");
     return;
   }
   const auto level = text_of(db, "PRAGMA main.synchronous");

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
+
 #include "faulty_disk.h"
 #include "lock_table.h"
 #include "testing/virtual_time.h"
@@ -98,6 +100,19 @@ TEST_F(PowerLossTest, NoTokenComesAgainWhereverTheFilesAreCut) {
     }
   }
   EXPECT_GT(cuts, 500);
+}
+
+TEST_F(PowerLossTest, ProgramThatFindsNumbersLeftSyncsNothing) {
+  const auto run_program = [&] {
+    auto table = open(folder.file("locks.db"), "boot-1").value();
+    const RequestId request = RequestId::random(random);
+    EXPECT_TRUE(take(*table, "job", request));
+    EXPECT_TRUE(table->release({name("job"), request, 0ms}));
+  };
+  run_program();
+  disk.steps_.clear();
+  run_program();
+  EXPECT_EQ(std::ranges::count(disk.steps_, Disk::Step::Kind::sync, &Disk::Step::kind), 0);
 }
 
 TEST_F(PowerLossTest, AfterAFailedSyncNoLockIsGranted) {
