@@ -25,6 +25,8 @@ enum class Fault : std::uint8_t {
   client_crashed,
   store_crashed,
   crashed_after_commit,  // of these: between the commit and its reply
+  killed_in_sync,        // of these: of numbers that it reserves, which who comes next can see
+  power_cut,             // of these: what was not synced is gone
   store_paused,
   wall_clock_set,
   drift_changed,
@@ -35,13 +37,30 @@ enum class Fault : std::uint8_t {
 inline constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::forced_release) + 1;
 
 inline std::string_view to_string(Fault fault) {
-  constexpr std::string_view names[kFaults] = {
-      "request lost",  "reply lost",     "connection broken", "duplicate",
-      "reordered",     "delayed",        "executed late",     "unavailable",
-      "disconnected",  "nudge lost",     "timer late",        "client paused",
-      "paused holder", "client crashed", "store crashed",     "crashed after commit",
-      "store paused",  "wall clock set", "drift changed",     "cancelled",
-      "forged",        "forced release"};
+  constexpr std::string_view names[kFaults] = {"request lost",
+                                               "reply lost",
+                                               "connection broken",
+                                               "duplicate",
+                                               "reordered",
+                                               "delayed",
+                                               "executed late",
+                                               "unavailable",
+                                               "disconnected",
+                                               "nudge lost",
+                                               "timer late",
+                                               "client paused",
+                                               "paused holder",
+                                               "client crashed",
+                                               "store crashed",
+                                               "crashed after commit",
+                                               "killed in sync",
+                                               "power cut",
+                                               "store paused",
+                                               "wall clock set",
+                                               "drift changed",
+                                               "cancelled",
+                                               "forged",
+                                               "forced release"};
   return names[static_cast<std::size_t>(fault)];
 }
 

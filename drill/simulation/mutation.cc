@@ -10,6 +10,7 @@ std::string_view to_string(Mutation mutation) {
       "random_token",
       "counter_lost_on_release",
       "counter_lost_in_crash",
+      "unsynced_ceiling",
       "leases_lost_in_crash",
       "token_of_32_bits",
       "wall_clock_expiry",

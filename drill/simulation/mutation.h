@@ -15,6 +15,7 @@ enum class Mutation : std::uint8_t {
   random_token,             // tokens are random numbers
   counter_lost_on_release,  // the counter goes with the lock
   counter_lost_in_crash,    // the counter is not on disk before the reply
+  unsynced_ceiling,         // numbers that somebody else reserved are taken for synced
   leases_lost_in_crash,     // a restarted store knows no holder
   token_of_32_bits,         // the token travels through 32 bits
   wall_clock_expiry,        // grants end by the wall clock

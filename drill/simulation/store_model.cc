@@ -23,7 +23,8 @@ StoreModel::StoreModel(Recorder& recorder, Chance& chance, const Settings& setti
       rows_(static_cast<std::size_t>(settings.locks)) {
   for (std::uint32_t lock = 0; lock < rows_.size(); ++lock) {
     lock_refs_.push_back(recorder.history().lock(name_of_lock(lock)));
-    rows_[lock].counter = rows_[lock].durable_counter = settings.first_token;
+    Row& row = rows_[lock];
+    row.counter = row.ceiling = row.reserved = row.on_disk = settings.first_token;
   }
 }
 
@@ -90,10 +91,15 @@ std::int64_t StoreModel::next_token(Row& row) {
   if (mutation_ == Mutation::random_token) {
     return static_cast<std::int64_t>(chance_.below(std::uint64_t{1} << 62)) + 1;
   }
-  ++row.counter;
-  const bool on_disk = mutation_ != Mutation::counter_lost_in_crash || chance_.one_in(4);
-  if (on_disk) row.durable_counter = row.counter;
-  return row.counter;
+  if (row.counter >= row.ceiling) raise_ceiling(row);
+  return ++row.counter;
+}
+
+void StoreModel::raise_ceiling(Row& row) {
+  row.reserved = std::max(row.reserved, row.counter + kReserve);
+  const bool synced = mutation_ != Mutation::counter_lost_in_crash || chance_.one_in(4);
+  if (synced) row.on_disk = row.reserved;
+  row.ceiling = row.reserved;
 }
 
 AcquireAnswer StoreModel::wait(Time now, Row& row, const AcquireOrder& order) {
@@ -202,10 +208,22 @@ void StoreModel::notice_expiry(Time now, std::uint32_t lock) {
 void StoreModel::crash() {
   for (Row& row : rows_) {
     row.queue.clear();
-    if (mutation_ == Mutation::counter_lost_in_crash) row.counter = row.durable_counter;
     if (mutation_ == Mutation::leases_lost_in_crash) row.held = false;
   }
   deferred_.clear();
+}
+
+void StoreModel::crash_in_sync() {
+  crash();
+  for (Row& row : rows_) {
+    row.reserved = row.counter + kReserve;
+    if (mutation_ == Mutation::unsynced_ceiling) row.ceiling = row.reserved;
+  }
+}
+
+void StoreModel::lose_power() {
+  crash();
+  for (Row& row : rows_) row.counter = row.ceiling = row.reserved = row.on_disk;
 }
 
 std::vector<Leftover> StoreModel::leftovers(Time now) const {

@@ -1,5 +1,5 @@
 // A lock store as the contract of leasehold::Store wants it, in virtual time. It survives its
-// crashes: counters and grants are durable, the queue is not.
+// crashes: grants are durable, the queue is not. Numbers are reserved on disk, some at a time.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +60,9 @@ class StoreModel {
   bool force_release(Time now, std::uint32_t lock);
 
   void crash();
+  // It has written that it reserves numbers, but nobody knows whether that is on disk.
+  void crash_in_sync();
+  void lose_power();
   void set_wall_clock(Time step) { wall_offset_ += step; }
 
   // The token of this request's living grant; 0: it has none.
@@ -75,6 +78,7 @@ class StoreModel {
   std::vector<Leftover> leftovers(Time now) const;
 
  private:
+  static constexpr std::int64_t kReserve = 4;
   static constexpr Time kPatience = 3 * kSecond;  // for a waiter that does not ask again
 
   struct Waiter {
@@ -85,7 +89,9 @@ class StoreModel {
   };
   struct Row {
     std::int64_t counter = 0;
-    std::int64_t durable_counter = 0;
+    std::int64_t ceiling = 0;   // may be granted
+    std::int64_t reserved = 0;  // can be seen by who comes next
+    std::int64_t on_disk = 0;
     bool held = false;
     bool kept = false;
     bool late = false;
@@ -113,6 +119,7 @@ class StoreModel {
   void end_grant(Time now, std::uint32_t lock, RequestRef asker, drill::Operation cause);
   void nudge_first(Row& row);
   std::int64_t next_token(Row& row);
+  void raise_ceiling(Row& row);
   void log(Time now, drill::Kind kind, drill::Operation cause, std::uint32_t lock,
            RequestRef request, std::int64_t token, Time deadline);
   std::uint32_t index(const Row& row) const {

@@ -137,7 +137,18 @@ void World::crash_store() {
   if (store_down_ || store_paused_) return;
   outcome_.faults.add(Fault::store_crashed);
   store_down_ = true;
-  store_.crash();
+  switch (chance_.below(3)) {
+    case 0:
+      outcome_.faults.add(Fault::killed_in_sync);
+      store_.crash_in_sync();
+      break;
+    case 1:
+      outcome_.faults.add(Fault::power_cut);
+      store_.lose_power();
+      break;
+    default:
+      store_.crash();
+  }
   note_fault(drill::Kind::fault, drill::Operation::crash, store_process_);
   plan(now_ + chance_.between(10 * kMillisecond, 3 * kSecond), EventKind::store_restarts, 0);
 }
