@@ -2,9 +2,8 @@
 # Each target first installs the Debian packages it needs, unless they are there already.
 
 PREFIX ?= /usr/local
-PRESETS ?= shipped asan tsan fuzz
 
-.PHONY: help demo test simulate fuzz mutants bench format tidy release install clean
+.PHONY: help demo test check simulate fuzz mutants bench format tidy release install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -15,9 +14,13 @@ demo: ## build Leasehold with its embedded store and watch it work: about ten se
 	@cmake --build --preset demo
 	@build/demo/cli/leasehold demo
 
-test: ## what is shipped, all tests with ASan+UBSan, the libraries' with TSan, then the fuzzers (PRESETS=dev: plain, faster)
+test: ## all tests once, with real servers, under ASan+UBSan: at most 12 minutes (ONLY=adapters/redis: that folder's)
 	@scripts/need build stores test
-	@scripts/test $(PRESETS)
+	@scripts/test --name test --at-most 720 $(if $(ONLY),--only $(ONLY)) $(or $(PRESETS),asan)
+
+check: ## what else there is: as shipped by gcc, TSan, fuzzers, long simulation, formatting, layers, documents
+	@scripts/need build stores test
+	@scripts/test --name check --at-most 1380 shipped tsan fuzz formatting
 
 simulate: ## look for faults in virtual time, as long as you like (SECONDS=60 SEED=1)
 	@scripts/need build stores test

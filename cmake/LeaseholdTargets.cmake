@@ -14,6 +14,10 @@ set(LEASEHOLD_ADAPTERS "" CACHE INTERNAL "adapters in this build")
 add_library(leasehold_options INTERFACE)
 target_compile_features(leasehold_options INTERFACE cxx_std_20)
 target_compile_options(leasehold_options INTERFACE -pthread)
+if(CMAKE_UNITY_BUILD)
+  # Of sources that are compiled together, one may well have a local name that stands at the top of another.
+  target_compile_options(leasehold_options INTERFACE -Wno-shadow)
+endif()
 if(LEASEHOLD_SANITIZE)
   target_compile_options(leasehold_options INTERFACE -fsanitize=${LEASEHOLD_SANITIZE}
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -82,11 +86,13 @@ function(leasehold_test_code)
   leasehold_precompile(test ${ARGN})
 endfunction()
 
-# leasehold_library(<name> SOURCES ... [PUBLIC deps] [PRIVATE deps] [INTERNAL] [OPTIMISED])
+# leasehold_library(<name> SOURCES ... [PUBLIC deps] [PRIVATE deps] [INTERNAL] [OPTIMISED] [APART])
 # Makes target leasehold_<name> with alias leasehold::<name>. Public headers are in ./include,
 # installed unless the library is INTERNAL. OPTIMISED: in every build, because tests hand it millions of things.
+# APART: its sources are compiled one by one also where others are compiled together (CMAKE_UNITY_BUILD), because
+# several of them have the same name for a thing of their own.
 function(leasehold_library name)
-  cmake_parse_arguments(arg "INTERNAL;OPTIMISED" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "INTERNAL;OPTIMISED;APART" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   set(target leasehold_${name})
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(leasehold::${name} ALIAS ${target})
@@ -98,6 +104,9 @@ function(leasehold_library name)
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC}
                         PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:leasehold_options>)
+  if(arg_APART)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  endif()
   if(arg_OPTIMISED)
     target_compile_options(${target} PRIVATE -O2)
   else()
@@ -151,7 +160,10 @@ function(leasehold_test name)
   if(arg_PRIVATE_HEADERS_OF)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${arg_PRIVATE_HEADERS_OF})
   endif()
-  set(properties TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT})  # what may take longest begins first
+  # What may take longest begins first. The label is the folder of what is tested.
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  string(REGEX REPLACE "/tests$" "" folder ${folder})
+  set(properties TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} LABELS ${folder})
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
   endif()

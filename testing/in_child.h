@@ -1,6 +1,7 @@
 // Checks that a test runs in a process of its own, which may give up privileges or bound itself.
 #pragma once
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -9,6 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
 
 namespace leasehold::testing {
 
@@ -29,21 +33,56 @@ inline bool holds_without_privileges(const std::function<bool()>& check) {
   });
 }
 
+// No mount made here is seen outside, nor the other way round.
+inline bool keep_mounts_private() {
+  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0) return true;
+  // In a chroot "/" may be no mount. The true one is reached by stepping out, and then back in.
+  const int home = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  char aside[] = "/tmp/aside-XXXXXX";
+  if (home < 0 || mkdtemp(aside) == nullptr || chroot(aside) != 0) return false;
+  for (int i = 0; i < 64; ++i) {
+    if (chdir("..") != 0) return false;
+  }
+  const bool done = mount("none", ".", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+  return fchdir(home) == 0 && chroot(".") == 0 && rmdir(aside) == 0 && done;
+}
+
+// Whether this process has mounts of its own from now on. If not, it says what that needs.
+inline bool unshare_mounts() {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  if (unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+    std::cerr << "this test needs mounts of its own: be root with CAP_SYS_ADMIN, or an ordinary "
+                 "user outside of a chroot where the kernel allows user namespaces\n";
+    return false;
+  }
+  // Without a name there, nobody can own a new file.
+  if (user != 0) {
+    std::ofstream("/proc/self/uid_map") << user << ' ' << user << " 1";
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/gid_map") << group << ' ' << group << " 1";
+  }
+  if (keep_mounts_private()) return true;
+  std::cerr << "this test needs mounts of its own, and cannot make those that are there private\n";
+  return false;
+}
+
+// `argv` in namespaces of its own, made by unshare(1) with `flags`. Root needs no user namespace
+// for that, which no chroot allows, and takes the mounts as they are: in a chroot "/" may be none.
+inline std::vector<std::string> in_namespaces(std::vector<std::string> flags,
+                                              const std::vector<std::string>& argv) {
+  std::vector<std::string> words = {"unshare",
+                                    geteuid() == 0 ? "--propagation=unchanged" : "--map-root-user"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.insert(words.end(), argv.begin(), argv.end());
+  return words;
+}
+
 // A filesystem of this process alone. Where the system forbids that, the test says so by failing.
 inline bool in_own_mount(const std::filesystem::path& at, const char* type, const char* options,
                          unsigned long flags, const std::function<bool()>& check) {
   return holds_in_child([&] {
-    const uid_t user = geteuid();
-    const gid_t group = getegid();
-    const int spaces = user == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS;
-    if (unshare(spaces) != 0) return false;
-    // Without a name there, nobody can own a new file.
-    if (user != 0) {
-      std::ofstream("/proc/self/uid_map") << user << ' ' << user << " 1";
-      std::ofstream("/proc/self/setgroups") << "deny";
-      std::ofstream("/proc/self/gid_map") << group << ' ' << group << " 1";
-    }
-    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+    if (!unshare_mounts()) return false;
     const bool bind = type == nullptr;
     if (mount(bind ? at.c_str() : "none", at.c_str(), type, bind ? MS_BIND : 0, options) != 0) {
       return false;

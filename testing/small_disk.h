@@ -23,11 +23,13 @@ inline void fill_disk(const std::filesystem::path& filler) {
 }
 
 // Whether `check` has no failure in a child, which alone sees that disk: only before there is any
-// thread a process may have mounts of its own. `options` as mount(8) takes them: "size=1m".
+// thread a process may have mounts of its own. `options` as mount(8) takes them: "size=1m";
+// `flags` as mount(2): MS_RDONLY.
 inline bool passes_on_a_small_disk(const char* options,
-                                   const std::function<void(const std::filesystem::path&)>& check) {
+                                   const std::function<void(const std::filesystem::path&)>& check,
+                                   unsigned long flags = 0) {
   const TempFolder folder;
-  return in_own_mount(folder.path(), "tmpfs", options, 0, [&] {
+  return in_own_mount(folder.path(), "tmpfs", options, flags, [&] {
     try {
       check(folder.path());
     } catch (const std::exception& error) {

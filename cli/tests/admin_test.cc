@@ -34,7 +34,8 @@ TEST_F(AdminTest, LsShowsHeldAndFreeLocks) {
   Child holder = hold("ünïcode");
   const Finished list = leasehold({"ls"});
   EXPECT_EQ(list.status, 0);
-  EXPECT_THAT(list.out, testing::StartsWith("NAME     STATE  HOLDER  TOKEN  REMAINING  WAITERS\n"));
+  EXPECT_THAT(list.out,
+              ::testing::StartsWith("NAME     STATE  HOLDER  TOKEN  REMAINING  WAITERS\n"));
   EXPECT_THAT(list.out, HasSubstr("\nold      free   -       1      -          0\n"));
   EXPECT_THAT(list.out, HasSubstr("\nünïcode  held   me      1      "));
 }
@@ -260,7 +261,7 @@ TEST_F(AdminTest, FenceInstallChecksItsInput) {
 TEST_F(AdminTest, FenceThatIsNotThere) {
   const Finished bare = leasehold({"fence", "show", database()});
   EXPECT_EQ(bare.status, 69);
-  EXPECT_THAT(bare.err, testing::StartsWith("leasehold: "));
+  EXPECT_THAT(bare.err, ::testing::StartsWith("leasehold: "));
   EXPECT_EQ(leasehold({"fence", "show", "sqlite:" + path("missing.db")}).status, 69);
 }
 
@@ -287,7 +288,7 @@ TEST_F(AdminTest, OutputThatCannotBeWrittenIsAFailure) {
 
 TEST_F(AdminTest, Version) {
   EXPECT_THAT(leasehold({"version"}).out,
-              testing::MatchesRegex("leasehold [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+              ::testing::MatchesRegex("leasehold [0-9]+\\.[0-9]+\\.[0-9]+\n"));
   EXPECT_EQ(leasehold({"--version"}).out, leasehold({"version"}).out);
 }
 

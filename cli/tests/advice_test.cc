@@ -15,7 +15,7 @@
 namespace leasehold::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // "harmless=no idempotent=yes" as answers.
 Answers answers_of(const std::string& text) {
@@ -124,7 +124,7 @@ TEST(Advice, AsksNothingTwiceOnOneWay) {
 
 TEST(Advice, FillsInTheStoreAndLeavesNoGap) {
   for (const Walk& walked : all_ways()) {
-    EXPECT_THAT(walked.commands(), testing::Not(HasSubstr("{"))) << walked.found->id;
+    EXPECT_THAT(walked.commands(), ::testing::Not(HasSubstr("{"))) << walked.found->id;
     const bool names_store = walked.commands().find("--store ") != std::string::npos;
     const bool asked = walked.path.back().flag == "store";
     if (names_store) {
@@ -149,7 +149,7 @@ TEST(Advice, WarnsAboutTheStoreOnlyWhereItIsUsed) {
   EXPECT_THAT(walk(answers_of(many + "store=postgres")).beware(), HasSubstr("standbys"));
   EXPECT_THAT(
       walk(answers_of("harmless=no idempotent=no fence=no machines=many store=etcd")).beware(),
-      testing::Not(HasSubstr("etcd")));
+      ::testing::Not(HasSubstr("etcd")));
 }
 
 TEST(Advice, EveryLeafHasItsReasonItsLimitAndAPageThatExists) {

@@ -66,7 +66,7 @@ TEST_F(AdviseTest, EveryRecommendedCommandRuns) {
     const Finished done = in_folder("rm -f log; set -e\n" + commands(std::string(one.id)));
     EXPECT_EQ(done.status, 0) << one.id << ": " << done.err;
     const bool fenced = one.commands.find("--fenced") != std::string_view::npos;
-    EXPECT_THAT(read("log"), testing::MatchesRegex(fenced ? "ran [0-9]+\n" : "ran \n")) << one.id;
+    EXPECT_THAT(read("log"), ::testing::MatchesRegex(fenced ? "ran [0-9]+\n" : "ran \n")) << one.id;
     ++runs;
   }
   EXPECT_EQ(runs, 11);
@@ -206,7 +206,7 @@ TEST_F(AdviseTest, AsksOnATerminalOnlyWhatMatters) {
   program.type("redis\n");
   const Finished done = program.finish();
   EXPECT_EQ(done.status, 0);
-  EXPECT_THAT(done.out, testing::StartsWith("You said:\n"));
+  EXPECT_THAT(done.out, ::testing::StartsWith("You said:\n"));
   EXPECT_THAT(done.out, HasSubstr("a claim at the resource"));
 }
 

@@ -1,12 +1,13 @@
 // Every failure: one sentence on stderr, the documented status, nothing run and nothing lost.
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
 #include "cli_fixture.h"
+#include "testing/small_disk.h"
 
 namespace leasehold::cli {
 namespace {
@@ -25,14 +26,9 @@ class BadInputTest : public CliTest {
     for (const std::string& word : wrong.words) line += word.substr(0, 60) + " ";
     EXPECT_EQ(done.status, wrong.status) << line << done.err;
     EXPECT_EQ(done.out, "") << line;
-    EXPECT_THAT(done.err, testing::StartsWith("leasehold: ")) << line;
+    EXPECT_THAT(done.err, ::testing::StartsWith("leasehold: ")) << line;
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << line << done.err;
     EXPECT_THAT(done.err, HasSubstr(wrong.says)) << line;
-  }
-  // A root shell in a mount namespace of its own, so that it may mount.
-  Finished in_namespace(const std::string& script) const {
-    const std::string flags = getuid() == 0 ? "-m" : "-rm";
-    return finish({"unshare", flags, "sh", "-c", script});
   }
 };
 
@@ -204,7 +200,7 @@ TEST_F(BadInputTest, AStoreOfTheEnvironmentIsNamedAsSuch) {
     EXPECT_THAT(done.err, Not(HasSubstr("geheim")));
     return done.err;
   };
-  const auto names_it = testing::StartsWith("leasehold: LEASEHOLD_STORE: ");
+  const auto names_it = ::testing::StartsWith("leasehold: LEASEHOLD_STORE: ");
   for (const char* url : {"geheim", "carrier-pigeon://me:geheim@coop:1", "sqlite:/x?nonsense=1"}) {
     for (const char* command : {"ls", "run x -- true", "doctor"}) {
       EXPECT_THAT(told(url, command), names_it) << url << " " << command;
@@ -265,7 +261,7 @@ TEST_F(BadInputTest, StoresThatCannotBeUsed) {
       {{"fence", "install", "sqlite:" + path("garbage.db")}, 69, "file is not a database"},
   };
   for (const Wrong& wrong : table) check(wrong);
-  EXPECT_THAT(read("garbage.db"), testing::StartsWith("this is not a database")) << "left alone";
+  EXPECT_THAT(read("garbage.db"), ::testing::StartsWith("this is not a database")) << "left alone";
 }
 
 TEST_F(BadInputTest, APasswordInAnyValueIsNotRepeated) {
@@ -297,39 +293,35 @@ TEST_F(BadInputTest, ADefaultStoreThatCannotBeMade) {
 }
 
 TEST_F(BadInputTest, ReadOnlyFolder) {
-  const Finished done = in_namespace(
-      "mkdir " + path("ro") + " && mount -t tmpfs none " + path("ro") + " && mount -o remount,ro " +
-      path("ro") + " && leasehold run x --store sqlite:" + path("ro/locks.db") + " -- echo ran");
-  EXPECT_EQ(done.status, 69) << done.err;
-  EXPECT_EQ(done.out, "");
-  EXPECT_THAT(done.err, testing::StartsWith("leasehold: "));
+  const auto check = [this](const std::filesystem::path& folder) {
+    const std::string url = "sqlite:" + (folder / "locks.db").native();
+    const Finished done = leasehold({"run", "x", "--store", url, "--", "echo", "ran"});
+    EXPECT_EQ(done.status, 69) << done.err;
+    EXPECT_EQ(done.out, "");
+    EXPECT_THAT(done.err, ::testing::StartsWith("leasehold: "));
+  };
+  EXPECT_TRUE(leasehold::testing::passes_on_a_small_disk("", check, MS_RDONLY));
 }
 
 TEST_F(BadInputTest, FullDiskLosesNothing) {
-  const std::string disk = path("disk");
-  const std::string store = " --store sqlite:" + disk + "/locks.db ";
-  const std::string run = "leasehold run x" + store;
-  const Finished done = in_namespace(
-      "mkdir " + disk + " && mount -t tmpfs -o size=256k none " + disk + " && " + run +
-      "--fenced -- printenv LEASEHOLD_TOKEN || exit 99\n"
-      "dd if=/dev/zero of=" +
-      disk + "/filler bs=1k 2>/dev/null\n" + "i=0; while [ $i -lt 300 ]; do leasehold run y$i" +
-      store + "-- true 2>>" + disk + "-errors; s=$?; " +
-      "[ $s = 0 ] || break; i=$((i+1)); done; echo status=$s\n"
-      "rm " +
-      disk + "/filler\n" + run + "--fenced -- printenv LEASEHOLD_TOKEN");
-  std::istringstream lines(done.out);
-  std::string first;
-  std::string status;
-  std::string last;
-  std::getline(lines, first);
-  std::getline(lines, status);
-  std::getline(lines, last);
-  EXPECT_EQ(done.status, 0) << done.err << read("disk-errors");
-  EXPECT_EQ(first, "1");
-  EXPECT_EQ(status, "status=69") << read("disk-errors");
-  EXPECT_THAT(read("disk-errors"), AllOf(testing::StartsWith("leasehold: "), HasSubstr("full")));
-  EXPECT_GT(std::atoi(last.c_str()), 1) << "the counter went on";
+  const auto check = [this](const std::filesystem::path& disk) {
+    const auto run = [&](const std::string& lock) {
+      return leasehold({"run", lock, "--store", "sqlite:" + (disk / "locks.db").native(),
+                        "--fenced", "--", "printenv", "LEASEHOLD_TOKEN"});
+    };
+    ASSERT_EQ(run("x").out, "1\n");
+    leasehold::testing::fill_disk(disk / "filler");
+    Finished done;
+    for (int i = 0; i < 300 && done.status <= 0; ++i) done = run("y" + std::to_string(i));
+    EXPECT_EQ(done.status, 69);
+    EXPECT_THAT(done.err, AllOf(::testing::StartsWith("leasehold: "), HasSubstr("full")));
+    std::filesystem::remove(disk / "filler");
+    std::filesystem::remove(disk / "filler-rest");
+    done = run("x");
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_GT(std::atoi(done.out.c_str()), 1) << "the counter went on";
+  };
+  EXPECT_TRUE(leasehold::testing::passes_on_a_small_disk("size=256k", check));
 }
 
 TEST_F(BadInputTest, AFolderOfSomebodyElse) {
@@ -343,7 +335,7 @@ TEST_F(BadInputTest, AFolderOfSomebodyElse) {
               "run", "x", "--store", "sqlite:" + path("locks.db"), "--", "echo", "ran"});
   EXPECT_EQ(done.status, 69) << done.err;
   EXPECT_EQ(done.out, "");
-  EXPECT_THAT(done.err, testing::StartsWith("leasehold: "));
+  EXPECT_THAT(done.err, ::testing::StartsWith("leasehold: "));
 }
 
 }  // namespace

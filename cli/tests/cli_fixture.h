@@ -26,9 +26,9 @@ using process::read_until;
 using process::wait_readable;
 using process::within;
 using process::write_all;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Words = std::vector<std::string>;
 
@@ -41,7 +41,7 @@ struct Finished {
   std::string err;
 };
 
-class CliTest : public testing::Test {
+class CliTest : public ::testing::Test {
  protected:
   CliTest();
   ~CliTest() override;

@@ -157,7 +157,7 @@ TEST_F(DemoTest, says_in_one_sentence_that_there_is_no_temporary_folder) {
   what.environment.emplace_back("TMPDIR", path("missing"));
   const Finished end = finish(started(what));
   EXPECT_EQ(end.status, 70);
-  EXPECT_THAT(end.err, testing::MatchesRegex("leasehold: [^\n]*temporary folder[^\n]*\n"));
+  EXPECT_THAT(end.err, ::testing::MatchesRegex("leasehold: [^\n]*temporary folder[^\n]*\n"));
 }
 
 }  // namespace

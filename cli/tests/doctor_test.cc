@@ -47,7 +47,7 @@ TEST_F(DoctorTest, AFenceThatIsNotThereFails) {
   prepare();
   const Finished found = leasehold({"doctor", "--store", store(), "--fence", fence()});
   EXPECT_EQ(found.status, 78);
-  EXPECT_THAT(found.out, testing::StartsWith("danger    fence.installed at " + fence()));
+  EXPECT_THAT(found.out, ::testing::StartsWith("danger    fence.installed at " + fence()));
   EXPECT_THAT(found.out, AllOf(HasSubstr("Fix: leasehold fence install '" + fence() + "'"),
                                HasSubstr("\nok "), HasSubstr(": 1 danger, ")));
   EXPECT_THAT(found.out, Not(HasSubstr("\033["))) << "no colours outside a terminal";
@@ -70,7 +70,7 @@ TEST_F(DoctorTest, AForeignLineageIsAWarningThatFailOnCanLetPass) {
   const json lineage = findings_of(found, "fence.lineage");
   ASSERT_EQ(lineage.size(), 1u);
   EXPECT_EQ(lineage[0]["severity"], "warning");
-  EXPECT_THAT(lineage[0]["fix"].get<std::string>(), testing::StartsWith("Give the store of that"))
+  EXPECT_THAT(lineage[0]["fix"].get<std::string>(), ::testing::StartsWith("Give the store of that"))
       << "most often it is only the wrong one";
   Words lenient = words;
   lenient.insert(lenient.end(), {"--fail-on", "danger"});

@@ -133,7 +133,7 @@ TEST_F(DrillTest, UrlsAreNotInTheCommandLinesOfWorkers) {
 TEST_F(DrillTest, AllFaultsAreThoseThatTheStoreCanHave) {
   const Finished end = drilled({"--cycles", "2", "--fault", "all"});
   // Two cycles may pass without a kill, and then too little has happened.
-  EXPECT_THAT(end.status, testing::AnyOf(0, 3)) << end.out << end.err;
+  EXPECT_THAT(end.status, ::testing::AnyOf(0, 3)) << end.out << end.err;
   EXPECT_THAT(end.out, AllOf(HasSubstr("fault: pause"), HasSubstr("fault: kill-holder"),
                              HasSubstr("left out of all faults: kill-server, restart-server, cut"),
                              HasSubstr("(SQLite has no server and no network)")));

@@ -24,12 +24,12 @@ TEST(Duration, RefusesEverythingElseInOneSentence) {
     const auto parsed = parse_duration(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, ErrorCode::invalid);
-    EXPECT_THAT(parsed.error().message, testing::HasSubstr("is not a duration")) << text;
+    EXPECT_THAT(parsed.error().message, ::testing::HasSubstr("is not a duration")) << text;
   }
   for (const char* text : {"8785h", "99999999999999999999s", "18446744073709551615ms"}) {
     const auto parsed = parse_duration(text);
     ASSERT_FALSE(parsed) << text;
-    EXPECT_THAT(parsed.error().message, testing::HasSubstr("longer than a year")) << text;
+    EXPECT_THAT(parsed.error().message, ::testing::HasSubstr("longer than a year")) << text;
   }
 }
 

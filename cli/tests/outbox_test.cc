@@ -170,7 +170,7 @@ TEST_F(OutboxTest, SigtermEndsAfterTheDelivery) {
   const auto status = running.wait_for(kPatience);
   ASSERT_TRUE(status);
   EXPECT_EQ(status->shell_status(), 0);
-  EXPECT_THAT(read("came"), testing::StartsWith("one\n"));
+  EXPECT_THAT(read("came"), ::testing::StartsWith("one\n"));
   EXPECT_EQ(relay("true").status, 0) << "the lock was given back";
 }
 

@@ -13,9 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A hundred thousand moments: mostly 80 us, a hundred of 3 ms, ten of 40 ms.
 ProbeReport known() {
@@ -102,9 +102,9 @@ TEST(ProbeBars, HeightIsLogarithmic) {
 TEST(ProbeText, ShowsTheDistribution) {
   const std::string text = probe_text(known());
   EXPECT_THAT(text, HasSubstr("Measured 100s, without load, on 2 processors.\n"));
-  EXPECT_THAT(text, testing::ContainsRegex(" 50us - +100us +99890 +[^ ]+ p50 p99\n"));
-  EXPECT_THAT(text, testing::ContainsRegex(" 2ms - +5ms +100 +[^ ]+ p99.9 p99.99\n"));
-  EXPECT_THAT(text, testing::ContainsRegex(" 20ms - +50ms +10 +[^ ]+ max\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(" 50us - +100us +99890 +[^ ]+ p50 p99\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(" 2ms - +5ms +100 +[^ ]+ p99.9 p99.99\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(" 20ms - +50ms +10 +[^ ]+ max\n"));
   EXPECT_THAT(text, HasSubstr("\n  p99.99  3ms\n"));
   EXPECT_THAT(text, HasSubstr("\n  max     40ms\n"));
   EXPECT_THAT(text, Not(HasSubstr("ended early")));

@@ -70,7 +70,7 @@ TEST_F(ProbeTest, DrawsAPictureOfItsOwn) {
   const Finished done = leasehold({"probe", "--duration", "100ms", "--svg", path("pauses.svg")});
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(read("pauses.svg"),
-              AllOf(testing::StartsWith("<svg "), testing::EndsWith("</svg>\n")));
+              AllOf(::testing::StartsWith("<svg "), ::testing::EndsWith("</svg>\n")));
   const Finished parsed = finish({"python3", "-c",
                                   "import sys, xml.dom.minidom as x; "
                                   "print(x.parse(sys.argv[1]).documentElement.tagName)",
@@ -78,7 +78,7 @@ TEST_F(ProbeTest, DrawsAPictureOfItsOwn) {
   EXPECT_EQ(parsed.out, "svg\n") << parsed.err;
   const Finished piped = shell("leasehold probe --duration 100ms --svg /dev/stderr");
   EXPECT_EQ(piped.status, 0);
-  EXPECT_THAT(piped.err, testing::StartsWith("<svg "));
+  EXPECT_THAT(piped.err, ::testing::StartsWith("<svg "));
 }
 
 TEST_F(ProbeTest, AFileThatCannotBeWrittenIsToldBeforeTheMeasurement) {
@@ -86,8 +86,9 @@ TEST_F(ProbeTest, AFileThatCannotBeWrittenIsToldBeforeTheMeasurement) {
       leasehold({"probe", "--duration", "24h", "--svg", path("no/such/folder/x.svg")});
   EXPECT_EQ(done.status, 74);
   EXPECT_EQ(done.out, "");
-  EXPECT_THAT(done.err, testing::MatchesRegex("leasehold: cannot write '[^\n]*x.svg' .No such file "
-                                              "or directory.\n"));
+  EXPECT_THAT(done.err,
+              ::testing::MatchesRegex("leasehold: cannot write '[^\n]*x.svg' .No such file "
+                                      "or directory.\n"));
 }
 
 TEST_F(ProbeTest, AFullDiskIsTold) {

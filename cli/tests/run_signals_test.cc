@@ -5,6 +5,7 @@
 
 #include "blockade.h"
 #include "cli_fixture.h"
+#include "testing/in_child.h"
 
 namespace leasehold::cli {
 namespace {
@@ -135,10 +136,10 @@ TEST_F(RunSignalsTest, ASignalCancelsThoughTheStoreHangs) {
 }
 
 TEST_F(RunSignalsTest, AsTheFirstProcessItReapsOrphans) {
-  const std::string flags = getuid() == 0 ? "-pf" : "-rpf";
-  const Finished done =
-      finish({"unshare", flags, "--mount-proc", LEASEHOLD_PROGRAM, "run", "x", "--", "sh", "-c",
-              "(sleep 0.1 &); (sleep 0.1 &); (sleep 0.2 &); sleep 0.5; ps -eo stat=; exit 6"});
+  const Finished done = finish(leasehold::testing::in_namespaces(
+      {"--pid", "--fork", "--mount-proc"},
+      {LEASEHOLD_PROGRAM, "run", "x", "--", "sh", "-c",
+       "(sleep 0.1 &); (sleep 0.1 &); (sleep 0.2 &); sleep 0.5; ps -eo stat=; exit 6"}));
   EXPECT_EQ(done.status, 6) << done.err;
   EXPECT_THAT(done.out, Not(HasSubstr("Z")));
 }

@@ -48,7 +48,7 @@ TEST_F(RunTest, ExportsLockStoreAndRequest) {
   const Finished done = leasehold({"run", "a/b c", "--", "env"});
   EXPECT_THAT(done.out, HasSubstr("LEASEHOLD_LOCK=a/b c\n"));
   EXPECT_THAT(done.out, HasSubstr("LEASEHOLD_STORE=sqlite:" + path("leasehold/locks.db") + "\n"));
-  EXPECT_THAT(done.out, testing::ContainsRegex("LEASEHOLD_REQUEST=[0-9a-f]{32}\n"));
+  EXPECT_THAT(done.out, ::testing::ContainsRegex("LEASEHOLD_REQUEST=[0-9a-f]{32}\n"));
   EXPECT_THAT(done.out, Not(HasSubstr("LEASEHOLD_TOKEN")));
   EXPECT_THAT(done.out, Not(HasSubstr("LEASEHOLD_LINEAGE")));
 }
@@ -56,7 +56,7 @@ TEST_F(RunTest, ExportsLockStoreAndRequest) {
 TEST_F(RunTest, ExportsALargerTokenEachTimeWhenFenced) {
   const Finished first = leasehold({"run", "x", "--fenced", "--", "env"});
   EXPECT_THAT(first.out, HasSubstr("LEASEHOLD_TOKEN=1\n"));
-  EXPECT_THAT(first.out, testing::ContainsRegex("LEASEHOLD_LINEAGE=[0-9a-f]{32}/x\n"));
+  EXPECT_THAT(first.out, ::testing::ContainsRegex("LEASEHOLD_LINEAGE=[0-9a-f]{32}/x\n"));
   EXPECT_THAT(leasehold({"run", "x", "--fenced", "--", "env"}).out,
               HasSubstr("LEASEHOLD_TOKEN=2\n"));
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr int kBatch = 100;
 constexpr int kFailedRetries = 10;  // between two batches, if they are quick
 constexpr Millis kRetriesTake = std::chrono::seconds(1);
-constexpr int kMostDoublings = 16;
+constexpr int kMostPauseDoublings = 16;
 constexpr std::int64_t kMany = 1000;  // forgotten at once: there may be more
 constexpr Millis kForgetEvery = std::chrono::minutes(1);
 
@@ -193,7 +193,7 @@ Status Relay::failed(const OutboxMessage& message, const Error& error) {
 void Relay::pause(const OutboxMessage& message) {
   Pause& pause = pauses_[message.key];
   pause.id = message.id;
-  const int doublings = std::min(pause.failures++, kMostDoublings);
+  const int doublings = std::min(pause.failures++, kMostPauseDoublings);
   pause.until =
       BootClock::now() + std::min(options_.first_pause * (1 << doublings), options_.longest_pause);
 }

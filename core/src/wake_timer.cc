@@ -49,7 +49,7 @@ bool WakeTimer::stopping() {
 void WakeTimer::run() {
   for (;;) {
     std::uint64_t expirations = 0;
-    if (read(timer_.get(), &expirations, sizeof expirations) < 0 && errno != EINTR) return;
+    if (::read(timer_.get(), &expirations, sizeof expirations) < 0 && errno != EINTR) return;
     if (stopping()) return;
     on_time_();
   }

@@ -105,7 +105,7 @@ void Arena::freeze(std::size_t worker) {
   write_first_ = chance_.one_in(2);
   full_ = false;
   since_ = Clock::now();
-  frozen_at_ = BootClock::now().time_since_epoch().count();
+  frozen_at_ = now();
 }
 
 // It is told to write while it is still stopped: that is the first thing it does when it goes on.

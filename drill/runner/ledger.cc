@@ -25,11 +25,11 @@ Operation operation_of(Fault fault) {
   return Operation::none;
 }
 
+}  // namespace
+
 std::int64_t now() {
   return BootClock::now().time_since_epoch().count();
 }
-
-}  // namespace
 
 void Cycles::late_write(std::string_view answer) {
   if (answer == "refused") {

@@ -12,6 +12,9 @@
 
 namespace leasehold::drill {
 
+// As records have it: nanoseconds of the machine's boot clock.
+std::int64_t now();
+
 // One record of the nemesis: something begins to be broken, or works again.
 struct Blow {
   std::int64_t time = 0;

@@ -2,14 +2,10 @@
 
 #include <stdexcept>
 
-#include "leasehold/time.h"
+#include "ledger.h"
 
 namespace leasehold::drill {
 namespace {
-
-std::int64_t now() {
-  return BootClock::now().time_since_epoch().count();
-}
 
 // When the lease ends, by what the store said a moment ago.
 std::int64_t deadline_of(const LockStatus::Holder& holder) {

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "leasehold/process/io.h"
+#include "ledger.h"
 
 namespace leasehold::drill {
 namespace {
@@ -17,10 +18,6 @@ constexpr Millis kLongestWait = 5s;
 constexpr Millis kStoreTimeout = 2s;
 constexpr auto kLongestWrite = 5s;
 constexpr auto kPauseAfterFailure = 20ms;
-
-std::int64_t now() {
-  return BootClock::now().time_since_epoch().count();
-}
 
 void say(const std::string& what) {
   process::write_all(STDOUT_FILENO, what + "\n");

@@ -13,7 +13,7 @@ std::string health(const GateCore& core) {
          ",\"in_flight\":" + std::to_string(core.turns.on_their_way()) + "}\n";
 }
 
-std::string unanswered(const GateCore& core) {
+std::string list_of_unanswered(const GateCore& core) {
   std::string list;
   for (const ResourceName& name : core.turns.unanswered()) {
     if (!list.empty()) list += ',';
@@ -27,7 +27,7 @@ std::string answer(const GateCore& core, const RequestHead& head) {
     return response_of(problem_of({405, "only GET is known here"}), false, false);
   std::string body;
   if (head.target == "/-/health") body = health(core);
-  if (head.target == "/-/unanswered") body = unanswered(core);
+  if (head.target == "/-/unanswered") body = list_of_unanswered(core);
   if (body.empty()) return response_of(problem_of({404, "there is no such page"}), false, false);
   const int status = core.stopping ? 503 : 200;
   return "HTTP/1.1 " + std::to_string(status) + " " + std::string(reason_phrase(status)) +

@@ -4,6 +4,7 @@
 
 #include "leasehold/client.h"
 #include "leasehold/sqlite/adapter.h"
+#include "testing/in_child.h"
 #include "testing/temp_folder.h"
 #include "testing/worker.h"
 
@@ -51,8 +52,7 @@ TEST_F(ClockTest, TimeNamespaceChangesNothing) {
   Client here = client();
   auto lease = here.acquire("job", {.ttl = 60s});
   ASSERT_TRUE(lease);
-  const std::vector<std::string> moved = {"unshare",    "--map-root-user", "--time",
-                                          "--boottime", "100000",          "--fork"};
+  const auto moved = in_namespaces({"--time", "--boottime", "100000", "--fork"}, {});
   Worker other = Worker::hold(url, "job", 60s, 0s, moved);
   EXPECT_EQ(other.line(), "asking");
   EXPECT_THAT(other.line(), StartsWith("error busy"));

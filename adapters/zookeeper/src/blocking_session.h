@@ -13,6 +13,9 @@
 
 namespace leasehold::zookeeper {
 
+// Of one request: the server breaks off at 1 MiB.
+constexpr std::size_t kMostRequestBytes = 1'000'000;
+
 // Thread safe. Reads go on after a break until the deadline; `unavailable` means that nothing was
 // done. A write that may have been done is `outcome_unknown`.
 class BlockingSession final : private SessionListener {

@@ -17,7 +17,6 @@ using leasehold::detail::SeenMark;
 namespace {
 
 constexpr auto kOpenWithin = std::chrono::seconds(5);
-constexpr std::size_t kMostBytes = 1'000'000;  // of one request; the server breaks off at 1 MiB
 
 const std::string& path_of(const Operation& operation) {
   return std::visit([](const auto& it) -> const std::string& { return it.path; }, operation);
@@ -197,10 +196,10 @@ Status FenceMarks::check(const std::vector<Operation>& operations) const {
     }
     bytes += step.path.size() + step.data.size();
   }
-  if (bytes <= kMostBytes) return {};
+  if (bytes <= kMostRequestBytes) return {};
   return fail(ErrorCode::invalid, "the operations have " + std::to_string(bytes) +
                                       " bytes; ZooKeeper takes at most " +
-                                      std::to_string(kMostBytes));
+                                      std::to_string(kMostRequestBytes));
 }
 
 FencePass FenceMarks::pass_at(const ResourceName& resource,

@@ -9,8 +9,6 @@
 namespace leasehold::zookeeper {
 namespace {
 
-constexpr std::size_t kMostBytes = 1'000'000;  // of one request; the server breaks off at 1 MiB
-
 CallContext one_call() {
   return {BootClock::now() + std::chrono::seconds(5), {}};
 }
@@ -45,10 +43,10 @@ Result<Cell::Seen> Cell::read() const {
 }
 
 Result<bool> Cell::write(const Seen& seen, const std::string& value) const {
-  if (value.size() + path_.size() > kMostBytes) {
+  if (value.size() + path_.size() > kMostRequestBytes) {
     return fail(ErrorCode::invalid, "the value has " + std::to_string(value.size()) +
                                         " bytes; with its path at most " +
-                                        std::to_string(kMostBytes) + " are allowed");
+                                        std::to_string(kMostRequestBytes) + " are allowed");
   }
   Step step{.kind = Step::Kind::create, .path = path_, .data = value};
   if (seen.value) {

@@ -8,7 +8,6 @@ namespace {
 
 using zookeeper::Create;
 using zookeeper::Fence;
-using zookeeper::Operation;
 using zookeeper::Resources;
 using zookeeper::Set;
 
@@ -39,7 +38,7 @@ class ZookeeperConnection final : public FenceConnection {
     auto fence = resources_.fence(resource);
     if (!fence) return fail(std::move(fence.error()));
     const std::string path = path_of(resource);
-    const auto write = [&](const Operation& operation) {
+    const auto write = [&](const zookeeper::Operation& operation) {
       return fence->transaction(token, {operation}, options_of(mode));
     };
     auto done = write(Set{path, std::string(value)});

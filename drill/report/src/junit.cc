@@ -15,7 +15,7 @@ struct Case {
   std::string skipped = {};  // why it was not looked at; empty: it was
 };
 
-std::string seconds(std::chrono::nanoseconds span) {
+std::string exact_seconds(std::chrono::nanoseconds span) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f", std::chrono::duration<double>(span).count());
   return text;
@@ -91,7 +91,7 @@ std::string to_junit(const Outcome& outcome, const History& history) {
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"" + suite + "\" tests=\"" +
          std::to_string(cases.size()) + "\" failures=\"" + std::to_string(failures) +
          "\" errors=\"0\" skipped=\"" + std::to_string(skipped) + "\" time=\"" +
-         seconds(outcome.duration) + "\">\n" + body + "  <system-out>" +
+         exact_seconds(outcome.duration) + "\">\n" + body + "  <system-out>" +
          escaped(sentence(outcome)) + "</system-out>\n</testsuite>\n";
 }
 
