@@ -7,9 +7,19 @@
 namespace leasehold::sqlite {
 namespace {
 
-// A waiter that does not ask again for so long is passed over.
+// A waiter whose process gives no sign of life, or that does not come when it is called, for so
+// long is passed over.
 constexpr Millis kWaiterLife = std::chrono::seconds(6);
-constexpr Millis kWaiterRefresh = std::chrono::seconds(2);
+
+// How often somebody of each process looks whether those before it have died or frozen, and how
+// often the others, who are woken when their time has come.
+constexpr Millis kWatchEvery = std::chrono::seconds(2);
+constexpr Millis kAskEvery = std::chrono::seconds(10);
+// Those on watch may be many, if each waits for another lock: together they ask that rarely.
+constexpr Millis kBetweenAsks{1};
+
+// In alive_until: its process gives the signs of life.
+constexpr std::int64_t kNotCalled = 0;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE store(
@@ -47,7 +57,7 @@ CREATE TABLE once(
   PRIMARY KEY (lock, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 21> kStatements = {
+constexpr std::array<std::string_view, 22> kStatements = {
     // kBegin
     "BEGIN IMMEDIATE",
     // kCommit
@@ -68,13 +78,17 @@ constexpr std::array<std::string_view, 21> kStatements = {
     // kEnqueue
     "INSERT INTO waiter(lock, request, owner, wake, alive_until) VALUES(?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT(request) DO UPDATE SET alive_until = ?5, wake = ?4",
-    // kPosition
-    "SELECT count(*) FROM waiter WHERE lock = ?1"
-    " AND place < (SELECT place FROM waiter WHERE request = ?2)",
+    // kLook
+    "SELECT l.owner, l.kept, l.expires_at, w.alive_until,"
+    " w.place IN (SELECT place FROM waiter WHERE lock = ?1 ORDER BY place LIMIT 2)"
+    " FROM lock l JOIN waiter w ON w.request = ?2"
+    " WHERE l.name = ?1 AND l.expires_at > ?3 AND l.expires_at - ?3 <= l.ttl",
+    // kCall
+    "UPDATE waiter SET alive_until = ?2 WHERE request = ?1",
     // kDropWaiter
     "DELETE FROM waiter WHERE request = ?1",
-    // kWaitsAt
-    "SELECT 1 FROM waiter WHERE wake = ?1 LIMIT 1",
+    // kDropWaitersAt
+    "DELETE FROM waiter WHERE wake = ?1",
     // kRenew
     "UPDATE lock SET expires_at = ?3 + ?4, ttl = ?4"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0",
@@ -137,6 +151,10 @@ std::string readable_label(std::string_view text) {
   return OwnerLabel::parse(text) ? std::string(text) : "(an unreadable label)";
 }
 
+std::string holder_label(std::string_view owner, bool kept) {
+  return readable_label(owner) + (kept ? " (which has finished; the lock is kept)" : "");
+}
+
 }  // namespace
 
 bool is_lock_store(Connection connection) {
@@ -159,7 +177,9 @@ struct LockTable::Found {
 // ---- opening -------------------------------------------------------------------------------
 
 LockTable::LockTable(Options options, Database database)
-    : options_(std::move(options)), wake_folder_(options_.path), database_(std::move(database)) {
+    : options_(std::move(options)),
+      wake_folder_(options_.path, *options_.clock),
+      database_(std::move(database)) {
   sqlite3_busy_handler(database_.handle(), on_busy, this);
   sqlite3_wal_hook(database_.handle(), on_commit, this);
 }
@@ -356,6 +376,12 @@ Result<Transaction> LockTable::begin() {
 // ---- acquire -------------------------------------------------------------------------------
 
 Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::string& wake_address) {
+  if (own_waiters_.has(call.request)) {
+    // Most asks of a waiter find that nothing has changed. To look keeps nobody from writing.
+    auto place = look(call);
+    if (!place) return fail(std::move(place.error()));
+    if (*place && (*place)->signs_elsewhere) return std::move((*place)->reply);
+  }
   for (int attempts = 0;; ++attempts) {
     auto reply = try_acquire(call, wake_address);
     if (!reply) return fail(std::move(reply.error()));
@@ -450,8 +476,7 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
   }
   std::optional<std::string> ahead;
   if (held) {
-    ahead = readable_label(found->owner) +
-            (found->kept ? " (which has finished; the lock is kept)" : "");
+    ahead = holder_label(found->owner, found->kept);
   } else if (found->has_waiters) {
     auto first = first_living_waiter(call.lock, call.request);
     if (!first) return fail(std::move(first.error()));
@@ -465,9 +490,11 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
     if (!granted) return fail(std::move(granted.error()));
     reply = *granted;
   } else if (call.queue) {
-    const auto recheck = enqueue(call, wake_address, held ? found->expires_at : 0);
-    if (!recheck) return fail(recheck.error());
-    reply = Queued{*recheck, std::move(*ahead)};
+    if (auto ok = enqueue(call, wake_address); !ok) return fail(std::move(ok.error()));
+    auto place = look(call);
+    if (!place) return fail(std::move(place.error()));
+    // A free lock waits for somebody who was called just now.
+    reply = *place ? std::move((*place)->reply) : Queued{kWatchEvery, std::move(*ahead)};
   } else {
     reply = Busy{std::move(*ahead)};
   }
@@ -515,6 +542,7 @@ Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found) {
   (*statement)->bind(1, call.lock.str()).bind(2, token).bind(3, call.request.bytes());
   (*statement)->bind(4, call.owner.str()).bind(5, at).bind(6, nanos(call.ttl.length()));
   if (auto ok = (*statement)->run(); !ok) return fail(std::move(ok.error()));
+  own_waiters_.remove(call.request);
   if (found.has_waiters) {
     if (auto dropped = drop_waiter(call.request); !dropped) return fail(dropped.error());
   }
@@ -541,12 +569,27 @@ Result<std::vector<LockTable::Waiter>> LockTable::waiters_of(const LockName& loc
   }
 }
 
+// By the last sign of its process. One of a time to come says nothing: see count_from.
+bool LockTable::gave_sign(const Waiter& waiter, bool if_unknown) {
+  const auto sign = wake_folder_.last_sign(waiter.wake);
+  const BootTime at = options_.clock->now();
+  return sign ? *sign <= at && at < *sign + kWaiterLife : if_unknown;
+}
+
 // Nobody says that he will live longer than that; if so, it is of a time to come: see count_from.
 bool LockTable::is_alive(const Waiter& waiter, std::int64_t at) {
+  if (waiter.alive_until == kNotCalled) return gave_sign(waiter, /*if_unknown=*/true);
   return waiter.alive_until > at && waiter.alive_until - at <= nanos(kWaiterLife);
 }
 
-// Who is next on a free lock; none if it is `asking` itself. The living one is woken, the dead ones
+// Tells the waiter that the lock may be free.
+LockTable::Life LockTable::wake(const Waiter& waiter) {
+  if (wake_folder_.wake(waiter.wake, waiter.request) == WakeFolder::Reach::gone) return Life::dead;
+  if (!is_alive(waiter, now())) return Life::silent;
+  return waiter.alive_until == kNotCalled ? Life::idle : Life::coming;
+}
+
+// Who is next on a free lock; none if it is `asking` itself. The living one is called, the others
 // before it are taken out of the queue.
 Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const LockName& lock,
                                                                         const RequestId& asking) {
@@ -555,47 +598,77 @@ Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const Lo
     if (!first) return fail(std::move(first.error()));
     if (first->empty() || first->front().request == asking) return std::nullopt;
     Waiter& waiter = first->front();
-    const bool dead = wake_folder_.wake(waiter.wake, waiter.request) == WakeFolder::Reach::gone;
-    if (!dead && is_alive(waiter, now())) return std::move(waiter);
-    if (auto ok = drop_silent(waiter, dead); !ok) return fail(std::move(ok.error()));
+    const Life life = wake(waiter);
+    if (life == Life::idle) {
+      if (auto ok = give_time(waiter); !ok) return fail(std::move(ok.error()));
+    }
+    if (may_come(life)) return std::move(waiter);
+    if (auto ok = drop_silent(waiter, life == Life::dead); !ok) return fail(std::move(ok.error()));
   }
 }
 
-// Takes or keeps a place; returns when to ask again.
-Result<Millis> LockTable::enqueue(const AcquireCall& call, const std::string& wake_address,
-                                  std::int64_t free_at) {
-  const std::int64_t at = now();
+// To come, from now on: its process may live, and yet nobody may ask for it any more.
+Status LockTable::give_time(const Waiter& waiter) {
+  auto statement = sql(kCall);
+  if (!statement) return fail(std::move(statement.error()));
+  (*statement)->bind(1, waiter.request.bytes()).bind(2, now() + nanos(kWaiterLife));
+  return (*statement)->run();
+}
+
+// Takes or keeps a place.
+Status LockTable::enqueue(const AcquireCall& call, const std::string& wake_address) {
   auto insert = sql(kEnqueue);
   if (!insert) return fail(std::move(insert.error()));
   (*insert)->bind(1, call.lock.str()).bind(2, call.request.bytes()).bind(3, call.owner.str());
-  (*insert)->bind(4, wake_address).bind(5, at + nanos(kWaiterLife));
-  if (auto ok = (*insert)->run(); !ok) return fail(std::move(ok.error()));
-
-  auto position = sql(kPosition);
-  if (!position) return fail(std::move(position.error()));
-  const Use row(**position);
-  row->bind(1, call.lock.str()).bind(2, call.request.bytes());
-  if (auto there = row->step(); !there) return fail(std::move(there.error()));
-  // The first two look again when the lease runs out: the second in case that the first is dead.
-  const bool near = row->integer(0) < 2;
-  const Millis until_free = millis(std::max<std::int64_t>(free_at - at, 0)) + Millis(1);
-  return near && free_at != 0 ? std::min(until_free, kWaiterRefresh) : kWaiterRefresh;
+  (*insert)->bind(4, wake_address);
+  (*insert)->bind(5, wake_address.empty() ? now() + nanos(kWaiterLife) : kNotCalled);
+  own_waiters_.add(call.lock, call.request);
+  return (*insert)->run();
 }
 
-// The socket of a dead process goes with the last of its places in any queue.
-Status LockTable::drop_silent(const Waiter& waiter, bool dead) {
-  if (auto dropped = drop_waiter(waiter.request); !dropped) return fail(dropped.error());
-  if (!dead) return {};
-  auto statement = sql(kWaitsAt);
+// From the place of a waiter at a lock that is held; nothing if it has no place, or the lock is
+// free.
+Result<std::optional<LockTable::Seen>> LockTable::look(const AcquireCall& call) {
+  auto statement = sql(kLook);
   if (!statement) return fail(std::move(statement.error()));
   const Use row(**statement);
-  const auto other = row->bind(1, waiter.wake).step();
-  if (!other) return fail(other.error());
-  if (!*other) wake_folder_.remove(waiter.wake);
+  const std::int64_t at = now();
+  row->bind(1, call.lock.str()).bind(2, call.request.bytes()).bind(3, at);
+  const auto there = row->step();
+  if (!there) return fail(there.error());
+  if (!*there) return std::nullopt;
+  const bool signs_elsewhere = row->integer(3) == kNotCalled;
+  // The first two look again when the lease runs out: the second in case that the first is dead.
+  const bool near = row->integer(4) != 0;
+  const Millis until_free = millis(row->integer(2) - at) + Millis(1);
+  const Millis recheck =
+      signs_elsewhere ? time_to_rest(near || own_waiters_.is_first(call.request)) : kWatchEvery;
+  return Seen{Queued{near ? std::min(recheck, until_free) : recheck,
+                     holder_label(row->text(0), row->integer(1) != 0)},
+              signs_elsewhere};
+}
+
+Millis LockTable::time_to_rest(bool on_watch) const {
+  const auto asking = static_cast<Millis::rep>(own_waiters_.size());
+  return std::max(on_watch ? kWatchEvery : kAskEvery, kBetweenAsks * asking);
+}
+
+// The places of a process that is dead or gives no sign go together, in every queue.
+Status LockTable::drop_silent(const Waiter& waiter, bool dead) {
+  const bool alone = !dead && (waiter.wake.empty() || gave_sign(waiter, /*if_unknown=*/false));
+  if (alone) {
+    auto dropped = drop_waiter(waiter.request);
+    return dropped ? Status() : fail(std::move(dropped.error()));
+  }
+  auto statement = sql(kDropWaitersAt);
+  if (!statement) return fail(std::move(statement.error()));
+  if (auto ok = (*statement)->bind(1, waiter.wake).run(); !ok) return ok;
+  if (dead) wake_folder_.remove(waiter.wake);
   return {};
 }
 
 Result<bool> LockTable::drop_waiter(const RequestId& request) {
+  own_waiters_.remove(request);
   auto statement = sql(kDropWaiter);
   if (!statement) return fail(std::move(statement.error()));
   if (auto ok = (*statement)->bind(1, request.bytes()).run(); !ok) {
@@ -609,8 +682,9 @@ Result<bool> LockTable::drop_waiter(const RequestId& request) {
 Status LockTable::wake_first(const LockName& lock, std::vector<Waiter> first) {
   while (!first.empty()) {
     const Waiter& waiter = first.front();
-    if (wake_folder_.wake(waiter.wake, waiter.request) != WakeFolder::Reach::gone) return {};
-    if (auto ok = drop_silent(waiter, true); !ok) return ok;
+    const Life life = wake(waiter);
+    if (may_come(life)) return {};
+    if (auto ok = drop_silent(waiter, life == Life::dead); !ok) return ok;
     auto next = waiters_of(lock, 1);
     if (!next) return fail(std::move(next.error()));
     first = std::move(*next);

@@ -13,6 +13,7 @@
 #include "leasehold/random.h"
 #include "leasehold/store.h"
 #include "machine.h"
+#include "own_waiters.h"
 #include "wake_socket.h"
 
 namespace leasehold::sqlite {
@@ -55,7 +56,8 @@ class LockTable {
   // Ends the waiting of an operation that runs on another thread, and of all later ones.
   void hurry() { hurried_ = true; }
 
-  // `wake_address` is stored with a place in the queue.
+  // `wake_address` is stored with a place in the queue. The process behind it gives signs of life
+  // there; without one, the waiter is to ask again every two seconds.
   [[nodiscard]] Result<AcquireReply> acquire(const AcquireCall& call,
                                              const std::string& wake_address);
   [[nodiscard]] Result<std::vector<RenewReply>> renew(const std::vector<RenewCall>& calls);
@@ -71,6 +73,9 @@ class LockTable {
 
   WakeFolder& wake_folder() { return wake_folder_; }
 
+  // Whether a request that was asked for here has a place in a queue.
+  bool waits() const { return !own_waiters_.empty(); }
+
  private:
   explicit LockTable(Options options, Database database);
 
@@ -82,9 +87,10 @@ class LockTable {
     kCountFrom,
     kWaitersOf,
     kEnqueue,
-    kPosition,
+    kLook,
+    kCall,
     kDropWaiter,
-    kWaitsAt,
+    kDropWaitersAt,
     kRenew,
     kRelease,
     kKeep,
@@ -99,12 +105,23 @@ class LockTable {
     kSqlCount
   };
   struct Found;
+  struct Seen {
+    Queued reply;
+    bool signs_elsewhere;  // its process gives the signs of life, the row need not be written
+  };
   struct Waiter {
     RequestId request;
     std::string owner;
     std::string wake;
     std::int64_t alive_until;
   };
+  enum class Life {
+    coming,  // has been called, and has still time
+    idle,    // was never called, as far as is known its process lives
+    silent,  // did not come when it was called, or its process gave no sign of life
+    dead,
+  };
+  static bool may_come(Life life) { return life == Life::coming || life == Life::idle; }
 
   Status prepare_file();
   Status check_empty() const;
@@ -127,13 +144,17 @@ class LockTable {
   Result<Found> find(const LockName& lock);
   Status count_from(std::int64_t at, const LockName& lock, Found& found);
   Result<std::vector<Waiter>> waiters_of(const LockName& lock, std::int64_t limit);
-  static bool is_alive(const Waiter& waiter, std::int64_t at);
+  bool is_alive(const Waiter& waiter, std::int64_t at);
   Result<std::optional<Waiter>> first_living_waiter(const LockName& lock, const RequestId& asking);
-  Result<Millis> enqueue(const AcquireCall& call, const std::string& wake_address,
-                         std::int64_t free_at);
+  Status enqueue(const AcquireCall& call, const std::string& wake_address);
+  Result<std::optional<Seen>> look(const AcquireCall& call);
+  Millis time_to_rest(bool on_watch) const;
   Result<Granted> grant(const AcquireCall& call, const Found& found);
   Result<bool> run_on(Sql which, const LockName& lock, const RequestId& request);
   Result<bool> drop_waiter(const RequestId& request);
+  bool gave_sign(const Waiter& waiter, bool if_unknown);
+  Life wake(const Waiter& waiter);
+  Status give_time(const Waiter& waiter);
   Status drop_silent(const Waiter& waiter, bool dead);
   Status wake_first(const LockName& lock, std::vector<Waiter> first);
   Result<LockStatus> read_status(Statement& row);
@@ -149,6 +170,7 @@ class LockTable {
   WakeFolder wake_folder_;
   int wal_frames_ = 0;
   bool disk_failed_ = false;
+  OwnWaiters own_waiters_;
   Database database_;
   std::array<std::optional<Statement>, kSqlCount> statements_;
 };

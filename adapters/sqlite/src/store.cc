@@ -48,9 +48,10 @@ void SqliteStore::close() {
 }
 
 template <class Reply, class Work>
-void SqliteStore::with_table(CallContext context, const Completion<Reply>& done, Work work) {
+void SqliteStore::with_table(CallContext context, const Completion<Reply>& done, Work work,
+                             Turnstile::Line line) {
   Result<Reply> reply = [&]() -> Result<Reply> {
-    auto pass = turnstile_.enter(context);
+    auto pass = turnstile_.enter(context, line);
     if (!pass) return fail(std::move(pass.error()));
     table_->be_patient(context);
     return work(*table_);
@@ -66,12 +67,25 @@ void SqliteStore::with_table(CallContext context, const Completion<Reply>& done,
 const std::string& SqliteStore::wake_address() {
   static const std::string nowhere;
   if (wake_socket_) {
-    wake_socket_->keep_reachable();
+    wake_socket_->sign_if_due();
   } else {
-    wake_socket_ = WakeSocket::bind(table_->wake_folder(), random_,
-                                    [this](const RequestId& it) { events_->nudged(it); });
+    wake_socket_ =
+        WakeSocket::bind(table_->wake_folder(), random_,
+                         {.on_wake = [this](const RequestId& it) { events_->nudged(it); },
+                          .on_sign = [this] { give_sign(); }});
   }
   return wake_socket_ ? wake_socket_->address() : nowhere;
+}
+
+// One for all that wait in this process.
+void SqliteStore::give_sign() {
+  const auto pass = turnstile_.enter({BootClock::now() + kSignEvery, {}}, Turnstile::Line::urgent);
+  if (!pass) return;
+  if (table_->waits()) {
+    wake_socket_->sign();
+  } else {
+    wake_socket_->rest();
+  }
 }
 
 void SqliteStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
@@ -83,8 +97,9 @@ void SqliteStore::acquire(AcquireCall call, CallContext context, Completion<Acqu
 
 void SqliteStore::renew(std::vector<RenewCall> calls, CallContext context,
                         Completion<std::vector<RenewReply>> done) {
-  with_table<std::vector<RenewReply>>(std::move(context), done,
-                                      [&](LockTable& table) { return table.renew(calls); });
+  with_table<std::vector<RenewReply>>(
+      std::move(context), done, [&](LockTable& table) { return table.renew(calls); },
+      Turnstile::Line::urgent);
 }
 
 void SqliteStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {

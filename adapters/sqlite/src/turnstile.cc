@@ -1,10 +1,8 @@
 #include "turnstile.h"
 
-#include <algorithm>
-
 namespace leasehold::sqlite {
 
-Result<Turnstile::Pass> Turnstile::enter(const CallContext& context) {
+Result<Turnstile::Pass> Turnstile::enter(const CallContext& context, Line line) {
   const MutexLock lock(mutex_);
   if (closed_) return fail(ErrorCode::unavailable, "the store is closed");
   if (!occupied_) {
@@ -12,11 +10,12 @@ Result<Turnstile::Pass> Turnstile::enter(const CallContext& context) {
     return Pass(*this);
   }
   Ticket ticket;
-  line_.push_back(&ticket);
+  auto& tickets = line == Line::urgent ? urgent_ : ordinary_;
+  const auto place = tickets.insert(tickets.end(), &ticket);
   ticket.called.wait_for(mutex_, context.stop, context.deadline - BootClock::now(),
                          [&]() LEASEHOLD_REQUIRES(mutex_) { return ticket.admitted || closed_; });
   if (ticket.admitted) return Pass(*this);
-  line_.erase(std::find(line_.begin(), line_.end(), &ticket));
+  tickets.erase(place);
   if (closed_) return fail(ErrorCode::unavailable, "the store is closed");
   if (context.stop.stop_requested()) return fail(ErrorCode::cancelled, "the call was stopped");
   return fail(ErrorCode::unavailable, "other threads of this process kept the database busy");
@@ -24,20 +23,28 @@ Result<Turnstile::Pass> Turnstile::enter(const CallContext& context) {
 
 void Turnstile::leave() {
   const MutexLock lock(mutex_);
-  if (line_.empty() || closed_) {
+  auto& tickets = urgent_.empty() ? ordinary_ : urgent_;
+  if (tickets.empty() || closed_) {
     occupied_ = false;
     emptied_.notify_all();
     return;
   }
-  line_.front()->admitted = true;
-  line_.front()->called.notify_one();
-  line_.pop_front();
+  tickets.front()->admitted = true;
+  tickets.front()->called.notify_one();
+  tickets.pop_front();
+}
+
+std::size_t Turnstile::in_line() {
+  const MutexLock lock(mutex_);
+  return urgent_.size() + ordinary_.size();
 }
 
 void Turnstile::close() {
   const MutexLock lock(mutex_);
   closed_ = true;
-  for (Ticket* ticket : line_) ticket->called.notify_one();
+  for (const auto* tickets : {&urgent_, &ordinary_}) {
+    for (Ticket* ticket : *tickets) ticket->called.notify_one();
+  }
   emptied_.wait(mutex_, [&]() LEASEHOLD_REQUIRES(mutex_) { return !occupied_; });
 }
 

@@ -1,7 +1,7 @@
-// Lets one thread at a time through, in the order of arrival.
+// Lets one thread at a time through, in the order of arrival, but renewals first.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <utility>
 
 #include "leasehold/detail/thread_safety.h"
@@ -27,8 +27,15 @@ class Turnstile {
     Turnstile* turnstile_;
   };
 
+  // Thousands of callers may stand in line: what keeps leases alive does not stand behind them.
+  enum class Line { ordinary, urgent };
+
   // `unavailable` after the deadline or close(), `cancelled` after the stop token.
-  [[nodiscard]] Result<Pass> enter(const CallContext& context) LEASEHOLD_EXCLUDES(mutex_);
+  [[nodiscard]] Result<Pass> enter(const CallContext& context, Line line = Line::ordinary)
+      LEASEHOLD_EXCLUDES(mutex_);
+
+  // How many wait.
+  std::size_t in_line() LEASEHOLD_EXCLUDES(mutex_);
 
   // Nobody enters any more; returns when the last one has left.
   void close() LEASEHOLD_EXCLUDES(mutex_);
@@ -42,7 +49,8 @@ class Turnstile {
 
   Mutex mutex_;
   ConditionVariable emptied_;
-  std::deque<Ticket*> line_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::list<Ticket*> urgent_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::list<Ticket*> ordinary_ LEASEHOLD_GUARDED_BY(mutex_);
   bool occupied_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
 };

@@ -8,11 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <system_error>
 
 namespace leasehold::sqlite {
@@ -45,8 +45,8 @@ Fd bound_socket(WakeFolder& folder, const std::string& address) {
 
 }  // namespace
 
-WakeFolder::WakeFolder(const std::string& database)
-    : path_(database + "-wake"), sender_(datagram_socket()) {}
+WakeFolder::WakeFolder(const std::string& database, const Clock& clock)
+    : path_(database + "-wake"), clock_(clock), sender_(datagram_socket()) {}
 
 bool WakeFolder::open() {
   if (!folder_) {
@@ -61,13 +61,35 @@ bool WakeFolder::create() {
   return open();
 }
 
-bool WakeFolder::has(const std::string& address) {
+// It may have been deleted and made anew since it was opened.
+template <class Work>
+bool WakeFolder::inside(Work work) {
+  const bool was_open = static_cast<bool>(folder_);
+  if (open() && work(folder_.get())) return true;
+  folder_.reset();
+  return was_open && open() && work(folder_.get());
+}
+
+bool WakeFolder::sign(const std::string& address) {
+  const auto now = clock_.now().time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(now);
+  const timespec at{seconds.count(), std::chrono::nanoseconds(now - seconds).count()};
+  const std::array<timespec, 2> times{at, at};
+  return inside([&](int folder) {
+    return utimensat(folder, address.c_str(), times.data(), AT_SYMLINK_NOFOLLOW) == 0;
+  });
+}
+
+// Addresses come out of a file that others write: nothing but a name in this folder will do.
+std::optional<BootTime> WakeFolder::last_sign(const std::string& address) {
+  if (!is_address(address)) return std::nullopt;
   struct stat there {};
-  if (open() && fstatat(folder_.get(), address.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) {
-    return true;
-  }
-  folder_.reset();  // it may have been deleted and made anew
-  return false;
+  const bool found = inside([&](int folder) {
+    return fstatat(folder, address.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+  });
+  if (!found) return std::nullopt;
+  return BootTime(std::chrono::seconds(there.st_mtim.tv_sec) +
+                  std::chrono::nanoseconds(there.st_mtim.tv_nsec));
 }
 
 void WakeFolder::remove(const std::string& address) {
@@ -79,8 +101,7 @@ std::string WakeFolder::reachable(const std::string& address) const {
 }
 
 WakeFolder::Reach WakeFolder::wake(const std::string& address, const RequestId& request) {
-  // Addresses come out of a file that others write: nothing but a name in this folder will do.
-  if (!is_address(address) || !has(address)) return Reach::unknown;
+  if (!last_sign(address)) return Reach::unknown;
   const auto to = socket_address(reachable(address));
   if (!to) return Reach::unknown;
   const auto& bytes = request.bytes();
@@ -92,26 +113,31 @@ WakeFolder::Reach WakeFolder::wake(const std::string& address, const RequestId& 
   return errno == ECONNREFUSED ? Reach::gone : Reach::unknown;
 }
 
-std::unique_ptr<WakeSocket> WakeSocket::bind(WakeFolder& folder, Random& random, OnWake on_wake) {
+std::unique_ptr<WakeSocket> WakeSocket::bind(WakeFolder& folder, Random& random,
+                                             Handlers handlers) {
   std::string address = RequestId::random(random).hex();
   Fd socket = bound_socket(folder, address);
-  Fd poke(eventfd(0, EFD_CLOEXEC));
+  Fd poke(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!socket || !poke) return nullptr;
   try {
-    return std::unique_ptr<WakeSocket>(
-        new WakeSocket(folder, address, std::move(socket), std::move(poke), std::move(on_wake)));
+    if (folder.sign(address)) {
+      return std::unique_ptr<WakeSocket>(
+          new WakeSocket(folder, address, std::move(socket), std::move(poke), std::move(handlers)));
+    }
   } catch (const std::system_error&) {  // no thread to be had
-    folder.remove(address);
-    return nullptr;
   }
+  folder.remove(address);
+  return nullptr;
 }
 
-WakeSocket::WakeSocket(WakeFolder& folder, std::string address, Fd socket, Fd poke, OnWake on_wake)
+WakeSocket::WakeSocket(WakeFolder& folder, std::string address, Fd socket, Fd poke,
+                       Handlers handlers)
     : folder_(folder),
       address_(std::move(address)),
       socket_(std::move(socket)),
       poke_(std::move(poke)),
-      on_wake_(std::move(on_wake)),
+      next_sign_(BootClock::now() + kSignEvery),
+      handlers_(std::move(handlers)),
       thread_([this] { listen(); }) {}
 
 WakeSocket::~WakeSocket() {
@@ -127,17 +153,35 @@ void WakeSocket::poke() {
   }
 }
 
-void WakeSocket::keep_reachable() {
-  if (folder_.has(address_)) return;
+void WakeSocket::sign() {
+  next_sign_ = BootClock::now() + kSignEvery;
+  if (folder_.sign(address_)) return;
   const Fd fresh = bound_socket(folder_, address_);
   if (!fresh || dup3(fresh.get(), socket_.get(), O_CLOEXEC) < 0) return;
+  (void)folder_.sign(address_);
   poke();  // the listener still waits on the socket that was there before
+}
+
+void WakeSocket::sign_if_due() {
+  const bool rested = resting_.exchange(false);
+  if (rested || BootClock::now() >= next_sign_.load()) sign();
+  if (rested) poke();  // the listener would not wake by itself
+}
+
+int WakeSocket::patience() const {
+  if (resting_) return -1;
+  const auto left = std::chrono::ceil<Millis>(next_sign_.load() - BootClock::now());
+  return static_cast<int>(std::clamp(left, Millis(0), kSignEvery).count());
 }
 
 void WakeSocket::listen() {
   std::array<pollfd, 2> wanted{pollfd{socket_.get(), POLLIN, 0}, pollfd{poke_.get(), POLLIN, 0}};
   while (!stopping_) {
-    if (poll(wanted.data(), wanted.size(), -1) < 0 && errno != EINTR) return;
+    if (poll(wanted.data(), wanted.size(), patience()) < 0 && errno != EINTR) return;
+    if (!resting_ && BootClock::now() >= next_sign_.load()) {
+      next_sign_ = BootClock::now() + kSignEvery;
+      handlers_.on_sign();
+    }
     if (wanted[1].revents != 0) {
       std::uint64_t pokes = 0;
       (void)!read(poke_.get(), &pokes, sizeof pokes);
@@ -145,7 +189,7 @@ void WakeSocket::listen() {
     }
     RequestId::Bytes bytes;
     const ssize_t length = recv(socket_.get(), bytes.data(), bytes.size(), 0);
-    if (length == static_cast<ssize_t>(bytes.size())) on_wake_(RequestId(bytes));
+    if (length == static_cast<ssize_t>(bytes.size())) handlers_.on_wake(RequestId(bytes));
   }
 }
 

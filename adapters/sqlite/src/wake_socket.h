@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,16 +14,21 @@
 #include "leasehold/error.h"
 #include "leasehold/id.h"
 #include "leasehold/random.h"
+#include "leasehold/time.h"
 
 namespace leasehold::sqlite {
 
 using leasehold::detail::Fd;
 
-// The folder "<database>-wake" with one socket per waiting process. Not thread safe.
+// How often a process says that it lives while it waits.
+inline constexpr Millis kSignEvery = std::chrono::seconds(2);
+
+// The folder "<database>-wake" with one socket per waiting process. The time of a socket's last
+// change is the boot clock's at the last sign of life of its process. Not thread safe.
 class WakeFolder {
  public:
   // Never fails: where there can be no sockets, nobody is reached, and waiters go by their timers.
-  explicit WakeFolder(const std::string& database);
+  WakeFolder(const std::string& database, const Clock& clock);
 
   enum class Reach {
     told,     // the waiter has the message
@@ -33,16 +40,21 @@ class WakeFolder {
 
   // A way to the file that fits into a socket address, however long the folder's path is.
   std::string reachable(const std::string& address) const;
-  // Whether the socket is still there.
-  bool has(const std::string& address);
+  // False if the socket is not there any more.
+  bool sign(const std::string& address);
+  // None if the socket is not there.
+  std::optional<BootTime> last_sign(const std::string& address);
   void remove(const std::string& address);
   // Makes the folder; false if it cannot be.
   bool create();
 
  private:
   bool open();
+  template <class Work>
+  bool inside(Work work);
 
   std::string path_;
+  const Clock& clock_;
   Fd folder_;
   Fd sender_;
 };
@@ -50,20 +62,30 @@ class WakeFolder {
 // This process's own socket, and the thread that listens to it.
 class WakeSocket {
  public:
-  using OnWake = std::function<void(const RequestId&)>;
+  // Both are called on the thread that listens; on_sign every two seconds unless at rest.
+  struct Handlers {
+    std::function<void(const RequestId&)> on_wake;
+    std::function<void()> on_sign;
+  };
 
   // Nothing if this folder cannot hold sockets.
-  static std::unique_ptr<WakeSocket> bind(WakeFolder& folder, Random& random, OnWake on_wake);
-  ~WakeSocket();  // waits for a running on_wake
+  static std::unique_ptr<WakeSocket> bind(WakeFolder& folder, Random& random, Handlers handlers);
+  ~WakeSocket();  // waits for a running handler
 
   const std::string& address() const { return address_; }
 
-  // Makes the socket anew, at the same address, if somebody cleaned the folder.
-  void keep_reachable();
+  // Gives a sign of life. Makes the socket anew, at the same address, if somebody cleaned the
+  // folder.
+  void sign();
+  // The same, but only if the last sign is two seconds old; ends a rest.
+  void sign_if_due();
+  // Nobody waits here: no signs until sign_if_due().
+  void rest() { resting_ = true; }
 
  private:
-  WakeSocket(WakeFolder& folder, std::string address, Fd socket, Fd poke, OnWake on_wake);
+  WakeSocket(WakeFolder& folder, std::string address, Fd socket, Fd poke, Handlers handlers);
   void listen();
+  int patience() const;
   void poke();
 
   WakeFolder& folder_;
@@ -71,7 +93,9 @@ class WakeSocket {
   Fd socket_;
   Fd poke_;
   std::atomic<bool> stopping_ = false;
-  OnWake on_wake_;
+  std::atomic<bool> resting_ = false;
+  std::atomic<BootTime> next_sign_;
+  Handlers handlers_;
   std::thread thread_;
 };
 

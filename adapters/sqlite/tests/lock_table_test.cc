@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -23,6 +25,50 @@ using leasehold::testing::FakeClock;
 using leasehold::testing::TempFolder;
 using ::testing::HasSubstr;
 
+// How many instructions of SQLite's machine a connection of this program runs, and how many rows
+// that means. Of those that are opened while this object lives.
+class CountedWork {
+ public:
+  CountedWork() {
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(&attach));
+    done_ = 0;
+  }
+  ~CountedWork() { sqlite3_reset_auto_extension(); }
+  CountedWork(const CountedWork&) = delete;
+
+  static int of(const std::function<void()>& work) {
+    const int before = done_;
+    work();
+    return done_ - before;
+  }
+
+ private:
+  static int attach(sqlite3* db, char**, const sqlite3_api_routines*) {
+    const auto count = [](void*) {
+      ++done_;
+      return 0;
+    };
+    sqlite3_progress_handler(db, 1, count, nullptr);
+    return SQLITE_OK;
+  }
+  inline static int done_ = 0;
+};
+
+// Runs a call on a thread of its own, and returns when it stands in line or waits for a writer.
+std::thread start_and_await_sleep(const std::function<void()>& call) {
+  std::promise<pid_t> id;
+  auto told = id.get_future();
+  std::thread thread([&call, id = std::move(id)]() mutable {
+    id.set_value(gettid());
+    call();
+  });
+  const std::string stat = "/proc/self/task/" + std::to_string(told.get()) + "/stat";
+  for (char state = 'R'; state != 'S';) {
+    std::ifstream(stat).ignore(64, ')').ignore(1).get(state);
+  }
+  return thread;
+}
+
 class LockTableTest : public ::testing::Test {
  protected:
   static LockName name(const std::string& text = "job") { return LockName::parse(text).value(); }
@@ -38,6 +84,15 @@ class LockTableTest : public ::testing::Test {
     return LockTable::open(std::move(options), {BootClock::now() + within, {}});
   }
 
+  std::unique_ptr<Store> open_sqlite_store(const Clock& by) {
+    LockTable::Options options;
+    options.path = path;
+    options.machine = {"here", "boot-1"};
+    options.clock = &by;
+    options.random = &system_random();
+    return SqliteStore::open(std::move(options), OpenOptions().begin()).value();
+  }
+
   Result<AcquireReply> acquire(LockTable& table, const RequestId& request, bool queue = false,
                                const std::string& wake = "") {
     table.be_patient({BootClock::now() + 10s, {}});
@@ -46,6 +101,15 @@ class LockTableTest : public ::testing::Test {
   }
   std::int64_t token(LockTable& table, const RequestId& request) {
     return std::get<Granted>(acquire(table, request).value()).token.value();
+  }
+  bool queued(LockTable& table, const RequestId& request, const std::string& wake = "") {
+    return std::holds_alternative<Queued>(acquire(table, request, true, wake).value());
+  }
+  Millis recheck(LockTable& table, const RequestId& request, const std::string& wake = "") {
+    return std::get<Queued>(acquire(table, request, true, wake).value()).recheck_after;
+  }
+  static std::unique_ptr<WakeSocket> new_socket(LockTable& table) {
+    return WakeSocket::bind(table.wake_folder(), system_random(), {[](const auto&) {}, [] {}});
   }
   void write(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
   void sql(const std::string& statement) {
@@ -176,7 +240,9 @@ TEST_F(LockTableTest, WaiterOfATimeThatIsYetToComeIsPassedOver) {
   auto table = open().value();
   const RequestId holder = new_request();
   token(*table, holder);
-  ASSERT_TRUE(std::holds_alternative<Queued>(acquire(*table, new_request(), true).value()));
+  const auto socket = new_socket(*table);
+  ASSERT_TRUE(queued(*table, new_request()));
+  ASSERT_TRUE(queued(*table, new_request(), socket->address()));
   ASSERT_TRUE(table->release({name(), holder, 0ms}));
   clock.set(clock.now() - 40min);
   EXPECT_TRUE(table->inspect(name())->waiters.empty());
@@ -214,14 +280,132 @@ TEST_F(LockTableTest, FirstTwoWaitersLookAgainWhenTheLeaseRunsOut) {
   auto table = open().value();
   token(*table, new_request());
   clock.advance(29s);
-  std::vector<Millis> rechecks;
-  for (int i = 0; i < 3; ++i) {
-    rechecks.push_back(
-        std::get<Queued>(acquire(*table, new_request(), true).value()).recheck_after);
+  EXPECT_EQ(recheck(*table, new_request()), 1001ms);
+  EXPECT_EQ(recheck(*table, new_request()), 1001ms);
+  EXPECT_EQ(recheck(*table, new_request()), 2s) << "it gives its signs of life itself";
+}
+
+// ---- many waiters --------------------------------------------------------------------------
+
+TEST_F(LockTableTest, OneWaiterOfAProcessWatchesAndTheOthersRest) {
+  auto first = open().value();
+  auto second = open().value();
+  const auto socket = new_socket(*first);
+  const auto other_socket = new_socket(*second);
+  token(*first, new_request());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(recheck(*first, new_request(), socket->address()), 2s);
+  const RequestId rests = new_request();
+  EXPECT_EQ(recheck(*first, rests, socket->address()), 10s);
+  EXPECT_EQ(recheck(*first, rests, socket->address()), 10s) << "at the second look too";
+  EXPECT_EQ(recheck(*second, new_request(), other_socket->address()), 2s);
+  EXPECT_EQ(recheck(*second, new_request(), other_socket->address()), 10s);
+}
+
+TEST_F(LockTableTest, AskOfAWaiterDoesNotWaitForAWriter) {
+  auto table = open().value();
+  const auto socket = new_socket(*table);
+  token(*table, new_request());
+  const RequestId waiter = new_request();
+  ASSERT_TRUE(queued(*table, waiter, socket->address()));
+  auto other = Database::open(path, false).value();
+  ASSERT_TRUE(other.connection().exec("BEGIN IMMEDIATE"));
+  table->hurry();
+  const auto again = acquire(*table, waiter, true, socket->address());
+  ASSERT_TRUE(again) << to_string(again.error());
+  EXPECT_TRUE(std::holds_alternative<Queued>(*again));
+}
+
+TEST_F(LockTableTest, NoCallCostsMoreWhereMoreWait) {
+  const CountedWork counted;
+  auto table = open().value();
+  const auto socket = new_socket(*table);
+  RequestId holder = new_request();
+  token(*table, holder);
+  RequestId next = new_request();
+  ASSERT_TRUE(queued(*table, next, socket->address()));
+  RequestId last = new_request();
+  const auto round = [&] {
+    last = new_request();
+    return std::vector{
+        counted.of([&] { ASSERT_TRUE(queued(*table, last, socket->address())); }),
+        counted.of([&] { ASSERT_TRUE(queued(*table, last, socket->address())); }),
+        counted.of([&] { ASSERT_TRUE(queued(*table, next)); }),  // as one without a socket
+        counted.of([&] {
+          ASSERT_TRUE(table->release({name(), last, 0ms}));
+        }),
+        counted.of([&] {
+          ASSERT_TRUE(table->release({name(), holder, 0ms}));
+        }),
+        counted.of([&] { token(*table, next); }),
+    };
+  };
+  const auto work_with_few = round();
+  std::swap(holder, next);
+  next = new_request();
+  ASSERT_TRUE(queued(*table, next, socket->address()));
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(queued(*table, new_request(), socket->address()));
+  const auto work_with_many = round();
+  for (std::size_t i = 0; i < work_with_few.size(); ++i) {
+    EXPECT_LT(work_with_many[i], work_with_few[i] + 50) << "call " << i;
   }
-  EXPECT_LE(rechecks[0], 1001ms);
-  EXPECT_LE(rechecks[1], 1001ms);
-  EXPECT_GT(rechecks[2], 1001ms);
+}
+
+TEST_F(LockTableTest, ProcessGivesOneSignOfLifeForAllThatWaitInIt) {
+  auto table = open().value();
+  const auto socket = new_socket(*table);
+  const RequestId holder = new_request();
+  token(*table, holder);
+  const std::vector waiters{new_request(), new_request(), new_request()};
+  for (const auto& waiter : waiters) ASSERT_TRUE(queued(*table, waiter, socket->address()));
+  clock.advance(5s);
+  socket->sign();
+  clock.advance(5s);
+  EXPECT_EQ(table->inspect(name())->waiters.size(), 3);
+  ASSERT_TRUE(table->release({name(), holder, 0ms}));
+  const RequestId behind = new_request();
+  EXPECT_TRUE(queued(*table, behind)) << "overtakes a process that lives";
+  clock.advance(1s);
+  EXPECT_TRUE(table->inspect(name())->waiters.size() == 2) << "called, and the one behind";
+  EXPECT_TRUE(queued(*table, behind)) << "the one that was called has still time";
+  clock.advance(5s);
+  EXPECT_TRUE(std::holds_alternative<Granted>(acquire(*table, behind, true).value()));
+  EXPECT_TRUE(table->inspect(name())->waiters.empty()) << "all of the silent process are gone";
+}
+
+TEST_F(LockTableTest, WaiterThatNobodyAsksForAnyMoreIsPassedOverThoughItsProcessLives) {
+  auto table = open().value();
+  const auto socket = new_socket(*table);
+  const RequestId holder = new_request();
+  token(*table, holder);
+  ASSERT_TRUE(queued(*table, new_request(), socket->address()));
+  const RequestId behind = new_request();
+  ASSERT_TRUE(queued(*table, behind, socket->address()));
+  ASSERT_TRUE(table->release({name(), holder, 0ms}));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(queued(*table, behind, socket->address())) << "after " << 2 * i << " s";
+    clock.advance(2s);
+    socket->sign();
+  }
+  EXPECT_TRUE(
+      std::holds_alternative<Granted>(acquire(*table, behind, true, socket->address()).value()));
+}
+
+TEST_F(LockTableTest, ReleaseWakesTheFirstWhoseProcessGivesSigns) {
+  auto table = open().value();
+  const RequestId holder = new_request();
+  token(*table, holder);
+  const auto frozen = new_socket(*table);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(queued(*table, new_request(), frozen->address()));
+  clock.advance(10s);
+  const RequestId behind = new_request();
+  std::promise<RequestId> woken;
+  const auto socket = WakeSocket::bind(table->wake_folder(), system_random(),
+                                       {[&](const auto& who) { woken.set_value(who); }, [] {}});
+  ASSERT_TRUE(queued(*table, behind, socket->address()));
+  ASSERT_TRUE(table->release({name(), holder, 0ms}));
+  auto told = woken.get_future();
+  ASSERT_EQ(told.wait_for(30s), std::future_status::ready);
+  EXPECT_EQ(told.get(), behind);
 }
 
 // ---- tokens --------------------------------------------------------------------------------
@@ -442,14 +626,45 @@ TEST_F(LockTableTest, OpeningCanBeStoppedWhileAnotherWrites) {
   EXPECT_EQ(opened.error().code, ErrorCode::cancelled) << to_string(opened.error());
 }
 
+TEST_F(LockTableTest, RenewalDoesNotStandBehindAcquires) {
+  auto store = open_sqlite_store(system_clock());
+  const AcquireCall held{name("held"), new_request(), OwnerLabel::parse("test").value(),
+                         Ttl::of(1h).value()};
+  const CallContext context{BootClock::now() + 1min, {}};
+  store->acquire(held, context, [](const auto& reply) { ASSERT_TRUE(reply); });
+  auto other = Database::open(path, true).value();
+  ASSERT_TRUE(other.connection().exec("BEGIN IMMEDIATE"));
+  std::vector<std::function<void()>> calls;
+  for (const char* lock : {"inside", "in line", "in line too"}) {
+    AcquireCall call = held;
+    call.lock = name(lock);
+    calls.emplace_back([&store, call, context] {
+      store->acquire(call, context, [](const auto& reply) { ASSERT_TRUE(reply); });
+    });
+  }
+  calls.emplace_back([&] {
+    store->renew({{held.lock, held.request, held.ttl}}, context,
+                 [](const auto& replies) { ASSERT_TRUE(replies); });
+  });
+  std::vector<std::thread> threads;
+  for (const auto& call : calls) threads.push_back(start_and_await_sleep(call));
+  ASSERT_TRUE(other.connection().exec("COMMIT"));
+  for (auto& thread : threads) thread.join();
+
+  auto order =
+      other.connection()
+          .prepare(
+              "SELECT name FROM lock"
+              " ORDER BY CASE name WHEN 'held' THEN expires_at - 3600000000000 ELSE granted_at END")
+          .value();
+  std::vector<std::string> names;
+  while (order.step().value()) names.emplace_back(order.text(0));
+  EXPECT_THAT(names, ::testing::ElementsAre("inside", "held", "in line", "in line too"));
+}
+
 TEST_F(LockTableTest, WaitingForAWriterCanBeStoppedAndClosed) {
   auto other = Database::open(path, true).value();
-  LockTable::Options options;
-  options.path = path;
-  options.machine = {"here", "boot-1"};
-  options.clock = &clock;
-  options.random = &system_random();
-  auto store = SqliteStore::open(std::move(options), OpenOptions().begin()).value();
+  auto store = open_sqlite_store(clock);
   ASSERT_TRUE(other.connection().exec("BEGIN IMMEDIATE"));
   const auto ask = [&](std::stop_token stop) {
     std::promise<ErrorCode> answer;

@@ -32,6 +32,26 @@ TEST(TurnstileTest, OneAtATime) {
   for (auto& thread : threads) thread.join();
 }
 
+TEST(TurnstileTest, UrgentOnesGoBeforeAllOthersInLine) {
+  Turnstile turnstile;
+  std::vector<int> order;  // guarded by the turnstile alone
+  std::vector<std::thread> threads;
+  const auto stand_in_line = [&](int who, Turnstile::Line line) {
+    threads.emplace_back([&order, &turnstile, who, line] {
+      const auto pass = turnstile.enter(within(60s), line);
+      order.push_back(who);
+    });
+    while (turnstile.in_line() < threads.size()) std::this_thread::yield();
+  };
+  {
+    const auto pass = turnstile.enter(within(60s));
+    for (int who = 0; who < 3; ++who) stand_in_line(who, Turnstile::Line::ordinary);
+    for (int who = 3; who < 5; ++who) stand_in_line(who, Turnstile::Line::urgent);
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(order, (std::vector{3, 4, 0, 1, 2}));
+}
+
 TEST(TurnstileTest, GivesUpAtTheDeadlineAndAtTheStop) {
   Turnstile turnstile;
   const auto pass = turnstile.enter(within(1s));
