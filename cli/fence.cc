@@ -41,7 +41,7 @@ std::string tables_text(const std::vector<GuardedTable>& tables) {
   for (const GuardedTable& table : tables) {
     text.add({{table.table},
               {table.resource.str()},
-              {table.armed ? "armed" : "its trigger is gone or disabled: install it again",
+              {table.armed ? "armed" : "a trigger is gone, disabled or not ours: install it again",
                table.armed ? Colour::none : Colour::red}});
   }
   return "\n" + text.str();

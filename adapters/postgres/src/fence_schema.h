@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 6;
+inline constexpr int kFenceVersion = 7;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Every function sets its search_path, or
@@ -44,6 +44,8 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.mark
   FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
+CREATE OR REPLACE TRIGGER stay BEFORE UPDATE OF resource ON leasehold_fence.mark FOR EACH ROW
+  WHEN (NEW.resource <> OLD.resource) EXECUTE FUNCTION leasehold_fence.keep();
 -- AFTER: one before would lock the row a second time at each entry. OF: who is inside already and
 -- enters again changes none of these, and does not pay for it.
 CREATE OR REPLACE TRIGGER rise AFTER UPDATE OF lineage, token, least ON leasehold_fence.mark FOR EACH ROW
@@ -305,36 +307,61 @@ END $$;
 CREATE OR REPLACE FUNCTION leasehold_fence.has_parent(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE
 RETURN EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = a_relation);
 
-CREATE OR REPLACE FUNCTION leasehold_fence.is_armed(a_relation regclass) RETURNS boolean LANGUAGE sql STABLE
+-- A table, and all below it, with the triggers that each needs as pg_trigger has their type: 62 for
+-- statements (INSERT, UPDATE, DELETE, TRUNCATE), 31 for rows (INSERT, UPDATE, DELETE), 34 for TRUNCATE.
+-- A statement's trigger sees only statements that name its own table, so that what has or may have
+-- another above it needs one for each row. A partition inherits that, also if it is made later.
+-- Temporary tables concern nobody but their own session.
+CREATE OR REPLACE FUNCTION leasehold_fence.family(a_relation regclass)
+RETURNS TABLE (relation regclass, inherits boolean, needs integer[]) LANGUAGE sql STABLE
 BEGIN ATOMIC
-  SELECT NOT leasehold_fence.has_parent(a_relation) AND count(*) = CASE (SELECT relkind FROM pg_class WHERE oid = a_relation)
-                    WHEN 'p' THEN 2 ELSE 1 END
-  FROM pg_trigger
-  WHERE tgrelid = a_relation AND tgenabled IN ('O', 'A')
-    AND tgname IN ('leasehold_fence_guard', 'leasehold_fence_truncate');
+  WITH RECURSIVE member(relation) AS (
+    SELECT a_relation::oid
+    UNION SELECT i.inhrelid FROM member m JOIN pg_inherits i ON i.inhparent = m.relation)
+  SELECT c.oid::regclass, c.relispartition,
+         CASE WHEN c.relispartition OR c.relkind = 'f' THEN ARRAY[31]
+              WHEN c.relkind = 'p' OR c.oid <> a_relation THEN ARRAY[31, 34]
+              ELSE ARRAY[62] END
+  FROM member m JOIN pg_class c ON c.oid = m.relation
+  WHERE c.relpersistence <> 't' OR c.oid = a_relation;
 END;
 
+CREATE OR REPLACE FUNCTION leasehold_fence.is_armed(a_relation regclass, a_resource text)
+RETURNS boolean LANGUAGE sql STABLE
+RETURN NOT leasehold_fence.has_parent(a_relation) AND NOT EXISTS (
+  SELECT 1 FROM leasehold_fence.family(a_relation) f CROSS JOIN unnest(f.needs) AS n(type)
+  WHERE NOT EXISTS (
+    SELECT 1 FROM pg_trigger t
+    WHERE t.tgrelid = f.relation AND t.tgtype = n.type AND t.tgenabled IN ('O', 'A')
+      AND t.tgfoid = 'leasehold_fence.guard()'::regprocedure AND t.tgqual IS NULL AND t.tgattr::text = ''
+      AND t.tgargs = convert_to(a_resource, 'UTF8') || decode('00', 'hex')));
+
 CREATE OR REPLACE FUNCTION leasehold_fence.disarm(a_relation regclass) RETURNS void LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET client_min_messages = warning AS $$
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
 BEGIN
-  EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_guard ON %s', a_relation);
-  EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_truncate ON %s', a_relation);
+  FOR t IN SELECT g.tgname, f.relation FROM leasehold_fence.family(a_relation) f
+             JOIN pg_trigger g ON g.tgrelid = f.relation
+           WHERE g.tgparentid = 0
+             AND (g.tgfoid = 'leasehold_fence.guard()'::regprocedure
+                  OR g.tgname IN ('leasehold_fence_guard', 'leasehold_fence_truncate')) LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.relation);
+  END LOOP;
   DELETE FROM leasehold_fence.guarded WHERE relation = a_relation;
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
--- A statement's trigger sees only statements that name its own table, so that a partitioned table
--- has one for each row, which its partitions inherit.
 CREATE OR REPLACE FUNCTION leasehold_fence.guard_table(a_relation regclass, a_resource text)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  kind "char" := (SELECT relkind FROM pg_catalog.pg_class WHERE oid = a_relation);
-  other text;
+  other record;
+  t record;
 BEGIN
   PERFORM leasehold_fence.check_resource(a_resource);
-  IF kind NOT IN ('r', 'p') OR a_relation IN (
-       SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-       WHERE n.nspname IN ('leasehold_fence', 'pg_catalog', 'information_schema')) THEN
+  IF NOT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                 WHERE c.oid = a_relation AND c.relkind IN ('r', 'p')
+                   AND n.nspname NOT IN ('leasehold_fence', 'pg_catalog', 'information_schema')) THEN
     PERFORM leasehold_fence.wrong(format('%s is not a table of yours that can be guarded', a_relation));
   END IF;
   IF leasehold_fence.has_parent(a_relation) THEN
@@ -342,22 +369,24 @@ BEGIN
       'would pass its guard; guard the whole', a_relation));
   END IF;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', a_relation);
-  SELECT resource INTO other FROM leasehold_fence.guarded WHERE relation = a_relation;
-  IF FOUND AND leasehold_fence.is_armed(a_relation) THEN
-    IF other = a_resource THEN RETURN; END IF;
-    PERFORM leasehold_fence.wrong(format('table %s is guarded by resource ''%s'' already; remove that '
-      'guard first', a_relation, other));
-  END IF;
+  FOR other IN SELECT g.relation, g.resource FROM leasehold_fence.guarded g
+                 JOIN leasehold_fence.family(a_relation) f ON f.relation = g.relation LOOP
+    IF other.relation <> a_relation
+       OR other.resource <> a_resource AND leasehold_fence.is_armed(a_relation, other.resource) THEN
+      PERFORM leasehold_fence.wrong(format('table %s is guarded by resource ''%s'' already; remove that '
+        'guard first', other.relation, other.resource));
+    END IF;
+    IF leasehold_fence.is_armed(a_relation, a_resource) THEN RETURN; END IF;
+  END LOOP;
   PERFORM leasehold_fence.disarm(a_relation);
-  IF kind = 'p' THEN
-    EXECUTE format('CREATE TRIGGER leasehold_fence_guard BEFORE INSERT OR UPDATE OR DELETE ON %s '
-      'FOR EACH ROW EXECUTE FUNCTION leasehold_fence.guard(%L)', a_relation, a_resource);
-    EXECUTE format('CREATE TRIGGER leasehold_fence_truncate BEFORE TRUNCATE ON %s '
-      'FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.guard(%L)', a_relation, a_resource);
-  ELSE
-    EXECUTE format('CREATE TRIGGER leasehold_fence_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE '
-      'ON %s FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.guard(%L)', a_relation, a_resource);
-  END IF;
+  FOR t IN SELECT f.relation, n.type FROM leasehold_fence.family(a_relation) f
+             CROSS JOIN unnest(f.needs) AS n(type) WHERE NOT f.inherits LOOP
+    EXECUTE format('CREATE TRIGGER %I BEFORE %s ON %s FOR EACH %s EXECUTE FUNCTION leasehold_fence.guard(%L)',
+      CASE t.type WHEN 34 THEN 'leasehold_fence_truncate' ELSE 'leasehold_fence_guard' END,
+      CASE t.type WHEN 34 THEN 'TRUNCATE' WHEN 31 THEN 'INSERT OR UPDATE OR DELETE'
+        ELSE 'INSERT OR UPDATE OR DELETE OR TRUNCATE' END,
+      t.relation, CASE t.type WHEN 31 THEN 'ROW' ELSE 'STATEMENT' END, a_resource);
+  END LOOP;
   INSERT INTO leasehold_fence.guarded VALUES (a_relation, a_resource);
 END $$;
 
@@ -374,10 +403,11 @@ END $$;
 CREATE OR REPLACE FUNCTION leasehold_fence.guards() RETURNS TABLE (table_name text, resource text, armed boolean)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-  SELECT g.relation::text, g.resource, leasehold_fence.is_armed(g.relation)
+  SELECT g.relation::text, g.resource, leasehold_fence.is_armed(g.relation, g.resource)
   FROM leasehold_fence.guarded g JOIN pg_class c ON c.oid = g.relation
   ORDER BY g.relation::text COLLATE "C";
 END;
+DROP FUNCTION IF EXISTS leasehold_fence.is_armed(regclass);
 )sql";
 
 }  // namespace leasehold::postgres

@@ -612,6 +612,7 @@ TEST_F(FenceTest, MarksCannotBeDeletedOrLoweredByAccident) {
   EXPECT_THAT(user_.exec("DELETE FROM leasehold_fence.mark"), StartsWith("LH003"));
   EXPECT_THAT(user_.exec("TRUNCATE leasehold_fence.mark"), StartsWith("LH003"));
   EXPECT_THAT(user_.exec("UPDATE leasehold_fence.mark SET token = 32"), StartsWith("LH003"));
+  EXPECT_THAT(user_.exec("UPDATE leasehold_fence.mark SET resource = 'x'"), StartsWith("LH003"));
   EXPECT_EQ(mark(), "33");
   ASSERT_EQ(user_.exec("SELECT leasehold_fence.adopt(resource, lineage, 40) FROM "
                        "leasehold_fence.marks()"),

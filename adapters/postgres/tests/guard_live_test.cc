@@ -171,6 +171,92 @@ TEST_F(GuardTest, GuardWithoutItsTriggerIsSeenAndPutBack) {
   EXPECT_THAT(user_.exec("DELETE FROM orders"), StartsWith("LH002"));
 }
 
+TEST_F(GuardTest, TablesThatInheritAreGuardedWithTheirTable) {
+  ASSERT_EQ(user_.exec("CREATE TABLE other(note text);"
+                       "CREATE TABLE heir() INHERITS (orders, other);"
+                       "CREATE TABLE grandchild() INHERITS (heir);"
+                       "INSERT INTO grandchild VALUES(5)"),
+            "");
+  EXPECT_FALSE(guards().at(0).armed) << "what was made later is not guarded yet";
+  ASSERT_TRUE(good(guard("orders")));
+  EXPECT_TRUE(guards().at(0).armed);
+  for (const char* sql : {"INSERT INTO heir VALUES(2)", "INSERT INTO grandchild VALUES(2)",
+                          "UPDATE grandchild SET paid = true", "UPDATE other SET note = 'x'",
+                          "DELETE FROM other", "TRUNCATE grandchild", "TRUNCATE other"}) {
+    EXPECT_THAT(user_.exec(sql), StartsWith("LH002")) << sql;
+    EXPECT_EQ(user_.exec("BEGIN;" + enter("33") + ";" + sql + "; ROLLBACK"), "") << sql;
+  }
+  EXPECT_EQ(orders(), "1:false 5:false");
+  ASSERT_TRUE(good(unguard_table(user_.get(), "orders")));
+  EXPECT_EQ(user_.exec("DELETE FROM grandchild; TRUNCATE other"), "");
+}
+
+// A statement, and the table that it lays open.
+TEST_F(GuardTest, ArmedMeansEveryTriggerIsThereAndEnabledAndOurs) {
+  ASSERT_EQ(user_.exec("CREATE FUNCTION harmless() RETURNS trigger LANGUAGE plpgsql AS"
+                       " 'BEGIN IF TG_OP = ''DELETE'' THEN RETURN OLD; END IF; RETURN NEW; END';"
+                       "CREATE TABLE log(day int) PARTITION BY RANGE(day);"
+                       "CREATE TABLE log_1 PARTITION OF log FOR VALUES FROM (0) TO (10)"
+                       " PARTITION BY RANGE(day);"
+                       "CREATE TABLE log_1_1 PARTITION OF log_1 FOR VALUES FROM (0) TO (5);"
+                       "CREATE TABLE heir() INHERITS (orders)"),
+            "");
+  const auto swapped = [](const std::string& table, const std::string& trigger) {
+    return "DROP TRIGGER IF EXISTS leasehold_fence_guard ON " + table +
+           "; CREATE TRIGGER leasehold_fence_guard BEFORE " + trigger;
+  };
+  const std::string all = "INSERT OR UPDATE OR DELETE ON ";
+  const std::vector<std::string> log = {
+      "ALTER TABLE log_1_1 DISABLE TRIGGER leasehold_fence_guard",
+      "ALTER TABLE log_1_1 ENABLE REPLICA TRIGGER leasehold_fence_guard",
+      swapped("log", all + "log FOR EACH ROW EXECUTE FUNCTION harmless()"),
+      swapped("log", all + "log FOR EACH ROW EXECUTE FUNCTION leasehold_fence.guard('other')"),
+      swapped(
+          "log",
+          all + "log FOR EACH ROW WHEN (false) EXECUTE FUNCTION leasehold_fence.guard('ledger')"),
+      swapped("log", "UPDATE ON log FOR EACH ROW EXECUTE FUNCTION leasehold_fence.guard('ledger')"),
+      "DROP TRIGGER leasehold_fence_truncate ON log"};
+  const std::vector<std::string> orders = {
+      swapped("orders", all + "orders FOR EACH STATEMENT EXECUTE FUNCTION harmless()"),
+      swapped("orders",
+              "INSERT OR UPDATE OF paid OR DELETE OR TRUNCATE ON orders"
+              " FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.guard('ledger')"),
+      "ALTER TABLE heir DISABLE TRIGGER ALL", "DROP TRIGGER leasehold_fence_truncate ON heir"};
+  const auto armed = [&](const std::string& table) {
+    for (const GuardedTable& it : guards()) {
+      if (it.table == table) return it.armed;
+    }
+    return false;
+  };
+  for (const auto& [table, damages] : {std::pair("log", log), std::pair("orders", orders)}) {
+    ASSERT_TRUE(good(guard(table)));
+    for (const std::string& damage : damages) {
+      ASSERT_TRUE(armed(table)) << damage;
+      ASSERT_EQ(user_.exec(damage), "") << damage;
+      EXPECT_FALSE(armed(table)) << damage;
+      ASSERT_TRUE(good(guard(table))) << damage;
+    }
+    EXPECT_TRUE(armed(table));
+  }
+  for (const char* sql : {"INSERT INTO log VALUES(1)", "INSERT INTO log_1_1 VALUES(1)",
+                          "TRUNCATE log", "UPDATE orders SET paid = true", "TRUNCATE heir"}) {
+    EXPECT_THAT(user_.exec(sql), StartsWith("LH002")) << sql;
+  }
+}
+
+TEST_F(GuardTest, TableBelowThatIsGuardedItselfIsNotTakenOver) {
+  ASSERT_EQ(user_.exec("CREATE TABLE whole(id int, paid boolean);"
+                       "ALTER TABLE orders INHERIT whole"),
+            "");
+  EXPECT_FALSE(guards().at(0).armed) << "a statement that names the whole passes it";
+  const auto refused = guard("whole");
+  ASSERT_TRUE(bad(refused, ErrorCode::invalid));
+  EXPECT_THAT(refused.error().message, HasSubstr("orders"));
+  ASSERT_TRUE(good(unguard_table(user_.get(), "orders")));
+  EXPECT_TRUE(good(guard("whole")));
+  EXPECT_THAT(user_.exec("DELETE FROM orders"), StartsWith("LH002"));
+}
+
 TEST_F(GuardTest, GuardFollowsARenamedTableAndGoesWithADroppedOne) {
   ASSERT_EQ(user_.exec("ALTER TABLE orders RENAME TO sales"), "");
   EXPECT_THAT(user_.exec("DELETE FROM sales"), StartsWith("LH002"));

@@ -23,7 +23,9 @@ struct FenceMark {
 struct GuardedTable {
   std::string table;
   ResourceName resource;
-  bool armed = true;  // false: its trigger was dropped or disabled, and nobody is refused
+  // Whether all its triggers, and those of the tables below it, are there, enabled and the fence's.
+  // False: somebody may write who has not entered; guarding it again puts them right.
+  bool armed = true;
 };
 
 // Each call blocks on the resource; not thread safe. After a failure nothing has changed. What not
