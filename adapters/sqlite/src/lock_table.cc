@@ -405,7 +405,7 @@ Status LockTable::settle(Statement& testimony) {
                 "the disk failed to store a token number; no lock is granted until the program "
                 "is started again");
   }
-  if (checkpoint(SQLITE_CHECKPOINT_TRUNCATE) != SQLITE_OK) {
+  if (checkpoint(SQLITE_CHECKPOINT_RESTART) != SQLITE_OK) {
     return fail(last_error(database_.handle(), "the log of the store could not be begun anew"));
   }
   auto said = testimony.run();

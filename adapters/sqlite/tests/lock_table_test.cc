@@ -1,6 +1,7 @@
 // The file: whose it is, which boot it belongs to, what it refuses.
 #include "lock_table.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -609,6 +610,54 @@ TEST_F(LockTableTest, WriterThatDoesNotFinishIsUnavailableInTime) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
   EXPECT_THAT(refused.error().message, HasSubstr("another process is writing"));
+}
+
+TEST_F(LockTableTest, ReaderThatStaysHoldsUpNewNumbersAndNothingElse) {
+  auto table = open().value();
+  const RequestId first = new_request();
+  EXPECT_EQ(token(*table, first), 1);
+  auto other = Database::open(path, false).value();
+  ASSERT_TRUE(other.connection().exec("BEGIN; SELECT * FROM lock"));
+  ASSERT_TRUE(table->release({name(), first, 0ms}));
+  const RequestId second = new_request();
+  EXPECT_EQ(token(*table, second), 2);
+  ASSERT_TRUE(table->release({name(), second, 0ms}));
+  sql("UPDATE lock SET token = 1000");  // all that there are
+  table->be_patient({BootClock::now() + 50ms, {}});
+  const AcquireCall call{name(), new_request(), OwnerLabel::parse("test").value(),
+                         Ttl::of(30s).value(), false};
+  EXPECT_EQ(table->acquire(call, "").error().code, ErrorCode::unavailable);
+  ASSERT_TRUE(other.connection().exec("COMMIT"));
+  EXPECT_EQ(token(*table, call.request), 1001);
+}
+
+// SQLite itself does not wait there.
+TEST_F(LockTableTest, WhoNeedsNumbersWaitsForAnotherWhoCopiesTheLog) {
+  constexpr off_t kCheckpointLock = 121;  // in the -shm file: SQLite's format of it
+  auto table = open().value();
+  auto pipe = process::make_pipe();
+  const pid_t child = fork();
+  if (child == 0) {
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_start = kCheckpointLock;
+    lock.l_len = 1;
+    const char locked = fcntl(::open((path + "-shm").c_str(), O_RDWR), F_SETLK, &lock) == 0;
+    if (::write(pipe.write.get(), &locked, 1) == 1) pause();
+    _exit(1);
+  }
+  char locked = 0;
+  ASSERT_EQ(read(pipe.read.get(), &locked, 1), 1);
+  ASSERT_EQ(locked, 1);
+  const BootTime deadline = BootClock::now() + 50ms;
+  table->be_patient({deadline, {}});
+  const AcquireCall call{name(), new_request(), OwnerLabel::parse("test").value(),
+                         Ttl::of(30s).value(), false};
+  EXPECT_EQ(table->acquire(call, "").error().code, ErrorCode::unavailable);
+  EXPECT_GE(BootClock::now(), deadline);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(token(*table, call.request), 1);
 }
 
 TEST_F(LockTableTest, OpeningCanBeStoppedWhileAnotherWrites) {
