@@ -36,16 +36,25 @@ CREATE TRIGGER main.leasehold_fence_keep BEFORE DELETE ON leasehold_fence BEGIN
   SELECT RAISE(ABORT, 'leasehold: invalid: a mark is kept as long as its resource');
 END;
 
-CREATE TRIGGER main.leasehold_fence_rise BEFORE UPDATE ON leasehold_fence
-WHEN NEW.lineage IS OLD.lineage AND OLD.token IS NOT NULL
-  AND coalesce(NEW.token, NEW.least, 0) < OLD.token BEGIN
-  SELECT RAISE(ABORT, 'leasehold: invalid: a mark never goes down');
-END;
-
 CREATE VIEW main.leasehold_enter AS
   SELECT resource, token, lineage, request, 0 AS once FROM leasehold_fence;
 CREATE VIEW main.leasehold_claim AS SELECT resource, claim AS request FROM leasehold_fence;
 CREATE VIEW main.leasehold_confirm AS SELECT resource, claim AS request FROM leasehold_fence;
+)sql";
+
+// A fence of an earlier program gets them when it is installed again. INSERT OR REPLACE removes a
+// row without a DELETE that a trigger could see.
+constexpr const char* kKeepMarks = R"sql(
+CREATE TRIGGER IF NOT EXISTS main.leasehold_fence_once BEFORE INSERT ON leasehold_fence
+WHEN EXISTS(SELECT 1 FROM leasehold_fence WHERE resource = NEW.resource) BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: a mark is there already, and is kept');
+END;
+
+CREATE TRIGGER IF NOT EXISTS main.leasehold_fence_stay BEFORE UPDATE ON leasehold_fence
+WHEN NEW.resource IS NOT OLD.resource OR NEW.lineage IS OLD.lineage
+  AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least) BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: a mark never goes down, and belongs to its resource');
+END;
 )sql";
 
 // The triggers go with their table or view.
@@ -150,13 +159,17 @@ std::string confirm_trigger() {
 constexpr std::string_view kColumns =
     "SELECT resource, lineage, token, request, refused, claim FROM main.leasehold_fence ";
 
-Status write_adoption(Connection connection, const ResourceName& resource, const Lineage& lineage,
-                      TokenNumber at_least) {
+Status ensure_row(Connection connection, const ResourceName& resource) {
   auto insert = connection.prepare(
       "INSERT INTO main.leasehold_fence(resource) SELECT ?1 WHERE NOT EXISTS("
       "SELECT 1 FROM main.leasehold_fence WHERE resource = ?1)");
   if (!insert) return fail(std::move(insert.error()));
-  if (auto ok = insert->bind(1, resource.str()).run(); !ok) return ok;
+  return insert->bind(1, resource.str()).run();
+}
+
+Status write_adoption(Connection connection, const ResourceName& resource, const Lineage& lineage,
+                      TokenNumber at_least) {
+  if (auto ok = ensure_row(connection, resource); !ok) return ok;
   auto update = connection.prepare(
       "UPDATE main.leasehold_fence SET lineage = ?2, least = ?3, token = NULL, request = NULL,"
       " claim = NULL WHERE resource = ?1");
@@ -168,8 +181,11 @@ Status write_adoption(Connection connection, const ResourceName& resource, const
 }  // namespace
 
 Status install_fence_table(Connection connection) {
-  return install_part(connection, kFence,
-                      std::string(kTable) + enter_trigger() + claim_trigger() + confirm_trigger());
+  auto installed =
+      install_part(connection, kFence,
+                   std::string(kTable) + enter_trigger() + claim_trigger() + confirm_trigger());
+  if (!installed) return installed;
+  return connection.exec(kKeepMarks);
 }
 
 Status check_fence_table(Connection connection) {
@@ -252,11 +268,11 @@ Status count_refusal(Connection connection, const ResourceName& resource) {
   }
   auto transaction = Transaction::begin(connection);
   if (!transaction) return fail(std::move(transaction.error()));
-  auto insert = connection.prepare(
-      "INSERT INTO main.leasehold_fence(resource, refused) VALUES(?1, 1)"
-      " ON CONFLICT(resource) DO UPDATE SET refused = refused + 1");
-  if (!insert) return fail(std::move(insert.error()));
-  if (auto ok = insert->bind(1, resource.str()).run(); !ok) return ok;
+  if (auto ok = ensure_row(connection, resource); !ok) return ok;
+  auto count = connection.prepare(
+      "UPDATE main.leasehold_fence SET refused = refused + 1 WHERE resource = ?1");
+  if (!count) return fail(std::move(count.error()));
+  if (auto ok = count->bind(1, resource.str()).run(); !ok) return ok;
   return transaction->commit();
 }
 

@@ -55,16 +55,27 @@ std::string trigger_name(std::int64_t guard, const char* operation) {
   return "leasehold_guard_" + std::to_string(guard) + "_" + operation;
 }
 
-std::string create_trigger(std::int64_t guard, const char* operation, const std::string& table,
-                           const ResourceName& resource) {
-  const std::string words = "leasehold: not_entered: table " + table +
+struct Guard {
+  std::int64_t id = 0;
+  std::string made_for;  // the table's name when it was made, which its triggers tell
+  GuardedTable what;     // by the name that the table has now
+};
+
+// As main.sqlite_master has it. SQLite writes the new name of a table into it, but not into texts.
+std::string trigger_text(const Guard& guard, const char* operation) {
+  const std::string& resource = guard.what.resource.str();
+  const std::string words = "leasehold: not_entered: table " + guard.made_for +
                             " is written only in a transaction that has entered the fence of "
                             "resource " +
-                            resource.str();
-  return "CREATE TRIGGER main." + trigger_name(guard, operation) + " BEFORE " + operation + " ON " +
-         quoted(table, '"') + " WHEN NOT EXISTS(SELECT 1 FROM leasehold_inside WHERE resource = " +
-         quoted(resource.str(), '\'') + ") BEGIN SELECT RAISE(ABORT, " + quoted(words, '\'') +
-         "); END";
+                            resource;
+  return trigger_name(guard.id, operation) + " BEFORE " + operation + " ON " +
+         quoted(guard.what.table, '"') +
+         " WHEN NOT EXISTS(SELECT 1 FROM leasehold_inside WHERE resource = " +
+         quoted(resource, '\'') + ") BEGIN SELECT RAISE(ABORT, " + quoted(words, '\'') + "); END";
+}
+
+bool is_same_name(const std::string& a, const std::string& b) {
+  return sqlite3_stricmp(a.c_str(), b.c_str()) == 0;
 }
 
 bool is_own(std::string_view table) {
@@ -72,33 +83,62 @@ bool is_own(std::string_view table) {
          sqlite3_strnicmp(table.data(), "sqlite_", 7) == 0;
 }
 
-struct Guard {
-  std::int64_t id = 0;
-  GuardedTable what;
-};
+// How many of its triggers are there, as they were made, on the table that `guard` says.
+Result<int> count_triggers(Connection connection, const Guard& guard) {
+  int count = 0;
+  for (const char* operation : kOperations) {
+    auto select = connection.prepare(
+        "SELECT 1 FROM main.sqlite_master WHERE type = 'trigger' AND sql = 'CREATE TRIGGER ' || "
+        "?1");
+    if (!select) return fail(std::move(select.error()));
+    const std::string text = trigger_text(guard, operation);
+    auto row = select->bind(1, text).step();
+    if (!row) return fail(std::move(row.error()));
+    if (*row) ++count;
+  }
+  return count;
+}
 
 // A table that was renamed took its triggers with it.
+Status look_for_triggers(Connection connection, Guard& guard) {
+  auto select = connection.prepare(
+      "SELECT DISTINCT tbl_name FROM main.sqlite_master WHERE type = 'trigger'"
+      " AND name GLOB 'leasehold_guard_*' ORDER BY tbl_name <> ?1");
+  if (!select) return fail(std::move(select.error()));
+  select->bind(1, guard.made_for);
+  for (int most = 0;;) {
+    auto row = select->step();
+    if (!row) return fail(std::move(row.error()));
+    if (!*row) return {};
+    Guard there = guard;
+    there.what.table = std::string(select->text(0));
+    const auto count = count_triggers(connection, there);
+    if (!count) return fail(count.error());
+    if (*count <= most) continue;
+    most = *count;
+    guard.what.table = there.what.table;
+    guard.what.armed = *count == int{kOperations.size()};
+  }
+}
+
 Result<std::vector<Guard>> list_guards(Connection connection) {
   auto select = connection.prepare(
-      "SELECT g.id, coalesce(min(t.tbl_name), g.table_name) AS now, g.resource, count(t.name)"
-      " FROM main.leasehold_guard g LEFT JOIN main.sqlite_master t ON t.type = 'trigger'"
-      "  AND t.name IN ('leasehold_guard_' || g.id || '_INSERT',"
-      "   'leasehold_guard_' || g.id || '_UPDATE', 'leasehold_guard_' || g.id || '_DELETE')"
-      " GROUP BY g.id ORDER BY now");
+      "SELECT id, table_name, resource FROM main.leasehold_guard ORDER BY table_name");
   if (!select) return fail(std::move(select.error()));
   std::vector<Guard> guards;
   for (;;) {
     auto row = select->step();
     if (!row) return fail(std::move(row.error()));
     if (!*row) return guards;
+    const std::string table(select->text(1));
     auto resource = ResourceName::parse(select->text(2));
     if (!resource) {
-      return fail(ErrorCode::unavailable, "the guard of table '" + std::string(select->text(1)) +
-                                              "' is damaged: it was not written by the fence");
+      return fail(ErrorCode::unavailable,
+                  "the guard of table '" + table + "' is damaged: it was not written by the fence");
     }
-    guards.push_back({select->integer(0),
-                      {std::string(select->text(1)), std::move(*resource),
-                       select->integer(3) == std::int64_t{kOperations.size()}}});
+    Guard guard{select->integer(0), table, {table, std::move(*resource), /*armed=*/false}};
+    if (auto ok = look_for_triggers(connection, guard); !ok) return fail(std::move(ok.error()));
+    guards.push_back(std::move(guard));
   }
 }
 
@@ -107,7 +147,7 @@ Result<std::optional<Guard>> find_guard(Connection connection, std::string_view 
   if (!guards) return fail(std::move(guards.error()));
   const std::string wanted(table);
   for (Guard& guard : *guards) {
-    if (sqlite3_stricmp(guard.what.table.c_str(), wanted.c_str()) == 0) return std::move(guard);
+    if (is_same_name(guard.what.table, wanted)) return std::move(guard);
   }
   return std::nullopt;
 }
@@ -127,17 +167,37 @@ Status forget(Connection connection, std::int64_t guard) {
   return erase->bind(1, guard).run();
 }
 
-Status create(Connection connection, const std::string& table, const ResourceName& resource) {
+Status create(Connection connection, const GuardedTable& what) {
   auto insert = connection.prepare(
       "INSERT INTO main.leasehold_guard(table_name, resource) VALUES(?1, ?2) RETURNING id");
   if (!insert) return fail(std::move(insert.error()));
-  auto row = insert->bind(1, table).bind(2, resource.str()).step();
+  auto row = insert->bind(1, what.table).bind(2, what.resource.str()).step();
   if (!row) return fail(std::move(row.error()));
-  const std::int64_t id = insert->integer(0);
+  const Guard guard{insert->integer(0), what.table, what};
   insert->reset();
   for (const char* operation : kOperations) {
-    const std::string sql = create_trigger(id, operation, table, resource);
+    const std::string sql = "CREATE TRIGGER main." + trigger_text(guard, operation);
     if (auto ok = connection.exec(sql.c_str()); !ok) return ok;
+  }
+  return {};
+}
+
+// Makes the guards of renamed tables anew, so that another table may have the name they were made
+// for. A guard whose table is gone gives way to that of the table which has its name now.
+Status settle(Connection connection) {
+  auto guards = list_guards(connection);
+  if (!guards) return fail(std::move(guards.error()));
+  std::vector<GuardedTable> renamed;
+  for (const Guard& guard : *guards) {
+    if (guard.what.table == guard.made_for) continue;
+    renamed.push_back(guard.what);
+    for (const Guard& other : *guards) {
+      if (other.id != guard.id && !is_same_name(other.made_for, guard.what.table)) continue;
+      if (auto ok = forget(connection, other.id); !ok) return ok;
+    }
+  }
+  for (const GuardedTable& what : renamed) {
+    if (auto ok = create(connection, what); !ok) return ok;
   }
   return {};
 }
@@ -186,6 +246,7 @@ Status add_guard(Connection connection, std::string_view table, const ResourceNa
   if (!transaction) return fail(std::move(transaction.error()));
   auto name = find_table(connection, table);
   if (!name) return fail(std::move(name.error()));
+  if (auto ok = settle(connection); !ok) return ok;
   auto there = find_guard(connection, *name);
   if (!there) return fail(std::move(there.error()));
   if (*there && (*there)->what.armed) {
@@ -197,7 +258,7 @@ Status add_guard(Connection connection, std::string_view table, const ResourceNa
   if (*there) {
     if (auto ok = forget(connection, (*there)->id); !ok) return ok;
   }
-  if (auto ok = create(connection, *name, resource); !ok) return ok;
+  if (auto ok = create(connection, {*name, resource, /*armed=*/true}); !ok) return ok;
   return transaction->commit();
 }
 
@@ -212,6 +273,7 @@ Status remove_guard(Connection connection, std::string_view table) {
   if (!*any) return missing();
   auto transaction = Transaction::begin(connection);
   if (!transaction) return fail(std::move(transaction.error()));
+  if (auto ok = settle(connection); !ok) return ok;
   auto there = find_guard(connection, table);
   if (!there) return fail(std::move(there.error()));
   if (!*there) return missing();

@@ -408,6 +408,14 @@ TEST_F(FenceTest, MarksCannotBeDeletedOrLoweredByAccident) {
   EXPECT_THAT(user_.exec("UPDATE leasehold_fence SET token = 1"), StartsWith("leasehold: invalid"));
   EXPECT_THAT(user_.exec("UPDATE leasehold_fence SET token = NULL"),
               StartsWith("leasehold: invalid"));
+  for (const char* sql :
+       {"INSERT OR REPLACE INTO leasehold_fence(resource) SELECT resource FROM leasehold_fence",
+        "REPLACE INTO leasehold_fence(resource, refused) SELECT resource, 1 FROM leasehold_fence",
+        "UPDATE leasehold_fence SET resource = 'other'",
+        "INSERT INTO leasehold_fence(resource) VALUES('other');"
+        "UPDATE OR REPLACE leasehold_fence SET resource = 'ledger' WHERE resource = 'other'"}) {
+    EXPECT_THAT(user_.exec(sql), StartsWith("leasehold: invalid: a mark")) << sql;
+  }
   EXPECT_NE(user_.exec("DELETE FROM leasehold_enter"), "");
   EXPECT_NE(user_.exec("UPDATE leasehold_enter SET token = 1"), "");
   EXPECT_EQ(mark(), "34");

@@ -129,6 +129,16 @@ TEST_F(GuardTest, ConnectionThatDoesNotTrustTheSchemaIsRefused) {
   EXPECT_EQ(user_.exec("ROLLBACK"), "");
 }
 
+TEST_F(GuardTest, ConnectionWithoutTriggersCannotEnter) {
+  ASSERT_EQ(sqlite3_db_config(user_.get(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr), SQLITE_OK);
+  EXPECT_NE(user_.exec("BEGIN;" + enter("33")), "");
+  EXPECT_EQ(user_.exec("ROLLBACK"), "");
+  const auto entered =
+      Fence::open(user_.get(), "ledger")
+          ->transaction(token_of(33, '1'), [](OpenTransaction&) -> Status { return {}; });
+  EXPECT_TRUE(bad(entered, ErrorCode::unavailable));
+}
+
 TEST_F(GuardTest, RollingBackToASavepointUndoesTheEntry) {
   ASSERT_EQ(
       user_.exec("BEGIN; SAVEPOINT a;" + enter("33") + "UPDATE orders SET paid = 1; ROLLBACK TO a"),
@@ -184,6 +194,46 @@ TEST_F(GuardTest, GuardFollowsARenamedTableAndIsMissedOnARebuiltOne) {
   ASSERT_TRUE(good(guard("orders")));
   EXPECT_TRUE(guards().at(0).armed);
   EXPECT_THAT(user_.exec("INSERT INTO orders VALUES(1)"), StartsWith("leasehold: not_entered"));
+}
+
+TEST_F(GuardTest, ArmedMeansEveryTriggerIsOfThisTableAndOurs) {
+  ASSERT_EQ(user_.exec("CREATE TABLE other(a)"), "");
+  const std::string body = " BEGIN SELECT 1; END";
+  const std::string ours = user_.ask(
+      "SELECT substr(sql, instr(sql, ' WHEN ')) FROM sqlite_master WHERE name LIKE "
+      "'leasehold_guard_%_DELETE'");
+  for (const std::string& trigger :
+       {"ON other" + body, "ON orders" + body, "ON other" + ours, "ON orders WHEN 0" + body}) {
+    ASSERT_TRUE(guards().at(0).armed) << trigger;
+    const std::string name =
+        user_.ask("SELECT name FROM sqlite_master WHERE name LIKE 'leasehold_guard_%_DELETE'");
+    ASSERT_EQ(user_.exec("DROP TRIGGER " + name + "; CREATE TRIGGER " + name + " BEFORE DELETE " +
+                         trigger),
+              "");
+    ASSERT_EQ(guards().size(), 1u);
+    EXPECT_EQ(guards().at(0).table, "orders") << trigger;
+    EXPECT_FALSE(guards().at(0).armed) << trigger;
+    ASSERT_TRUE(good(guard("orders"))) << trigger;
+    EXPECT_THAT(user_.exec("DELETE FROM orders"), StartsWith("leasehold: not_entered")) << trigger;
+  }
+  EXPECT_EQ(user_.exec("DELETE FROM other"), "") << "it is free again";
+}
+
+TEST_F(GuardTest, TableThatTakesTheNameOfAGuardedOneIsGuardedToo) {
+  ASSERT_EQ(user_.exec("ALTER TABLE orders RENAME TO sales; CREATE TABLE orders(a)"), "");
+  ASSERT_TRUE(good(guard("orders")));
+  ASSERT_EQ(user_.exec("ALTER TABLE sales RENAME TO swap; ALTER TABLE orders RENAME TO sales;"
+                       "ALTER TABLE swap RENAME TO orders; CREATE TABLE third(a)"),
+            "");
+  ASSERT_TRUE(good(guard("third")));
+  ASSERT_EQ(guards().size(), 3u);
+  for (const GuardedTable& it : guards()) EXPECT_TRUE(it.armed) << it.table;
+  for (const char* table : {"orders", "sales", "third"}) {
+    EXPECT_THAT(user_.exec(std::string("INSERT INTO ") + table + " DEFAULT VALUES"),
+                StartsWith(std::string("leasehold: not_entered: table ") + table));
+  }
+  ASSERT_TRUE(good(unguard_table(user_.get(), "orders")));
+  EXPECT_EQ(user_.exec("DELETE FROM orders"), "");
 }
 
 TEST_F(GuardTest, UnguardedTableIsFree) {
