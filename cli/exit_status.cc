@@ -50,7 +50,7 @@ constexpr Documented kDocumented[] = {
        {"outbox relay", "busy: another relay is at work"},
        {"release", "the lock is not held"}}}},
     {"76",
-     {{{"run", "the lease was lost, or was about to be, and the command was ended"},
+     {{{"run", "the lease was lost, or was about to be: the command was ended, or not started"},
        {"outbox relay", "the lease was lost, or the fence refused"},
        {"fence", "refused"}}}},
     {"77",

@@ -187,7 +187,7 @@ int RunSession::supervise(Grant& grant) {
   if (end) return after_command(grant, *end);
   note_now(end.error().message);
   if (const auto released = grant.lease.release(); !released) report(released.error());
-  return end.error().shell_status();
+  return end.error().status;
 }
 
 int RunSession::after_command(Grant& grant, const CommandEnd& end) {

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "exit_status.h"
 #include "leasehold/process/group.h"
 #include "output.h"
 
@@ -38,7 +39,7 @@ Supervisor::Supervisor(const Lease& lease, Signals& signals, Watch watch)
       kill_margin_(kill_margin(lease.ttl())),
       terminal_(process::Terminal::controlling()) {}
 
-tl::expected<CommandEnd, process::StartError> Supervisor::run(process::Command command) {
+tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
   // In a pipeline (`leasehold run … | less`) the terminal is not given away before the command
   // reads from it: the other programs of the pipeline may need it.
   terminal_given_ = terminal_ && terminal_->is_foreground() && both_ends_on_terminal();
@@ -48,10 +49,15 @@ tl::expected<CommandEnd, process::StartError> Supervisor::run(process::Command c
   command.signal_mask = signals_.before();
   command.ignored_signals = signals_.ignored_before();
 
+  // Here, because everything since the grant may have taken long.
+  if (const auto held = lease_.require(std::max(watch_.grace, kill_margin_)); !held) {
+    return tl::unexpected(
+        NotStarted{"the command was not started: " + held.error().message, kExitLost});
+  }
   auto started = process::Child::start(command);
   if (!started) {
     if (terminal_given_) terminal_->give_to(getpgrp());
-    return tl::unexpected(started.error());
+    return tl::unexpected(NotStarted{started.error().message, started.error().shell_status()});
   }
   child_ = std::move(*started);
   const std::stop_callback told(lease_.lost(), [this] { lost_.raise(); });

@@ -28,6 +28,12 @@ struct CommandEnd {
   bool had_terminal = false;  // it was in the foreground: Ctrl-C went to it alone
 };
 
+// Why a command was not started, and what to exit with.
+struct NotStarted {
+  std::string message;
+  int status;
+};
+
 // One command, from its start to the end of its process group. Uses poll on four descriptors
 // (process, signals, timer, loss) and never polls in the sense of asking again and again.
 class Supervisor {
@@ -35,11 +41,12 @@ class Supervisor {
   Supervisor(const Lease& lease, Signals& signals, Watch watch);
 
   // Runs the command in a process group of its own, which gets the terminal if this program has it
-  // in the foreground. Returns when the command has ended and nobody is left in its group.
+  // in the foreground. Returns when the command has ended and nobody is left in its group. Does not
+  // start it if the lease is lost, or SIGTERM would be due at once.
   //
   // At deadline - grace, if the lease was not renewed: SIGTERM to the whole group. Shortly before
   // the deadline, or at once if the lease is lost: SIGKILL to the whole group.
-  [[nodiscard]] tl::expected<CommandEnd, process::StartError> run(process::Command command);
+  [[nodiscard]] tl::expected<CommandEnd, NotStarted> run(process::Command command);
 
  private:
   void watch_until_end();

@@ -388,6 +388,49 @@ TEST_F(HangingStoreTest, ASignalEndsTheConnectingOfARelay) {
   EXPECT_EQ(relay->wait_for(30s), ExitStatus::exited(0)) << "69 if it was not heard";
 }
 
+// The store's answer to the question whether the work was done comes when the lease is over.
+class LateAnswerTest : public CliTest, public ::testing::WithParamInterface<std::string> {
+ protected:
+  const std::string url = Servers::running().fresh("postgres", store());
+
+  // Nobody else reads or writes it until the child's stdin is closed.
+  Child locked_table(const std::string& table) const {
+    process::Command psql = command({"psql", "-qAt", url});
+    psql.in = Piped{};
+    psql.out = Piped{};
+    auto child = Child::start(psql);
+    EXPECT_TRUE(child);
+    write_all(child->in().get(), "BEGIN; LOCK TABLE " + table + "; SELECT 'locked';\n");
+    EXPECT_EQ(read_until(child->out().get(), "locked\n", within(kPatience)), "locked\n");
+    return std::move(*child);
+  }
+  void await_a_waiter() const {
+    const std::string waiters = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+    while (Servers::running().psql(url, waiters) == "0") std::this_thread::sleep_for(1ms);
+  }
+};
+
+TEST_P(LateAnswerTest, NothingIsStartedUnderALostLease) {
+  ASSERT_EQ(leasehold({"run", "--store", url, "first", "--", "true"}).status, 0);
+  Child table = locked_table("leasehold.once");
+  Child wrapper = start({"x", "--store", url, "--ttl", "300ms", "--once", "k", "--on-lost",
+                         GetParam(), "--", "touch", path("started")});
+  await_a_waiter();
+  wrapper.signal(SIGSTOP);
+  const Finished next =
+      leasehold({"run", "x", "--store", url, "--wait", "30s", "--", "echo", "next"});
+  EXPECT_EQ(next.out, "next\n") << next.err;
+  table.in().reset();
+  table.wait();
+  wrapper.signal(SIGCONT);
+  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76)) << errors();
+  EXPECT_EQ(shell("test -e " + path("started")).status, 1);
+  EXPECT_THAT(errors(), AllOf(HasSubstr("not started"), Not(HasSubstr("ending the command"))));
+}
+
+INSTANTIATE_TEST_SUITE_P(OnLost, LateAnswerTest, ::testing::Values("kill", "term", "ignore"),
+                         [](const auto& policy) { return policy.param; });
+
 class ReadmeTest : public CliTest {};
 
 // ZooKeeper's sessions last as long as its server likes.

@@ -15,6 +15,7 @@ constexpr int kBatch = 100;
 constexpr int kFailedRetries = 10;  // between two batches, if they are quick
 constexpr Millis kRetriesTake = std::chrono::seconds(1);
 constexpr int kMostPauseDoublings = 16;
+constexpr int kLeftToBegin = 6;       // of a lease, this part
 constexpr std::int64_t kMany = 1000;  // forgotten at once: there may be more
 constexpr Millis kForgetEvery = std::chrono::minutes(1);
 
@@ -151,7 +152,8 @@ Status Relay::retry(const std::string& key) {
 }
 
 Status Relay::handle(const OutboxMessage& message) {
-  if (auto ok = lease_.require(); !ok) return ok;
+  // What would be told to stop at once is not begun.
+  if (auto ok = lease_.require(lease_.ttl() / kLeftToBegin); !ok) return ok;
   const Delivery delivery{lease_.token(), {BootClock::now() + options_.timeout, lease_.lost()}};
   const auto done = target_.deliver(message, delivery);
   if (done) return delivered(message);

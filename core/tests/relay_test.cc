@@ -8,7 +8,9 @@
 #include <set>
 
 #include "leasehold/client.h"
+#include "testing/faulty_store.h"
 #include "testing/memory_store.h"
+#include "testing/virtual_time.h"
 
 namespace leasehold {
 namespace {
@@ -89,6 +91,7 @@ class RelayTest : public ::testing::Test, public OutboxTarget {
   ScriptedOutbox outbox_;
   RelayOptions options_{.until_empty = true};
   std::function<Status(const OutboxMessage&)> answer_;
+  testing::FakeClock clock_;
   Client client_{std::make_unique<testing::MemoryStore>()};
 };
 
@@ -98,6 +101,19 @@ TEST_F(RelayTest, CommitsBetweenReadingAndSending) {
   ASSERT_TRUE(run());
   EXPECT_THAT(outbox_.log, ElementsAre("enter", "next", "enter", "deliver 1", "delivered",
                                        "deliver 2", "delivered", "forget", "next"));
+}
+
+TEST_F(RelayTest, BeginsNoDeliveryWhenTheLeaseIsNearlyOver) {
+  const auto faults = std::make_shared<testing::Faults>();
+  faults->always(testing::Operation::renew, testing::Fault::refuse);
+  client_ =
+      Client(with_faults(std::make_unique<testing::MemoryStore>(), faults), {.clock = &clock_});
+  outbox_.waiting = {message(1, "a")};
+  outbox_.on_next = [&] { clock_.advance(55s); };
+  const auto report = run();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::lost);
+  EXPECT_THAT(outbox_.log, ElementsAre("enter", "next", "enter"));
 }
 
 TEST_F(RelayTest, ForgetsAgainAtOnceWhileThereIsMuch) {

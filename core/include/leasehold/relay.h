@@ -47,6 +47,7 @@ struct RelayReport {
 //
 // Blocks until options.stop, until_empty, give_up_after or a failure:
 // - `lost`: the lease is over; the delivery that was going on was told to stop, nothing counted.
+//   Or less than a sixth of it is left: no delivery is begun then.
 // - `fenced_out`: another relay has entered. What this one delivered last will come again.
 // - as Outbox: the database failed. The message that was delivered last may come again.
 [[nodiscard]] Result<RelayReport> relay(Outbox& outbox, OutboxTarget& target,
