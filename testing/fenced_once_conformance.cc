@@ -83,6 +83,13 @@ TEST_P(FencedOnceConformance, OtherParametersAreInvalidAndChangeNothing) {
   EXPECT_EQ(under_->effects(), 1);
 }
 
+TEST_P(FencedOnceConformance, AnyBytesAreExact) {
+  ASSERT_TRUE(good(under_->run(token_of(33, '1'), "k", any_bytes(), act(any_bytes()))));
+  const auto again = under_->run(token_of(34, '2'), "k", any_bytes(), act(""));
+  ASSERT_TRUE(good(again));
+  EXPECT_EQ(again->result, any_bytes());
+}
+
 TEST_P(FencedOnceConformance, WrongInputIsInvalid) {
   EXPECT_TRUE(bad(charge(token_of(33, '1'), ""), ErrorCode::invalid));
   ASSERT_EQ(under_->sql("BEGIN"), "");

@@ -3,9 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "leasehold/error.h"
 
 namespace leasehold::testing {
+
+// Every byte there is, and what some encodings would take for one.
+inline std::string any_bytes() {
+  std::string bytes = "\\x41";
+  for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
+  return bytes;
+}
 
 template <class T>
 ::testing::AssertionResult good(const Result<T>& result) {

@@ -11,6 +11,7 @@
 
 #include "testing/held.h"
 #include "testing/raw_store.h"
+#include "testing/results.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -683,6 +684,33 @@ TEST_P(StoreConformance, OnceRecordsAreKeptPerLockAndKey) {
   EXPECT_EQ(again->parameters, "cmd");
   EXPECT_EQ(again->result, "0") << "never overwritten";
   EXPECT_FALSE(other.recall(lock_name("another"), "2026-11-15").value());
+}
+
+TEST_P(StoreConformance, OnceRecordsKeepAnyBytes) {
+  Client one = client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  ASSERT_TRUE(good(one.record(*lease, "bytes", {any_bytes(), any_bytes() + any_bytes()})));
+  ASSERT_TRUE(good(one.record(*lease, "nothing", {"", ""})));
+  Client other = client();
+  const auto bytes = other.recall(lock_name("job"), "bytes").value();
+  ASSERT_TRUE(bytes);
+  EXPECT_EQ(bytes->parameters, any_bytes());
+  EXPECT_EQ(bytes->result, any_bytes() + any_bytes());
+  const auto nothing = other.recall(lock_name("job"), "nothing").value();
+  ASSERT_TRUE(nothing);
+  EXPECT_EQ(nothing->parameters + nothing->result, "");
+}
+
+TEST_P(StoreConformance, OnceKeyIsNeverCutShort) {
+  Client one = client();
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease);
+  for (const std::string& key : {std::string("k\0ey", 4), std::string("k\xff"), std::string()}) {
+    EXPECT_TRUE(bad(one.record(*lease, key, {"cmd", "0"}), ErrorCode::invalid)) << key;
+    EXPECT_TRUE(bad(one.recall(lock_name("job"), key), ErrorCode::invalid)) << key;
+  }
+  EXPECT_FALSE(one.recall(lock_name("job"), "k").value());
 }
 
 TEST_P(StoreConformance, NothingIsRecordedWithoutTheLock) {

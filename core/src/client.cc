@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "client_core.h"
+#include "leasehold/once.h"
 
 namespace leasehold {
 namespace {
@@ -101,6 +102,8 @@ Result<StoreId> Client::rotate_lineage(CallOptions options) {
 
 Result<std::optional<OnceRecord>> Client::recall(const LockName& lock, std::string key,
                                                  CallOptions options) {
+  const auto name = OnceKey::parse(key);
+  if (!name) return fail(name.error());
   return ask<std::optional<OnceRecord>>(
       *core_, options, [&](Store& store, CallContext context, auto done) {
         store.recall(lock, std::move(key), std::move(context), std::move(done));
@@ -108,6 +111,8 @@ Result<std::optional<OnceRecord>> Client::recall(const LockName& lock, std::stri
 }
 
 Status Client::record(const Lease& lease, std::string key, OnceRecord what, CallOptions options) {
+  const auto name = OnceKey::parse(key);
+  if (!name) return fail(name.error());
   const auto done =
       ask<std::monostate>(*core_, options, [&](Store& store, CallContext context, auto completion) {
         store.record(lease.lock(), lease.request(), std::move(key), std::move(what),

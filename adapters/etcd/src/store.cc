@@ -281,7 +281,9 @@ void EtcdStore::recall(LockName lock, std::string key, CallContext context,
         if (!response) return done(fail(session_.error(response.error())));
         const wire::KeyValue* kv = first_kv(*response, 0);
         if (kv == nullptr) return done(std::optional<OnceRecord>());
-        done(decode_record(kv->value()));
+        auto record = decode_record(kv->value());
+        if (record) return done(std::move(record));
+        done(fail(ErrorCode::unavailable, "the record is not as Leasehold writes it"));
       });
 }
 

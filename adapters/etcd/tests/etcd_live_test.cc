@@ -109,6 +109,12 @@ TEST_F(EtcdTest, RevokedLeaseIsToldToTheHolder) {
   EXPECT_TRUE(one.acquire("job", {.ttl = 3s})) << "on a new lease";
 }
 
+TEST_F(EtcdTest, RecordThatIsNotOursDoesNotMeanThatNothingWasDone) {
+  Client one = client();
+  ASSERT_EQ(etcd.server().ctl({"put", etcd.prefix() + "/!once/job/key", "9 short"}).status, 0);
+  EXPECT_EQ(one.recall(lock_name("job"), "key").error().code, ErrorCode::unavailable);
+}
+
 // ---- round trips ---------------------------------------------------------------------------
 
 TEST_F(EtcdTest, AcquireAndReleaseAreOneRoundTripEach) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "bytes.h"
 #include "schema.h"
 #include "status_rows.h"
 
@@ -15,8 +16,9 @@ CommonStore::CommonStore(Options options, Random& random, Functions functions,
       status_(statement("", std::string("SELECT * FROM @S.") + functions.status + "($1)")),
       force_release_(
           statement("", std::string("SELECT @S.") + functions.force_release + "($1, $2)")),
-      record_(
-          statement("", std::string("SELECT @S.") + functions.record + "($1, $2, $3, $4, $5)")) {}
+      record_(statement("", std::string("SELECT @S.") + functions.record +
+                                "($1, $2, $3, pg_catalog.decode($4, 'hex'), "
+                                "pg_catalog.decode($5, 'hex'))")) {}
 
 Statement CommonStore::statement(const char* name, const std::string& sql) const {
   return {name, in_schema(sql, options_.schema)};
@@ -117,18 +119,25 @@ void CommonStore::recall(LockName lock, std::string key, CallContext context,
                          Completion<std::optional<OnceRecord>> done) {
   using Found = std::optional<OnceRecord>;
   const auto rows =
-      ask(statement("", "SELECT parameters, result FROM @S.once WHERE lock = $1 AND key = $2"),
+      ask(statement("",
+                    "SELECT pg_catalog.encode(parameters, 'hex'), pg_catalog.encode(result, 'hex') "
+                    "FROM @S.once WHERE lock = $1 AND key = $2"),
           {lock.str().c_str(), key.c_str()}, context);
   if (!rows) return answer<Found>(done, fail(rows.error()));
   if (rows->count() == 0) return answer<Found>(done, Found());
-  answer<Found>(done, OnceRecord{std::string(rows->text(0)), std::string(rows->text(1))});
+  auto parameters = bytes_of(rows->text(0));
+  auto result = bytes_of(rows->text(1));
+  if (!parameters || !result) {
+    return answer<Found>(done, fail(parameters ? result.error() : parameters.error()));
+  }
+  answer<Found>(done, OnceRecord{std::move(*parameters), std::move(*result)});
 }
 
 void CommonStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
                          CallContext context, Completion<std::monostate> done) {
   const auto rows = ask(record_,
                         {lock.str().c_str(), request.hex().c_str(), key.c_str(),
-                         what.parameters.c_str(), what.result.c_str()},
+                         hex_of(what.parameters).c_str(), hex_of(what.result).c_str()},
                         context);
   if (!rows) return answer<std::monostate>(done, fail(rows.error()));
   if (rows->flag(0)) return answer<std::monostate>(done, std::monostate());

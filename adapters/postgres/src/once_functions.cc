@@ -1,10 +1,9 @@
 #include "once_functions.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <span>
 #include <utility>
 
+#include "bytes.h"
 #include "leasehold/detail/backoff.h"
 #include "once_schema.h"
 #include "part.h"
@@ -22,20 +21,6 @@ constexpr NamedStatement kClaim = {
 // So long a stop is not heard, since the server waits.
 constexpr Millis kDeaf{100};
 constexpr Millis kLongest = std::chrono::hours(24);
-
-std::string hex(std::string_view bytes) {
-  return leasehold::detail::to_hex(
-      {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-}
-
-Result<std::string> bytes_of(std::string_view hex) {
-  std::string bytes(hex.size() / 2, '\0');
-  if (leasehold::detail::from_hex(hex,
-                                  {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()})) {
-    return bytes;
-  }
-  return fail(ErrorCode::internal, "the server's hexadecimal digits are none");
-}
 
 std::string number(Millis wait) {
   return std::to_string(std::clamp(wait, Millis(0), kLongest).count());
@@ -56,7 +41,7 @@ Status check_once_schema(Session session) {
 }
 
 KeyClaim::KeyClaim(const OnceKey& key, std::string_view parameters)
-    : key_(key.str()), parameters_(hex(parameters)) {}
+    : key_(key.str()), parameters_(hex_of(parameters)) {}
 
 Result<Rows> KeyClaim::begin(Session session, Millis wait) const {
   return session.begin_with(kClaim, {key_.c_str(), parameters_.c_str(), number(wait).c_str()});
@@ -94,7 +79,7 @@ Status store_result(Session session, std::string_view key, std::string_view resu
     return ok;
   }
   auto stored = session.run("SELECT leasehold_once.store($1, pg_catalog.decode($2, 'hex'))",
-                            {std::string(key).c_str(), hex(result).c_str()});
+                            {std::string(key).c_str(), hex_of(result).c_str()});
   if (!stored) return fail(std::move(stored.error()));
   return {};
 }

@@ -42,9 +42,19 @@ CREATE INDEX IF NOT EXISTS withdrawn_by_time ON @S.withdrawn(at);
 CREATE TABLE IF NOT EXISTS @S.once(
   lock text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
-  parameters text NOT NULL,
-  result text NOT NULL,
+  parameters bytea NOT NULL,
+  result bytea NOT NULL,
   PRIMARY KEY (lock, key));
+-- Text up to version 3.
+DO $once$ BEGIN
+  IF EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = '@S.once'::regclass
+             AND attname = 'parameters' AND atttypid = 'text'::regtype) THEN
+    ALTER TABLE @S.once
+      ALTER parameters TYPE bytea USING convert_to(parameters, 'UTF8'),
+      ALTER result TYPE bytea USING convert_to(result, 'UTF8');
+  END IF;
+END $once$;
+DROP FUNCTION IF EXISTS @S.record(text, uuid, text, text, text);
 
 CREATE OR REPLACE FUNCTION @S.listens(a_presence bigint) RETURNS boolean LANGUAGE sql
 RETURN a_presence IS NULL OR NOT pg_try_advisory_xact_lock_shared(a_presence);
@@ -262,8 +272,8 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE OR REPLACE FUNCTION @S.record(a_lock text, a_request uuid, a_key text, a_parameters text,
-                          a_result text) RETURNS boolean LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION @S.record(a_lock text, a_request uuid, a_key text, a_parameters bytea,
+                          a_result bytea) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @S.commit_durably();

@@ -271,8 +271,9 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE OR REPLACE FUNCTION @S.session_record(a_lock text, a_request uuid, a_key text, a_parameters text,
-                                  a_result text) RETURNS boolean LANGUAGE plpgsql
+DROP FUNCTION IF EXISTS @S.session_record(text, uuid, text, text, text);
+CREATE OR REPLACE FUNCTION @S.session_record(a_lock text, a_request uuid, a_key text, a_parameters bytea,
+                                  a_result bytea) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @S.commit_durably();

@@ -160,6 +160,9 @@ TEST_F(StrangerTest, EarlierStoreIsBroughtUpToDateByItsOwner) {
   ASSERT_EQ(user_.exec("SELECT leasehold.acquire('l', gen_random_uuid(), 'me', 60000, false, NULL);"
                        "UPDATE leasehold.meta SET version = 2;"
                        "ALTER FUNCTION leasehold.acquire RESET ALL;"
+                       "ALTER TABLE leasehold.once ALTER parameters TYPE text USING '',"
+                       "                           ALTER result TYPE text USING '';"
+                       "INSERT INTO leasehold.once VALUES ('l', 'k', 'C:\\x41 ü', '0');"
                        "GRANT USAGE ON SCHEMA leasehold TO stranger;"
                        "GRANT SELECT ON leasehold.meta TO stranger"),
             "");
@@ -167,7 +170,10 @@ TEST_F(StrangerTest, EarlierStoreIsBroughtUpToDateByItsOwner) {
   ASSERT_TRUE(bad(refused, ErrorCode::unavailable));
   EXPECT_THAT(refused.error().message, HasSubstr("let its owner"));
   EXPECT_TRUE(good(open_store()));
-  EXPECT_EQ(user_.ask("SELECT version || ' ' || row_store FROM leasehold.meta"), "3 " + store);
+  EXPECT_EQ(user_.ask("SELECT version || ' ' || row_store FROM leasehold.meta"), "4 " + store);
+  EXPECT_EQ(user_.ask("SELECT convert_from(parameters, 'UTF8') || convert_from(result, 'UTF8')"
+                      " FROM leasehold.once"),
+            "C:\\x41 ü0");
   EXPECT_EQ(user_.ask("SELECT token FROM leasehold.lock"), "1");
   EXPECT_EQ(user_.ask("SELECT proconfig IS NOT NULL FROM pg_proc"
                       " WHERE oid = 'leasehold.acquire'::regproc"),

@@ -87,7 +87,8 @@ class Client {
   // out again. Every fence must then adopt the new one.
   [[nodiscard]] Result<StoreId> rotate_lineage(CallOptions options = {});
 
-  // The stored outcome of `key` under this lock, if any; and storing it, while `lease` holds.
+  // The stored outcome of `key` under this lock, if any; and storing it, while `lease` holds. A key
+  // is as a lock's name (else `invalid`); parameters and result are any bytes.
   [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock, std::string key,
                                                          CallOptions options = {});
   [[nodiscard]] Status record(const Lease& lease, std::string key, OnceRecord what,

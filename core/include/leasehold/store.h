@@ -98,7 +98,7 @@ struct LockStatus {
   std::string known_as = {};  // what the store's own tools call it, to share the lock with them
 };
 
-// The outcome of something that was done once under a key, for later repeats.
+// The outcome of something that was done once under a key, for later repeats. Any bytes.
 struct OnceRecord {
   std::string parameters;
   std::string result;
