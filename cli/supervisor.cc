@@ -49,6 +49,7 @@ tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
   command.signal_mask = signals_.before();
   command.ignored_signals = signals_.ignored_before();
 
+  process::adopt_orphans();
   // Here, because everything since the grant may have taken long.
   if (const auto held = lease_.require(std::max(watch_.grace, kill_margin_)); !held) {
     return tl::unexpected(
@@ -65,7 +66,6 @@ tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
   if (terminal_) terminal_->take_back_from(child_->pid());
   if (terminal_given_ && killed_) terminal_->restore_modes();
   end_rest_of_group();
-  // Only now: until it is reaped, nobody else gets its number, which is that of the group.
   const process::ExitStatus status = child_->wait();
   tell_rest();
   return CommandEnd{status, termed_ || killed_, terminal_given_};
@@ -153,7 +153,7 @@ void Supervisor::on_signal(int number) {
 }
 
 void Supervisor::on_child_change() {
-  if (getpid() == 1) process::reap_all_but(child_->pid());
+  process::reap_all_but(child_->pid());
   const auto stopped_by = child_->take_stop();
   if (!stopped_by || !terminal_) return;
   const bool wants_terminal = *stopped_by == SIGTTIN || *stopped_by == SIGTTOU;
@@ -187,7 +187,7 @@ void Supervisor::end_rest_of_group() {
   const auto left = kill_time() - BootClock::now();
   const auto patience = std::min<BootClock::duration>(watch_.grace, left);
   const auto end = process::end_group(
-      child_->pid(), process::within(lost || killed_ ? BootClock::duration::zero() : patience),
+      *child_, process::within(lost || killed_ ? BootClock::duration::zero() : patience),
       lost_.fd());
   if (end.found == 0 || killed_) return;
   tell("ended " + std::to_string(end.found) + " process" + (end.found == 1 ? "" : "es") +

@@ -168,18 +168,6 @@ TEST_F(RunSignalsTest, TheLockIsHeldUntilTheLastOfTheGroupHasEnded) {
   EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
 }
 
-TEST_F(RunSignalsTest, TheNumberOfTheGroupStaysTakenUntilTheRestHasEnded) {
-  write("straggler",
-        // A program started from the trap would get SIGTERM too; `read` is none.
-        "trap 'read l < /proc/'$1'/stat; echo \"leader: $l\"; exit' TERM; echo ready; "
-        "while :; do sleep 0.05; done");
-  Child wrapper =
-      start_ready(run_shell({"x"}, "sh " + path("straggler") + " $$ 2>&1 & read l; exit 0"));
-  wrapper.in().reset();
-  EXPECT_THAT(read_all(wrapper.out().get(), within(kPatience)), HasSubstr("(sh) Z "));
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(0));
-}
-
 TEST_F(RunSignalsTest, AStubbornLeftoverIsKilledAfterTheGrace) {
   Child wrapper = start_ready(
       run_shell({"x", "--grace", "100ms"},

@@ -1,4 +1,6 @@
 // The program on every store, with real servers.
+#include <unistd.h>
+
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -430,6 +432,33 @@ TEST_P(LateAnswerTest, NothingIsStartedUnderALostLease) {
 
 INSTANTIATE_TEST_SUITE_P(OnLost, LateAnswerTest, ::testing::Values("kill", "term", "ignore"),
                          [](const auto& policy) { return policy.param; });
+
+class WithoutProcTest : public CliTest {
+ protected:
+  // `leasehold <words>` where nothing is mounted at /proc.
+  process::Command without_proc(Words words) const {
+    Words argv = {"unshare",
+                  getuid() == 0 ? "-m" : "-rm",
+                  "sh",
+                  "-c",
+                  "mount -t tmpfs none /proc && exec \"$0\" \"$@\"",
+                  LEASEHOLD_PROGRAM};
+    argv.insert(argv.end(), words.begin(), words.end());
+    return command(std::move(argv));
+  }
+};
+
+TEST_F(WithoutProcTest, WhatTheCommandLeavesRunningIsEndedBeforeTheLockIsFree) {
+  const std::string url = Servers::running().fresh("redis", store());
+  process::Command run =
+      without_proc({"run", "x", "--store", url, "--", "sh", "-c", "sleep 600 & exit 3"});
+  run.out = Piped{};
+  run.err = process::Null{};
+  auto wrapper = Child::start(run);
+  ASSERT_TRUE(wrapper);
+  EXPECT_EQ(wrapper->wait_for(kPatience), ExitStatus::exited(3));
+  EXPECT_TRUE(wait_readable(wrapper->out().get(), within(0s))) << "the sleep goes on";
+}
 
 class ReadmeTest : public CliTest {};
 

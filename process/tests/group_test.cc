@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
+
+#include <cerrno>
 
 #include "leasehold/process/child.h"
 
@@ -13,6 +16,7 @@ using namespace std::chrono_literals;
 
 // A leader that leaves one background member behind; `member` prints "up" when it is ready.
 Child leave_behind(const std::string& member) {
+  adopt_orphans();
   auto child = Child::start({.argv = {"/bin/sh", "-c", "sh -c '" + member + "' & exit 0"},
                              .out = Piped{},
                              .placement = Placement::own_group});
@@ -22,19 +26,34 @@ Child leave_behind(const std::string& member) {
   return std::move(*child);
 }
 
+bool nobody_in(const Child& leader) {
+  return kill(-leader.pid(), 0) != 0 && errno == ESRCH;
+}
+
 constexpr const char* kStubborn = "trap \"\" TERM; echo up; while :; do sleep 60; done";
 
-TEST(Group, FindsOnlyTheLiving) {
-  Child leader = leave_behind("echo up; sleep 60");
-  EXPECT_GE(living_members(leader.pid()).size(), 1u);
-  kill(-leader.pid(), SIGKILL);
-  EXPECT_EQ(end_group(leader.pid(), within(10s)).killed, false);
-  EXPECT_TRUE(living_members(leader.pid()).empty());
+TEST(Group, WhoHasEndedIsNotFound) {
+  Child leader = leave_behind("echo up");
+  EXPECT_EQ(read_all(leader.out().get(), within(10s)), "") << "the member has ended";
+  siginfo_t ended{};
+  ASSERT_EQ(waitid(P_PGID, static_cast<id_t>(leader.pid()), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(end_group(leader, within(10s)).found, 0u);
+  EXPECT_TRUE(nobody_in(leader));
+}
+
+// Its parent has left the group and reaps it, or not.
+TEST(Group, WaitsForMembersThatAreNobodysOrphan) {
+  Child leader = leave_behind(
+      "perl -e \"if (fork) { setpgrp; print qq(up\\n); close STDOUT; wait } "
+      "else { sleep 600 }\"");
+  const GroupEnd end = end_group(leader, within(10s));
+  EXPECT_EQ(end.found, 1u);
+  EXPECT_TRUE(nobody_in(leader));
 }
 
 TEST(Group, AsksFirst) {
   Child leader = leave_behind("trap \"echo asked; exit\" TERM; echo up; while :; do :; done");
-  const GroupEnd end = end_group(leader.pid(), within(10s));
+  const GroupEnd end = end_group(leader, within(10s));
   EXPECT_GE(end.found, 1u);
   EXPECT_FALSE(end.killed);
   EXPECT_EQ(read_all(leader.out().get(), within(10s)), "asked\n");
@@ -42,33 +61,33 @@ TEST(Group, AsksFirst) {
 
 TEST(Group, KillsWhoDoesNotListen) {
   Child leader = leave_behind(kStubborn);
-  const GroupEnd end = end_group(leader.pid(), within(50ms));
+  const GroupEnd end = end_group(leader, within(50ms));
   EXPECT_TRUE(end.killed);
-  EXPECT_TRUE(living_members(leader.pid()).empty());
+  EXPECT_TRUE(nobody_in(leader));
 }
 
 TEST(Group, KillsAtOnceInAHurry) {
   Child leader = leave_behind(kStubborn);
   const Fd hurry(eventfd(1, EFD_CLOEXEC));
   const auto before = std::chrono::steady_clock::now();
-  EXPECT_TRUE(end_group(leader.pid(), within(60s), hurry.get()).killed);
+  EXPECT_TRUE(end_group(leader, within(60s), hurry.get()).killed);
   EXPECT_LT(std::chrono::steady_clock::now() - before, 30s);
 }
 
 TEST(Group, EndsTheStoppedToo) {
   Child leader = leave_behind("trap \"exit\" TERM; echo up; kill -STOP $$; sleep 60");
-  EXPECT_FALSE(end_group(leader.pid(), within(10s)).killed);
-  EXPECT_TRUE(living_members(leader.pid()).empty());
+  EXPECT_FALSE(end_group(leader, within(10s)).killed);
+  EXPECT_TRUE(nobody_in(leader));
 }
 
 TEST(Group, TheLeaderNeedNotBeReapedBefore) {
+  adopt_orphans();
   auto leader = Child::start({.argv = {"/bin/sh", "-c", "sleep 60 & exit 3"},
                               .out = Piped{},
                               .placement = Placement::own_group});
   ASSERT_TRUE(leader);
   ASSERT_TRUE(wait_readable(leader->pidfd(), within(10s)));
-  EXPECT_EQ(end_group(leader->pid(), within(10s)).found, 1u);
-  EXPECT_EQ(kill(leader->pid(), 0), 0) << "the number is still taken";
+  EXPECT_EQ(end_group(*leader, within(10s)).found, 1u);
   EXPECT_EQ(leader->wait(), ExitStatus::exited(3));
 }
 
@@ -89,7 +108,7 @@ TEST(Group, NothingLeftIsNothingToDo) {
   auto child = Child::start({.argv = {"true"}, .placement = Placement::own_group});
   ASSERT_TRUE(child);
   child->wait();
-  EXPECT_EQ(end_group(child->pid(), within(10s)).found, 0u);
+  EXPECT_EQ(end_group(*child, within(10s)).found, 0u);
 }
 
 }  // namespace

@@ -1,34 +1,31 @@
-// Process groups: who is left in one, and ending them.
+// Process groups: who is left in one, and ending them. Nothing here needs /proc, which may be
+// missing or hide the processes of others.
 #pragma once
 
 #include <sys/types.h>
 
-#include <vector>
+#include <cstddef>
 
-#include "leasehold/process/io.h"
+#include "leasehold/process/child.h"
 
 namespace leasehold::process {
 
-struct GroupMember {
-  pid_t pid;
-  Fd pidfd;
-};
-
-// The living members (not zombies) of `group`.
-std::vector<GroupMember> living_members(pid_t group);
+// From now on this process is the parent of those among its descendants who lose theirs, as the
+// first process of a system is. It must reap them: reap_all_but().
+void adopt_orphans();
 
 struct GroupEnd {
-  std::size_t found = 0;  // members that were alive at the beginning
+  std::size_t found = 0;  // members that were asked to end, as far as that can be known
   bool killed = false;    // some needed SIGKILL
 };
 
-// Ends what is left of a group whose leader has ended: SIGTERM (and SIGCONT, for the stopped),
-// then SIGKILL at `kill_at` or as soon as `hurry` becomes readable. Waits until nobody is left.
-// Reap the leader afterwards: its number, and so that of the group, stays taken until then.
-GroupEnd end_group(pid_t group, Deadline kill_at, int hurry = -1);
+// Ends what is left of the group that `leader` led, which has ended and is reaped: SIGTERM (and
+// SIGCONT, for the stopped), then SIGKILL at `kill_at` or as soon as `hurry` becomes readable.
+// Waits until nobody is left; so adopt orphans before the leader starts, or another process must
+// reap them.
+GroupEnd end_group(Child& leader, Deadline kill_at, int hurry = -1);
 
-// Reaps the children of this process that have ended, but not `mine`: what the first process of a
-// container owes to those who lost their parent.
+// Reaps the children of this process that have ended, but not `mine`.
 void reap_all_but(pid_t mine);
 
 }  // namespace leasehold::process
