@@ -47,7 +47,7 @@ class FaultyDiskTest : public ::testing::Test {
         if (HasFatalFailure()) return;
       }
     }
-    EXPECT_GT(cuts, 30);
+    EXPECT_GT(cuts_, 30);
   }
 
   leasehold::testing::SeededRandom random{7};
@@ -73,12 +73,12 @@ class FaultyDiskTest : public ::testing::Test {
       const auto unsynced = random.next() % 4 == 0 ? Unsynced::some : Unsynced::none;
       disk.files_after(step, unsynced, random, folder.file("work"), folder.file("cut"));
       check(step, fault);
-      ++cuts;
+      ++cuts_;
     }
     disk.record = true;
   }
 
-  int cuts = 0;
+  int cuts_ = 0;
 };
 
 }  // namespace leasehold::sqlite::testing
