@@ -5,6 +5,8 @@
 namespace leasehold::etcd {
 namespace {
 
+constexpr std::string_view kNoSpace = "space exceeded";
+
 bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
@@ -47,7 +49,15 @@ bool Failure::lease_is_gone() const {
 }
 
 bool Failure::out_of_space() const {
-  return kind == Kind::refused && contains(words, "space exceeded");
+  return kind == Kind::refused && contains(words, kNoSpace);
+}
+
+bool is_full(const Error& error) {
+  return error.code == ErrorCode::unavailable && contains(error.store_words, kNoSpace);
+}
+
+ErrorCode code_when_full(bool nothing_has_changed) {
+  return nothing_has_changed ? ErrorCode::unavailable : ErrorCode::outcome_unknown;
 }
 
 bool Failure::token_is_refused() const {

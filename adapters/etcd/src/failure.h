@@ -38,4 +38,9 @@ struct Failure {
   Error error(const std::string& address) const;
 };
 
+// What a Failure that is out_of_space() has become. Whether its transaction was done is seen by
+// looking: the server has finished with it before it answers.
+bool is_full(const Error& error);
+ErrorCode code_when_full(bool nothing_has_changed);
+
 }  // namespace leasehold::etcd

@@ -85,8 +85,20 @@ Result<wire::TxnResponse> FenceMarks::txn(wire::TxnRequest request, const Limits
     error.code = ErrorCode::invalid;
     error.message = address_ + ": etcd does not accept these operations";
   }
-  if (answer.error().out_of_space()) error.code = ErrorCode::outcome_unknown;
   return fail(std::move(error));
+}
+
+Result<SeenMark> FenceMarks::read_mark(const ResourceName& resource, const CallContext& context) {
+  wire::TxnRequest request;
+  *request.add_success() = get(keys_.mark(resource));
+  const auto response =
+      txn(std::move(request), {.deadline = context.deadline, .stop = context.stop, .repeat = true});
+  if (!response) {
+    Error error = response.error();
+    if (error.code == ErrorCode::outcome_unknown) error.code = ErrorCode::unavailable;
+    return fail(std::move(error));
+  }
+  return seen(resource, first_kv(*response, 0));
 }
 
 Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const wire::KeyValue* kv) const {
@@ -107,7 +119,14 @@ Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& 
   for (const Operation& operation : operations) *request.add_success() = op_of(operation);
   const auto response =
       txn(std::move(request), {.deadline = context.deadline, .stop = context.stop});
-  if (!response) return fail(response.error());
+  if (!response) {
+    Error error = response.error();
+    if (is_full(error)) {
+      const auto now = read_mark(resource, context);
+      error.code = code_when_full(moves && now && now->version == before.version);
+    }
+    return fail(std::move(error));
+  }
   if (!response->succeeded()) return Commit::conflict;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     if (writes(operations[i])) continue;
@@ -145,19 +164,7 @@ FencePass FenceMarks::pass_at(const ResourceName& resource,
                               const std::vector<Operation>& operations, const CallContext& context,
                               TransactionResult& outcome) {
   return {
-      .read = [this, &resource, &context]() -> Result<SeenMark> {
-        wire::TxnRequest request;
-        *request.add_success() = get(keys_.mark(resource));
-        const auto response =
-            txn(std::move(request),
-                {.deadline = context.deadline, .stop = context.stop, .repeat = true});
-        if (!response) {
-          Error error = response.error();
-          if (error.code == ErrorCode::outcome_unknown) error.code = ErrorCode::unavailable;
-          return fail(std::move(error));
-        }
-        return seen(resource, first_kv(*response, 0));
-      },
+      .read = [this, &resource, &context] { return read_mark(resource, context); },
       .commit =
           [this, &resource, &operations, &context, &outcome](const SeenMark& before,
                                                              const FenceRecord& next) {

@@ -39,6 +39,8 @@ class FenceMarks {
   [[nodiscard]] Result<detail::SeenMark> seen(const ResourceName& resource,
                                               const wire::KeyValue* kv) const;
   [[nodiscard]] Result<wire::TxnResponse> txn(wire::TxnRequest request, const Limits& limits);
+  [[nodiscard]] Result<detail::SeenMark> read_mark(const ResourceName& resource,
+                                                   const CallContext& context);
   [[nodiscard]] Status count_refusal(const ResourceName& resource, const CallContext& context);
   // The answers of a transaction that was done are left in `outcome`.
   [[nodiscard]] Result<detail::Commit> commit(const ResourceName& resource,

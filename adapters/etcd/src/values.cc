@@ -24,9 +24,7 @@ class KeyValues {
         [&](auto done) { send_txn(*transport_, std::move(request), limits, std::move(done)); });
     transport_->tidy();
     if (answer) return std::move(*answer);
-    Error error = answer.error().error(address_);
-    if (answer.error().out_of_space()) error.code = ErrorCode::outcome_unknown;
-    return fail(std::move(error));
+    return fail(answer.error().error(address_));
   }
 
  private:
@@ -75,8 +73,13 @@ Result<bool> Cell::write(const Seen& seen, const std::string& value) const {
   *request.add_compare() = modified_at(key_, seen.mod_revision);
   *request.add_success() = put(key_, value, seen.lease);
   const auto response = values_->run(std::move(request), /*repeat=*/false);
-  if (!response) return fail(response.error());
-  return response->succeeded();
+  if (response) return response->succeeded();
+  Error error = response.error();
+  if (is_full(error)) {
+    const auto now = read();
+    error.code = code_when_full(now && now->mod_revision == seen.mod_revision);
+  }
+  return fail(std::move(error));
 }
 
 }  // namespace leasehold::etcd

@@ -40,6 +40,12 @@ std::vector<std::string_view> messages_in(std::string_view bytes) {
 
 }  // namespace
 
+void fill_up(const EtcdServer& server) {
+  const std::string much(100'000, 'x');
+  int next = 0;
+  while (server.ctl({"put", "filler " + std::to_string(next), much}).status == 0) ++next;
+}
+
 bool is_any_message(std::string_view bytes) {
   return !messages_in(bytes).empty();
 }

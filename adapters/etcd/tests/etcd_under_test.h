@@ -22,6 +22,9 @@ bool is_any_message(std::string_view bytes);
 
 Result<std::unique_ptr<Store>> open_etcd(const std::string& url, const OpenOptions& opening = {});
 
+// Puts keys until the server has no space for more, and has raised its alarm.
+void fill_up(const EtcdServer& server);
+
 // One server for the whole program, and a prefix of its own for each case.
 class EtcdUnderTest final : public ServerUnderTest {
  public:

@@ -76,6 +76,24 @@ TEST_F(EtcdFenceLive, ReadsWritesAndDeletesTogether) {
   EXPECT_EQ(mixed->values, (std::vector<std::optional<std::string>>{std::nullopt, "2"}));
 }
 
+TEST(EtcdFenceFull, RefusalOfAFullServerIsDefinite) {
+  const EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
+  const std::string url = "etcd://" + server.address();
+  const Fence door = Resources::open(url).value().fence("ledger").value();
+  ASSERT_TRUE(door.transaction(test_token(33, 1), {Put{"key", "before"}}));
+  fill_up(server);
+  const auto full = door.transaction(test_token(34, 2), {Put{"key", "after"}});
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::unavailable) << to_string(full.error());
+  EXPECT_THAT(full.error().store_words, HasSubstr("database space exceeded"));
+  const auto read = door.transaction(test_token(33, 1), {Get{"key"}});
+  ASSERT_TRUE(read) << to_string(read.error());
+  EXPECT_EQ(read->values.at(0), "before");
+  const auto stale = door.transaction(test_token(32, 3), {Get{"key"}});
+  ASSERT_FALSE(stale);
+  EXPECT_EQ(stale.error().code, ErrorCode::fenced_out) << "though it cannot be counted";
+}
+
 TEST_F(EtcdFenceLive, WhatEtcdRefusesChangesNothing) {
   const Fence door = fence();
   const Token token = test_token(33, 1);

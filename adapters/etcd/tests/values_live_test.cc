@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "etcd_under_test.h"
 #include "testing/values_conformance.h"
 
@@ -47,6 +49,44 @@ TEST(EtcdValues, KeyDeletedAndMadeAnewWithTheSameValueIsAConflict) {
   EXPECT_FALSE(stock.cell().write(seen, "6").value());
   EXPECT_FALSE(stock.cell().write({}, "6").value()) << "it is there";
   EXPECT_EQ(stock.value(), "7");
+}
+
+TEST(EtcdValues, RefusalOfAFullServerIsDefinite) {
+  const EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
+  const Values values = Values::open("etcd://" + server.address()).value();
+  const Cell cell = values.at("stock").value();
+  ASSERT_TRUE(cell.write({}, "7").value());
+  fill_up(server);
+  const auto seen = cell.read();
+  ASSERT_TRUE(seen);
+  const auto full = cell.write(*seen, "6");
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::unavailable) << to_string(full.error());
+  EXPECT_THAT(full.error().store_words, ::testing::HasSubstr("database space exceeded"));
+  EXPECT_EQ(cell.read().value().value, "7");
+}
+
+// The server applies what fills it up, and says no to it. With many at once that is any of them.
+TEST(EtcdValues, WhatAFullServerRefusedIsNotThere) {
+  const EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
+  const Values values = Values::open("etcd://" + server.address()).value();
+  const std::string much(200'000, 'x');
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&, i] {
+      const Cell cell = values.at("key " + std::to_string(i)).value();
+      const auto written = cell.write({}, much);
+      const bool there = cell.read().value().value.has_value();
+      if (written) {
+        EXPECT_TRUE(there);
+      } else if (written.error().code == ErrorCode::unavailable) {
+        EXPECT_FALSE(there) << to_string(written.error());
+      } else {
+        EXPECT_EQ(written.error().code, ErrorCode::outcome_unknown);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(EtcdValues, LeaseOfTheKeyStays) {
