@@ -402,8 +402,8 @@ Status LockTable::settle(Statement& testimony) {
   if (disk_failed_) {
     // The kernel may now claim success for data that never reached the disk.
     return fail(ErrorCode::unavailable,
-                "the disk failed to store a token number; no lock is granted until the program "
-                "is started again");
+                "a sync of the disk has failed; nothing that must be on it is promised until the "
+                "program is started again");
   }
   if (checkpoint(SQLITE_CHECKPOINT_RESTART) != SQLITE_OK) {
     return fail(last_error(database_.handle(), "the log of the store could not be begun anew"));

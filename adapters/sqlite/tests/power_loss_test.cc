@@ -137,6 +137,26 @@ TEST_F(PowerLossTest, AfterAFailedSyncNoLockIsGranted) {
   EXPECT_EQ(take(**table, "job", RequestId::random(random)).error().code, ErrorCode::unavailable);
 }
 
+TEST_F(PowerLossTest, AfterAFailedCheckpointOnlyNumbersThatAreOnDiskAreGranted) {
+  auto table = open(folder.file("locks.db"), "boot-1").value();
+  const RequestId held = RequestId::random(random);
+  ASSERT_TRUE(take(*table, "held", held));
+  disk.fail_sync = SQLITE_IOERR_FSYNC;
+  for (int i = 0; i < checkpoint_frames; ++i) {
+    clock.advance(1s);
+    ASSERT_TRUE(table->renew({{name("held"), held, Ttl::of(1h).value()}}));
+  }
+  disk.fail_sync = 0;
+  for (int i = 0; i < 4; ++i) {
+    const RequestId request = RequestId::random(random);
+    ASSERT_TRUE(take(*table, "job", request));
+    ASSERT_TRUE(table->release({name("job"), request, 0ms}));
+  }
+  const auto refused = take(*table, "job", RequestId::random(random));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+}
+
 TEST_F(PowerLossTest, HoleInTheLogAfterAFailedSyncRepeatsNoToken) {
   const std::string path = folder.file("work/locks.db");
   std::filesystem::create_directories(folder.file("work"));
