@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "cli_fixture.h"
 #include "leasehold/drill/checker.h"
@@ -98,10 +98,13 @@ TEST_F(DrillTest, ServiceBehindTheGate) {
   EXPECT_EQ(end.status, 0) << end.out << end.err;
 }
 
-// What a program is started with, as everybody on the machine can read it.
+// What a program is started with, as everybody on the machine can read it. Its end makes reading an
+// error, which an iterator would throw.
 std::string command_line_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream read;
+  read << file.rdbuf();
+  std::string text = read.str();
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text;
 }

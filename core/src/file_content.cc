@@ -2,7 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <system_error>
 
 namespace leasehold::detail {
@@ -26,7 +26,10 @@ Result<std::string> content_of_file(const std::string& path) {
   if (!unknown && size > kMost) return unusable("is larger than a megabyte");
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return unusable("cannot be read");
-  return std::string(std::istreambuf_iterator<char>(stream), {});
+  std::ostringstream content;
+  content << stream.rdbuf();
+  if (content.bad()) return unusable("cannot be read");
+  return content.str();
 }
 
 }  // namespace leasehold::detail

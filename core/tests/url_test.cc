@@ -136,6 +136,7 @@ TEST(UrlTest, PasswordFromAFileOrTheEnvironment) {
        {"redis://h?password_file=" + folder.file("none"),
         "redis://h?password_file=" + folder.file("pipe"),  // nobody ever writes into it
         std::string("redis://h?password_file=/dev/zero"),
+        std::string("redis://h?password_file=/proc/self/mem"),  // reading it fails
         "redis://h?password_file=" + folder.file("empty"),
         std::string("redis://h?password_env=LEASEHOLD_TEST_NOT_SET"),
         std::string("redis://u:hunter2@h?password_env=LEASEHOLD_TEST_SECRET")}) {
