@@ -47,7 +47,7 @@ class FaultyDiskTest : public ::testing::Test {
         if (HasFatalFailure()) return;
       }
     }
-    EXPECT_GT(cuts_, 30);
+    EXPECT_GT(cuts_, 10);
   }
 
   leasehold::testing::SeededRandom random{7};

@@ -209,20 +209,34 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
  protected:
   struct Promise {
     std::size_t step;
-    std::int64_t token;
-    std::string key;
+    std::int64_t token = 0;
+    std::string key = {};
+    std::optional<StoreId> new_lineage = {};
   };
   using Act = std::function<void(LockTable&)>;
 
   // Takes and gives back, as long as the disk allows it.
-  void use(LockTable& table) {
-    for (int i = 0; i < 6; ++i) {
+  void use(LockTable& table, int times = 6) {
+    for (int i = 0; i < times; ++i) {
       const RequestId request = RequestId::random(random);
       const auto granted = take(table, "job", request);
       if (!granted) return;
-      promised.push_back({disk.steps(), granted->token.value(), ""});
+      promised.push_back({disk.steps(), granted->token.value()});
+      if (lineage && granted->store != *lineage) promised.back().new_lineage = granted->store;
       if (!table.release({name("job"), request, 0ms})) return;
     }
+  }
+
+  // The one that is struck begins a new lineage.
+  void use_anew(LockTable& table) {
+    use(table, 1);
+    if (is_first) {
+      const auto seen = table.inspect(name("job"));
+      if (seen) lineage = seen->store;
+      const auto id = table.rotate_lineage();
+      if (id) promised.push_back({.step = disk.steps(), .new_lineage = *id});
+    }
+    use(table, 1);
   }
 
   // Does what the one before did not do, and something new.
@@ -233,7 +247,7 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     for (const std::string& key : {std::to_string(acts - 1), std::to_string(acts)}) {
       const auto known = table.recall(name("job"), key);
       const bool done = known && (*known || table.record(name("job"), request, key, {"", "0"}));
-      if (done) promised.push_back({disk.steps(), 0, key});
+      if (done) promised.push_back({.step = disk.steps(), .key = key});
     }
     (void)table.release({name("job"), request, 0ms});
   }
@@ -241,6 +255,7 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
   // The steps of the process that was to be struck.
   Span tell_story(const Act& act) {
     promised.clear();
+    lineage.reset();
     acts = 0;
     std::unique_ptr<LockTable> second;
     if (GetParam().second_was_there) {
@@ -249,7 +264,9 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     }
     Span struck{disk.steps(), 0};
     auto first = open(path, "boot-1");
+    is_first = true;
     if (first) act(**first);
+    is_first = false;
     if (!GetParam().first_stays) first = fail(ErrorCode::unavailable, "it has gone");
     struck.to = disk.steps();
     disk.next_process();
@@ -281,6 +298,8 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     for (const Promise& promise : promised) {
       if (promise.step > step) break;
       ASSERT_GT(granted->token.value(), promise.token);
+      if (!promise.new_lineage) continue;
+      ASSERT_EQ(granted->store, *promise.new_lineage);
     }
   }
 
@@ -294,6 +313,8 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
 
   const std::string path = work("locks.db");
   std::vector<Promise> promised;
+  std::optional<StoreId> lineage;  // before there was a new one
+  bool is_first = false;
   int acts = 0;
 };
 
@@ -303,6 +324,10 @@ TEST_P(TwoFaultsTest, NoTokenComesAgain) {
 
 TEST_P(TwoFaultsTest, NoOutcomeThatWasToldIsForgotten) {
   strike_all([this](LockTable& table) { use_once(table); });
+}
+
+TEST_P(TwoFaultsTest, NoLineageThatWasSeenIsForgotten) {
+  strike_all([this](LockTable& table) { use_anew(table); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Meetings, TwoFaultsTest,
