@@ -124,8 +124,9 @@ TEST_P(OnceConformance, StopEndsTheWait) {
   std::stop_source source;
   const auto first = run("k", "", [&](const WorkSite& site) {
     const std::jthread stopper([&] { source.request_stop(); });
-    EXPECT_TRUE(bad(other->run("k", "", act("second"), {.wait = 1h, .stop = source.get_token()}),
-                    ErrorCode::cancelled));
+    EXPECT_TRUE(
+        bad(other->run("k", "", act("second"), {.wait = Millis::max(), .stop = source.get_token()}),
+            ErrorCode::cancelled));
     return act("first")(site);
   });
   ASSERT_TRUE(good(first));
@@ -135,8 +136,9 @@ TEST_P(OnceConformance, ConcurrentRepeatWaitsAndGetsTheResult) {
   const auto other = under_->connect();
   std::future<Result<OnceResult>> repeat;
   const auto first = run("k", "p", [&](const WorkSite& site) {
-    repeat = std::async(std::launch::async,
-                        [&] { return other->run("k", "p", act("second"), {.wait = 60s}); });
+    repeat = std::async(std::launch::async, [&] {
+      return other->run("k", "p", act("second"), {.wait = Millis::max()});
+    });
     under_->await_waiter();
     return act("first")(site);
   });
@@ -152,8 +154,9 @@ TEST_P(OnceConformance, WhoeverWaitsForAFailedWorkDoesItThen) {
   const auto other = under_->connect();
   std::future<Result<OnceResult>> repeat;
   const auto first = run("k", "p", [&](const WorkSite& site) {
-    repeat = std::async(std::launch::async,
-                        [&] { return other->run("k", "p", act("second"), {.wait = 60s}); });
+    repeat = std::async(std::launch::async, [&] {
+      return other->run("k", "p", act("second"), {.wait = Millis::max()});
+    });
     under_->await_waiter();
     return only_fail(site);
   });
@@ -175,7 +178,8 @@ TEST_P(OnceConformance, ManyThreadsRunEachKeyOnce) {
         const auto mine = under_->connect();
         start.arrive_and_wait();
         for (int key = 0; key < keys_each; ++key) {
-          const auto answer = mine->run("key-" + std::to_string(key), "", act("r"), {.wait = 60s});
+          const auto answer =
+              mine->run("key-" + std::to_string(key), "", act("r"), {.wait = Millis::max()});
           if (!answer) ++errors;
           if (answer && !answer->replayed) ++ran;
         }

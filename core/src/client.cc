@@ -23,8 +23,7 @@ Result<Reply> ask(detail::ClientCore& core, const CallOptions& options, Send sen
     return fail(std::move(ok.error()));
   }
   const auto answer = std::make_shared<Answer<Reply>>();
-  send(core.store(),
-       CallContext{core.clock().now() + detail::within_reason(options.store_timeout), options.stop},
+  send(core.store(), CallContext{core.clock().now() + options.store_timeout, options.stop},
        [answer](Result<Reply> reply) {
          MutexLock lock(answer->mutex);
          answer->reply = std::move(reply);

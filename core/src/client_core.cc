@@ -135,9 +135,8 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
   AcquireSlot slot;
   std::optional<RequestId> request;
   make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-               request =
-                   engine.acquire(clock_.now(), {lock, owner_, *ttl, within_reason(options.wait),
-                                                 within_reason(options.store_timeout)});
+               request = engine.acquire(clock_.now(),
+                                        {lock, owner_, *ttl, options.wait, options.store_timeout});
                acquiring_.emplace(*request, &slot);
              }),
              options.stop);
@@ -150,8 +149,7 @@ Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for,
   ReleaseSlot slot;
   make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
                releasing_.emplace(lease.grant.request, &slot);
-               engine.release(clock_.now(), lease.grant.request, within_reason(keep_for),
-                              within_reason(within));
+               engine.release(clock_.now(), lease.grant.request, within_reason(keep_for), within);
                leases_.erase(lease.grant.request);
                lease.end.end();
              }),

@@ -70,7 +70,7 @@ BootClock::duration Lease::remaining() const {
   return control_->remaining();
 }
 
-Status Lease::require(BootClock::duration margin) const {
+Status Lease::require_left(BootClock::duration margin) const {
   if (control_->in_forked_child()) return fail(not_this_process(*control_));
   const auto left = remaining();
   if (left == BootClock::duration()) {

@@ -1,12 +1,12 @@
 #include "leasehold/relay.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstddef>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <set>
+
+#include "leasehold/detail/thread_safety.h"
 
 namespace leasehold {
 namespace {
@@ -78,7 +78,7 @@ Result<RelayReport> Relay::run() {
 // Not by whether it is idle: with many keys, or slow failures, one of them is always due.
 bool Relay::gives_up() const {
   return options_.give_up_after && only_failing_ &&
-         BootClock::now() - progress_at_ >= *options_.give_up_after;
+         BootClock::now() - progress_at_ >= detail::within_reason(*options_.give_up_after);
 }
 
 std::vector<std::string> Relay::failing_keys() const {
@@ -196,8 +196,8 @@ void Relay::pause(const OutboxMessage& message) {
   Pause& pause = pauses_[message.key];
   pause.id = message.id;
   const int doublings = std::min(pause.failures++, kMostPauseDoublings);
-  pause.until =
-      BootClock::now() + std::min(options_.first_pause * (1 << doublings), options_.longest_pause);
+  const Millis first = detail::within_reason(options_.first_pause);
+  pause.until = BootClock::now() + std::min(first * (1 << doublings), options_.longest_pause);
 }
 
 Status Relay::forget() {
@@ -211,18 +211,18 @@ Status Relay::forget() {
 
 // Until the next look, the end of a pause, the loss of the lease or the order to stop.
 void Relay::wait() {
-  BootClock::duration span = options_.poll;
+  BootClock::duration span = detail::within_reason(options_.poll);
   const BootTime now = BootClock::now();
   for (const auto& [key, pause] : pauses_) {
     if (pause.until > now) span = std::min(span, pause.until - now);
   }
-  std::mutex mutex;
-  std::condition_variable_any over;
+  Mutex mutex;
+  ConditionVariable over;
   std::stop_source either;
   const std::stop_callback on_stop(options_.stop, [&] { either.request_stop(); });
   const std::stop_callback on_loss(lease_.lost(), [&] { either.request_stop(); });
-  std::unique_lock lock(mutex);
-  over.wait_for(lock, either.get_token(), span, [] { return false; });
+  MutexLock lock(mutex);
+  over.wait_for(mutex, either.get_token(), span, [] { return false; });
 }
 
 }  // namespace

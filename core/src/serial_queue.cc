@@ -1,8 +1,8 @@
 #include "leasehold/serial_queue.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
+
+#include "leasehold/detail/thread_safety.h"
 
 namespace leasehold {
 namespace {
@@ -10,10 +10,10 @@ namespace {
 constexpr std::int64_t kMostDoublings = 16;
 
 void pause(Millis span, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any over;
-  std::unique_lock lock(mutex);
-  over.wait_for(lock, stop, span, [] { return false; });
+  Mutex mutex;
+  ConditionVariable over;
+  MutexLock lock(mutex);
+  over.wait_for(mutex, stop, span, [] { return false; });
 }
 
 }  // namespace
@@ -27,7 +27,8 @@ Status check_operation_payload(std::string_view payload) {
 
 Millis pause_after(std::int64_t before, const HandleOptions& options) {
   const auto doublings = std::clamp<std::int64_t>(before, 0, kMostDoublings);
-  return std::min(options.first_pause * (std::int64_t(1) << doublings), options.longest_pause);
+  const Millis first = detail::within_reason(options.first_pause);
+  return std::min(first * (std::int64_t(1) << doublings), options.longest_pause);
 }
 
 Status work_loop(const std::function<Result<Handled>()>& handle_one,

@@ -406,6 +406,7 @@ TEST_F(ClientTest, ForEverIsATimeToo) {
   Client client = connect();
   auto lease = client.acquire("x", {.wait = Millis::max(), .store_timeout = Millis::max()});
   ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->require(Millis::max()).error().code, ErrorCode::lost) << "not so much is left";
   EXPECT_EQ(lease->release(Millis::max()).value(), ReleaseOutcome::released);
 }
 

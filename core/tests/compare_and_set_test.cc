@@ -72,7 +72,7 @@ TEST(CompareAndSet, ConflictReadsAgainAndIsCounted) {
 TEST(CompareAndSet, AttemptsAreBounded) {
   FakeCell cell;
   cell.before_write = [&] { cell.other_writes(7); };
-  const auto changed = compare_and_set(cell, plus_one, {.attempts = 3, .wait = 1h});
+  const auto changed = compare_and_set(cell, plus_one, {.attempts = 3, .wait = Millis::max()});
   ASSERT_FALSE(changed);
   EXPECT_EQ(changed.error().code, ErrorCode::busy);
   EXPECT_THAT(changed.error().message, HasSubstr("3 times"));
@@ -95,8 +95,8 @@ TEST(CompareAndSet, StopEndsIt) {
     cell.other_writes(7);
     if (cell.reads == 2) source.request_stop();
   };
-  const auto changed =
-      compare_and_set(cell, plus_one, {.attempts = 1000, .wait = 1h, .stop = source.get_token()});
+  const auto changed = compare_and_set(
+      cell, plus_one, {.attempts = 1000, .wait = Millis::max(), .stop = source.get_token()});
   ASSERT_FALSE(changed);
   EXPECT_EQ(changed.error().code, ErrorCode::cancelled);
   EXPECT_EQ(cell.reads, 2);

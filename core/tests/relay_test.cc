@@ -75,7 +75,8 @@ class ScriptedOutbox final : public Outbox {
 
 class RelayTest : public ::testing::Test, public OutboxTarget {
  protected:
-  Status deliver(const OutboxMessage& message, const Delivery&) override {
+  Status deliver(const OutboxMessage& message, const Delivery& delivery) override {
+    deadline_ = delivery.context.deadline;
     outbox_.note("deliver " + std::to_string(message.id));
     return answer_ ? answer_(message) : Status();
   }
@@ -92,6 +93,7 @@ class RelayTest : public ::testing::Test, public OutboxTarget {
   RelayOptions options_{.until_empty = true};
   std::function<Status(const OutboxMessage&)> answer_;
   testing::FakeClock clock_;
+  BootTime deadline_;
   Client client_{std::make_unique<testing::MemoryStore>()};
 };
 
@@ -140,6 +142,21 @@ TEST_F(RelayTest, GivesUpWhenAllThatWaitsFails) {
   ASSERT_TRUE(report);
   EXPECT_FALSE(report->emptied);
   EXPECT_EQ(report->delivered, 1);
+}
+
+TEST_F(RelayTest, ForEverIsATimeToo) {
+  outbox_.waiting = {message(1, "a")};
+  int tries = 0;
+  answer_ = [&](const OutboxMessage&) {
+    return ++tries < 3 ? Status(fail(ErrorCode::unavailable, "not now")) : Status();
+  };
+  options_.timeout = options_.poll = options_.longest_pause = Millis::max();
+  options_.first_pause = 1ms;
+  options_.give_up_after = Millis::max();
+  const auto report = run();
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->delivered, 1);
+  EXPECT_GT(deadline_, BootClock::now() + 24h);
 }
 
 TEST_F(RelayTest, GivesUpAlsoIfSomeKeyIsAlwaysDue) {

@@ -1,11 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <type_traits>
 
+#include "leasehold/detail/thread_safety.h"
 #include "leasehold/detail/visible_text.h"
 #include "leasehold/name.h"
 #include "leasehold/registry.h"
+#include "leasehold/serial_queue.h"
 #include "leasehold/token.h"
 #include "leasehold/ttl.h"
 #include "testing/virtual_time.h"
@@ -79,6 +82,39 @@ TEST(TtlTest, FromATenthOfASecondToADay) {
   EXPECT_EQ(Ttl::of(99ms).error().code, ErrorCode::invalid);
   EXPECT_THAT(Ttl::of(24h + 1ms).error().message, HasSubstr("86400001 ms"));
   EXPECT_FALSE(Ttl::of(-1s));
+}
+
+// ---- time ----------------------------------------------------------------------------------
+
+TEST(TimeTest, DeadlineOfAnyLengthIsInTheFuture) {
+  constexpr BootTime now(std::chrono::hours(1));
+  const BootTime in_ten_years = now + std::chrono::years(10);
+  EXPECT_EQ(now + Millis(5), BootTime(std::chrono::hours(1) + Millis(5)));
+  EXPECT_EQ(now + Millis::max(), in_ten_years);
+  EXPECT_GT(now + std::chrono::hours::max(), now + std::chrono::years(9));
+  EXPECT_EQ(now + BootClock::duration::max(), in_ten_years);
+  EXPECT_GT(now + Millis::max() + Millis::max() + Millis::max(), in_ten_years);
+  EXPECT_GT(BootTime::max() + Millis::max(), in_ten_years);
+  EXPECT_LT(now + Millis::min(), now);
+}
+
+TEST(TimeTest, WaitForEverEndsWithWhatItWaitsFor) {
+  Mutex mutex;
+  ConditionVariable changed;
+  bool ready = false;
+  std::jthread other([&] {
+    const MutexLock lock(mutex);
+    ready = true;
+    changed.notify_one();
+  });
+  const MutexLock lock(mutex);
+  EXPECT_TRUE(changed.wait_for(mutex, Millis::max(), [&] { return ready; }));
+}
+
+TEST(TimeTest, PauseForEverIsALongOne) {
+  EXPECT_GT(pause_after(3, {.first_pause = Millis::max(), .longest_pause = Millis::max()}),
+            std::chrono::years(1));
+  EXPECT_EQ(pause_after(3, {.first_pause = Millis::max(), .longest_pause = Millis(7)}), Millis(7));
 }
 
 TEST(TokenNumberTest, IsAPositive63BitInteger) {

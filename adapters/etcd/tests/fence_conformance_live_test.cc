@@ -17,7 +17,7 @@ using etcd::Resources;
 
 EnterOptions options_of(EntryMode mode) {
   return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable,
-          .within = Millis(20'000)};
+          .within = Millis::max()};
 }
 
 class EtcdConnection final : public FenceConnection {

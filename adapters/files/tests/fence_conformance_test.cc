@@ -108,7 +108,7 @@ class FilesConnection final : public FenceConnection {
   }
 
  private:
-  static inline const FenceOptions kPatient = {.wait = std::chrono::minutes(1)};
+  static inline const FenceOptions kPatient = {.wait = std::chrono::milliseconds::max()};
 
   std::filesystem::path path_of(std::string_view resource) const {
     return folder_ / (needs_escape(resource) ? escaped(resource) : std::filesystem::path(resource));

@@ -22,6 +22,15 @@ constexpr auto kTick = 50ms;
 constexpr auto kProbePause = 1s;
 constexpr int kMaxAdmins = 64;
 
+void keep_within_reason(GateOptions& options) {
+  for (Millis GateOptions::*each :
+       {&GateOptions::head_timeout, &GateOptions::idle_timeout, &GateOptions::client_timeout,
+        &GateOptions::connect_timeout, &GateOptions::answer_timeout, &GateOptions::pool_timeout,
+        &GateOptions::drain_timeout}) {
+    options.*each = leasehold::detail::within_reason(options.*each);
+  }
+}
+
 Status check_options(const GateOptions& options) {
   if (options.state.empty()) return fail(ErrorCode::invalid, "the state folder has no name");
   if (options.probe) {
@@ -250,6 +259,7 @@ Gate::~Gate() = default;
 
 Result<std::unique_ptr<Gate>> Gate::open(GateOptions options) {
   if (auto ok = check_options(options); !ok) return fail(std::move(ok.error()));
+  keep_within_reason(options);
   auto tickets = TicketReader::make(options);
   if (!tickets) return fail(std::move(tickets.error()));
   auto upstream = UpstreamAddress::parse(options.upstream);

@@ -40,8 +40,9 @@ Status Once::store(std::string_view key, std::string_view result) const {
 Result<std::int64_t> Once::forget_older_than(std::chrono::seconds age) const {
   const Session session(connection_);
   if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
-  auto removed = session.run("SELECT leasehold_once.forget(pg_catalog.make_interval(secs => $1))",
-                             {std::to_string(age.count()).c_str()});
+  auto removed =
+      session.run("SELECT leasehold_once.forget(pg_catalog.make_interval(secs => $1))",
+                  {std::to_string(leasehold::detail::within_reason(age).count()).c_str()});
   if (!removed) return fail(std::move(removed.error()));
   return removed->number(0);
 }

@@ -1,7 +1,6 @@
 #include "leasehold/postgres/serial_queue.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "leasehold/detail/visible_text.h"
 #include "part.h"
@@ -44,9 +43,6 @@ WHERE NOT o.set_aside AND o.due <= clock_timestamp() AND o.id = ANY (ARRAY(
   SELECT id FROM head))
 ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
 )sql";
-
-// The server counts them in 32 bits.
-constexpr Millis kMostIdle{std::numeric_limits<std::int32_t>::max()};
 
 bool is_alive(const PGconn* connection) {
   return PQstatus(connection) == CONNECTION_OK;
@@ -103,7 +99,7 @@ Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
   }
   OwnedTransaction transaction(connection_);
   if (options.idle_limit > Millis(0)) {
-    const std::string limit = std::to_string(std::min(options.idle_limit, kMostIdle).count());
+    const std::string limit = as_setting(options.idle_limit);
     auto set = session.run("SELECT set_config('idle_in_transaction_session_timeout', $1, true)",
                            {limit.c_str()});
     if (!set) return fail(std::move(set.error()));

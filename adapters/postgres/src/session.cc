@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -122,6 +124,11 @@ bool is_too_long(const Error& error) {
 std::string bounded(Millis span) {
   constexpr Millis century = std::chrono::hours(24 * 365 * 100);
   return std::to_string(std::clamp(span, -century, century).count());
+}
+
+std::string as_setting(Millis span) {
+  constexpr Millis most{std::numeric_limits<std::int32_t>::max()};
+  return std::to_string(std::min(span, most).count());
 }
 
 Status Session::check() const {

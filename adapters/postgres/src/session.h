@@ -32,6 +32,8 @@ inline constexpr const char* kDurably =
 
 // The number of milliseconds as the server can reckon with it: a century at most, either way.
 std::string bounded(Millis span);
+// The same for a setting of the server, which counts in 32 bits.
+std::string as_setting(Millis span);
 
 // Does not own the connection.
 class Session {

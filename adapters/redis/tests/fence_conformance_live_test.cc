@@ -21,7 +21,8 @@ std::string data_key(std::string_view resource) {
 }
 
 EnterOptions how_of(EntryMode mode) {
-  return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable};
+  return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable,
+          .within = Millis::max()};
 }
 
 class RedisConnection final : public FenceConnection {

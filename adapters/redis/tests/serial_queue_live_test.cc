@@ -61,7 +61,7 @@ class RedisSerialQueue : public ::testing::Test {
     server().cli({"ZADD", "leasehold:serial:busy:6:orders", "XX", "1", entity});
   }
 
-  SerialQueue queue_ = open();
+  SerialQueue queue_ = open({.timeout = Millis::max()});
 };
 
 TEST_F(RedisSerialQueue, OperationsOfAnEntityAreDoneInOrder) {

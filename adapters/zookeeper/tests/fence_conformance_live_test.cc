@@ -13,7 +13,7 @@ using zookeeper::Set;
 
 EnterOptions options_of(EntryMode mode) {
   return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable,
-          .within = Millis(30'000)};
+          .within = Millis::max()};
 }
 
 // The data of a resource is a node whose name is the resource's in hexadecimal: names of nodes are

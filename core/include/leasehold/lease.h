@@ -59,7 +59,10 @@ class Lease {
   BootClock::duration remaining() const;
 
   // The checkpoint before a side effect: is there `margin` left? Else `lost`.
-  [[nodiscard]] Status require(BootClock::duration margin = {}) const;
+  template <class Rep = Millis::rep, class Period = Millis::period>
+  [[nodiscard]] Status require(std::chrono::duration<Rep, Period> margin = {}) const {
+    return require_left(detail::within_reason(margin));
+  }
 
   // Requested when the lease is lost, before the deadline at the store. Callbacks run on a thread
   // that does nothing else; a slow one delays other callbacks, never a renewal or a loss.
@@ -85,6 +88,7 @@ class Lease {
 
  private:
   Result<ReleaseOutcome> end(Millis keep_for, Millis within, const std::stop_token& stop);
+  Status require_left(BootClock::duration margin) const;
   void abandon() noexcept;
   std::shared_ptr<detail::LeaseControl> control_;
 };

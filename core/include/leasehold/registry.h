@@ -24,9 +24,7 @@ struct OpenOptions {
   Millis store_timeout = std::chrono::seconds(5);  // how long the store may take to answer
   std::stop_token stop{};                          // ends it early with `cancelled`
 
-  CallContext begin() const {
-    return {BootClock::now() + detail::within_reason(store_timeout), stop};
-  }
+  CallContext begin() const { return {BootClock::now() + store_timeout, stop}; }
 };
 
 struct Adapter {

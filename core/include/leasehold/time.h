@@ -25,11 +25,26 @@ using BootTime = BootClock::time_point;
 namespace detail {
 
 // "For ever" in milliseconds would overflow the clock's nanoseconds.
-constexpr Millis within_reason(Millis span) {
-  return std::min<Millis>(span, std::chrono::years(10));
+inline constexpr std::chrono::years kForEver{10};
+template <class Rep, class Period>
+constexpr std::chrono::duration<Rep, Period> within_reason(
+    std::chrono::duration<Rep, Period> span) {
+  using Span = std::chrono::duration<Rep, Period>;
+  using Wide = std::chrono::duration<double>;
+  if (Wide(span) > Wide(kForEver)) return std::chrono::duration_cast<Span>(kForEver);
+  if (Wide(span) < -Wide(kForEver)) return std::chrono::duration_cast<Span>(-kForEver);
+  return span;
 }
 
 }  // namespace detail
+
+// The one way to make a deadline: it saturates, so that a span of any length is one. Found before
+// std::chrono's own, which overflows.
+template <class Rep, class Period>
+constexpr BootTime operator+(BootTime from, std::chrono::duration<Rep, Period> span) {
+  constexpr BootClock::duration last = BootClock::duration::max() - detail::kForEver;
+  return BootTime(std::min(from.time_since_epoch(), last) + detail::within_reason(span));
+}
 
 // The clock an engine reads; a test gives its own. Thread safe, does not block.
 class Clock {

@@ -6,6 +6,8 @@
 #include <stop_token>
 #include <utility>
 
+#include "leasehold/time.h"
+
 #if defined(__clang__)
 #define LEASEHOLD_TS(x) __attribute__((x))
 #else
@@ -56,11 +58,12 @@ class ConditionVariable {
   template <class Duration, class Predicate>
   bool wait_for(Mutex& mutex, std::stop_token stop, Duration limit, Predicate ready)
       LEASEHOLD_REQUIRES(mutex) {
-    return condition_.wait_for(mutex, std::move(stop), limit, std::move(ready));
+    return condition_.wait_for(mutex, std::move(stop), detail::within_reason(limit),
+                               std::move(ready));
   }
   template <class Duration, class Predicate>
   bool wait_for(Mutex& mutex, Duration limit, Predicate ready) LEASEHOLD_REQUIRES(mutex) {
-    return condition_.wait_for(mutex, limit, std::move(ready));
+    return condition_.wait_for(mutex, detail::within_reason(limit), std::move(ready));
   }
   void notify_one() { condition_.notify_one(); }
   void notify_all() { condition_.notify_all(); }

@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "leasehold/detail/fd.h"
+#include "leasehold/time.h"
 
 namespace leasehold::process {
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;  // none: for ever
 
 inline Deadline within(std::chrono::nanoseconds span) {
-  return std::chrono::steady_clock::now() + span;
+  return std::chrono::steady_clock::now() + leasehold::detail::within_reason(span);
 }
 
 using leasehold::detail::Fd;
