@@ -179,6 +179,22 @@ TEST_P(OutboxConformance, NextLeavesOutWhatPauses) {
   EXPECT_EQ(left->front().key, "b");
 }
 
+TEST_P(OutboxConformance, SearchGoesOnAndKeepsTheOrderOfAKey) {
+  for (const char* key : {"a", "b", "a", "c"}) put(key, key);
+  const auto all = outbox_->next(100, {}).value();
+  ASSERT_EQ(all.size(), 4u);
+  const auto after_b = [&] {
+    std::string keys;
+    const auto found = outbox_->next(100, {}, all[1].id).value();
+    for (const OutboxMessage& message : found) keys += message.key;
+    return keys;
+  };
+  EXPECT_EQ(after_b(), "c") << "the first of a waits still";
+  const FencedLease mine = lease();
+  ASSERT_TRUE(good(outbox_->delivered(mine.token(), all[0].id)));
+  EXPECT_EQ(after_b(), "ac");
+}
+
 TEST_P(OutboxConformance, RelayDeliversEachKeyInOrder) {
   for (const char* payload : {"1", "2", "3"}) {
     put("a", payload);

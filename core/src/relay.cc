@@ -11,7 +11,7 @@
 namespace leasehold {
 namespace {
 
-constexpr int kBatch = 100;
+constexpr std::size_t kBatch = 100;
 constexpr int kFailedRetries = 10;  // between two batches, if they are quick
 constexpr Millis kRetriesTake = std::chrono::seconds(1);
 constexpr int kMostPauseDoublings = 16;
@@ -35,16 +35,20 @@ class Relay {
 
   Status round();
   Status first_tries();
+  Status try_each(const std::vector<OutboxMessage>& batch);
+  bool searches();
+  void end_search();
   Status retries();
   Status retry(const std::string& key);
   Status handle(const OutboxMessage& message);
   Status delivered(const OutboxMessage& message);
   Status failed(const OutboxMessage& message, const Error& error);
   void pause(const OutboxMessage& message);
+  void resume(const std::string& key);
   Status forget();
   void wait();
   bool gives_up() const;
-  std::vector<std::string> failing_keys() const;
+  std::vector<std::string> failing_keys_ahead() const;
   std::vector<std::string> due_keys() const;
   void tell(RelayEvent::Kind kind, const OutboxMessage& message, const Error* error = nullptr) {
     if (options_.tell) options_.tell({kind, message, error});
@@ -56,7 +60,13 @@ class Relay {
   const RelayOptions& options_;
   std::map<std::string, Pause> pauses_;  // by key; stays until a delivery of the key succeeds
   bool idle_ = false;                    // the last round found nothing to do yet
-  bool only_failing_ = false;            // it found nothing but keys that have failed
+  bool only_failing_ = false;            // the last search found nothing but keys that have failed
+
+  // One search goes through all that waits, a batch in each round.
+  std::int64_t after_ = 0;  // the id up to which it has come
+  bool found_ = false;      // something, so far
+  bool again_ = false;      // a key has recovered since it began, and what is behind may be sent
+  BootTime search_at_ = BootClock::now();  // when the next begins
   BootTime progress_at_ = BootClock::now();
   std::optional<BootTime> forget_at_;
   RelayReport report_;
@@ -81,9 +91,12 @@ bool Relay::gives_up() const {
          BootClock::now() - progress_at_ >= detail::within_reason(*options_.give_up_after);
 }
 
-std::vector<std::string> Relay::failing_keys() const {
+// Those whose message the search has not come by yet; the others are left out by that message.
+std::vector<std::string> Relay::failing_keys_ahead() const {
   std::vector<std::string> keys;
-  for (const auto& [key, pause] : pauses_) keys.push_back(key);
+  for (const auto& [key, pause] : pauses_) {
+    if (pause.id > after_) keys.push_back(key);
+  }
   return keys;
 }
 
@@ -110,17 +123,46 @@ Status Relay::round() {
   return retries();
 }
 
+// A search passes by every key that fails. So one that finds nothing else is not begun again
+// between any two retries: with many such keys their number would count twice.
+bool Relay::searches() {
+  const bool goes_on = after_ > 0;
+  if (!goes_on && !pauses_.empty() && BootClock::now() < search_at_) return false;
+  if (!goes_on) again_ = false;
+  return true;
+}
+
+void Relay::end_search() {
+  only_failing_ = !found_;
+  idle_ = idle_ && !found_;
+  search_at_ = BootClock::now();
+  if (!found_ && !again_) search_at_ += detail::within_reason(options_.poll);
+  after_ = 0;
+  found_ = false;
+}
+
 Status Relay::first_tries() {
-  auto batch = outbox_.next(kBatch, failing_keys());
+  if (!searches()) return {};
+  auto batch = outbox_.next(static_cast<int>(kBatch), failing_keys_ahead(), after_);
   if (!batch) return fail(std::move(batch.error()));
-  only_failing_ = batch->empty();
-  if (batch->empty()) return {};
-  idle_ = false;
+  const bool is_last = batch->size() < kBatch;
+  if (!batch->empty()) {
+    idle_ = false;
+    only_failing_ = false;
+    found_ = true;
+    after_ = batch->back().id;
+    if (auto ok = try_each(*batch); !ok) return ok;
+  }
+  if (is_last) end_search();
+  return {};
+}
+
+Status Relay::try_each(const std::vector<OutboxMessage>& batch) {
   // A commit of this relay's own: what it has read is on the disk then, also if those who put it
   // there did not wait for that.
   if (auto ok = outbox_.enter(lease_.token()); !ok) return ok;
   std::set<std::string> stopped;
-  for (const OutboxMessage& message : *batch) {
+  for (const OutboxMessage& message : batch) {
     if (options_.stop.stop_requested()) return {};
     if (stopped.contains(message.key)) continue;
     const auto before = report_.delivered;
@@ -140,6 +182,7 @@ Status Relay::retries() {
     if (pauses_.contains(key)) ++failed;
     if (failed == kFailedRetries || BootClock::now() >= until) return {};
   }
+  if (again_) search_at_ = BootClock::now();
   return {};
 }
 
@@ -147,7 +190,7 @@ Status Relay::retry(const std::string& key) {
   auto message = outbox_.find(pauses_.at(key).id);
   if (!message) return fail(std::move(message.error()));
   if (*message) return handle(**message);
-  pauses_.erase(key);  // somebody else has removed it: the key begins anew
+  resume(key);  // somebody else has removed it: the key begins anew
   return {};
 }
 
@@ -165,7 +208,7 @@ Status Relay::handle(const OutboxMessage& message) {
 
 Status Relay::delivered(const OutboxMessage& message) {
   if (auto ok = outbox_.delivered(lease_.token(), message.id); !ok) return ok;
-  pauses_.erase(message.key);
+  resume(message.key);
   progress_at_ = BootClock::now();
   ++report_.delivered;
   tell(RelayEvent::Kind::delivered, message);
@@ -192,6 +235,10 @@ Status Relay::failed(const OutboxMessage& message, const Error& error) {
   return {};
 }
 
+void Relay::resume(const std::string& key) {
+  if (pauses_.erase(key) > 0) again_ = true;
+}
+
 void Relay::pause(const OutboxMessage& message) {
   Pause& pause = pauses_[message.key];
   pause.id = message.id;
@@ -211,8 +258,8 @@ Status Relay::forget() {
 
 // Until the next look, the end of a pause, the loss of the lease or the order to stop.
 void Relay::wait() {
-  BootClock::duration span = detail::within_reason(options_.poll);
   const BootTime now = BootClock::now();
+  BootClock::duration span = search_at_ - now;
   for (const auto& [key, pause] : pauses_) {
     if (pause.until > now) span = std::min(span, pause.until - now);
   }

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <set>
+#include <utility>
 
 #include "leasehold/client.h"
 #include "testing/faulty_store.h"
@@ -22,16 +23,17 @@ class ScriptedOutbox final : public Outbox {
  public:
   Status install() override { return {}; }
   Status enter(const Token&) override { return note("enter"); }
-  Result<std::vector<OutboxMessage>> next(int limit,
-                                          const std::vector<std::string>& except) override {
+  Result<std::vector<OutboxMessage>> next(int limit, const std::vector<std::string>& except,
+                                          std::int64_t after) override {
     note("next");
     if (on_next) on_next();
+    std::set<std::string> left_out(except.begin(), except.end());
     std::vector<OutboxMessage> batch;
     for (const OutboxMessage& message : waiting) {
       if (std::ssize(batch) == limit) break;
-      if (std::find(except.begin(), except.end(), message.key) == except.end()) {
-        batch.push_back(message);
-      }
+      if (message.id <= after) left_out.insert(message.key);
+      if (message.id > after) ++passed;
+      if (!left_out.contains(message.key)) batch.push_back(message);
     }
     return batch;
   }
@@ -70,6 +72,7 @@ class ScriptedOutbox final : public Outbox {
   std::vector<OutboxMessage> waiting;
   std::deque<std::int64_t> to_forget;
   std::function<void()> on_next;
+  std::int64_t passed = 0;  // messages that a search has looked at
   std::vector<std::string> log;
 };
 
@@ -183,6 +186,36 @@ TEST_F(RelayTest, DoesNotGiveUpBeforeEveryKeyWasTried) {
   const auto report = run();
   ASSERT_TRUE(report);
   EXPECT_EQ(report->delivered, 1);
+}
+
+// If each of many failing keys were passed by between any two retries, it would be N * N / 10.
+TEST_F(RelayTest, FailingKeysArePassedByOnceInASearch) {
+  constexpr int kKeys = 500;
+  for (int id = 1; id <= kKeys; ++id) outbox_.waiting.push_back(message(id, std::to_string(id)));
+  std::stop_source stop;
+  int tries = 0;
+  answer_ = [&](const OutboxMessage&) -> Status {
+    if (++tries == 5 * kKeys) stop.request_stop();
+    return fail(ErrorCode::unavailable, "not now");
+  };
+  options_ = {.poll = 24h, .first_pause = 0ms, .longest_pause = 0ms, .stop = stop.get_token()};
+  ASSERT_TRUE(run());
+  EXPECT_LE(outbox_.passed, 2 * kKeys) << "a search that finds them, and one that finds no more";
+}
+
+TEST_F(RelayTest, WhatIsBehindARecoveredKeyIsFoundAtOnce) {
+  outbox_.waiting = {message(1, "bad"), message(2, "a"), message(3, "a")};
+  bool failed = false;
+  std::stop_source stop;
+  answer_ = [&](const OutboxMessage& message) -> Status {
+    if (message.key == "bad") return fail(ErrorCode::unavailable, "not now");
+    if (message.id == 3) stop.request_stop();
+    if (std::exchange(failed, true)) return {};
+    return fail(ErrorCode::unavailable, "not now");
+  };
+  options_ = {.poll = 24h, .first_pause = 1ms, .longest_pause = 1ms, .stop = stop.get_token()};
+  ASSERT_TRUE(run());
+  EXPECT_THAT(outbox_.log, ::testing::Contains("deliver 3"));
 }
 
 TEST_F(RelayTest, KeysThatRecoverDoNotWaitForOneAnother) {

@@ -5,7 +5,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOutboxVersion = 4;
+inline constexpr int kOutboxVersion = 5;
 
 static_assert(kMaxOutboxPayload == 1048576, "the schema says so too");
 
@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS leasehold_outbox.message(
   done_at timestamptz
 );
 CREATE INDEX IF NOT EXISTS waiting ON leasehold_outbox.message(id) WHERE done_at IS NULL;
+CREATE INDEX IF NOT EXISTS by_key ON leasehold_outbox.message(key, id) WHERE done_at IS NULL;
 CREATE INDEX IF NOT EXISTS set_aside ON leasehold_outbox.message(key) WHERE set_aside AND done_at IS NULL;
 CREATE INDEX IF NOT EXISTS done ON leasehold_outbox.message(done_at) WHERE done_at IS NOT NULL;
 

@@ -78,9 +78,11 @@ class Outbox {
   [[nodiscard]] virtual Status enter(const Token& token) = 0;
 
   // What waits, in order of id, without the keys that are set aside and without `except`, which
-  // may be many. Of each key there is an unbroken beginning.
+  // may be many. Of each key there is an unbroken beginning. With `after` only what has a higher
+  // id, and nothing of a key of which something waits up to there: so a search goes on from where
+  // it was, and a key stays in order.
   [[nodiscard]] virtual Result<std::vector<OutboxMessage>> next(
-      int limit, const std::vector<std::string>& except) = 0;
+      int limit, const std::vector<std::string>& except, std::int64_t after = 0) = 0;
 
   // One that next() gave; nothing if it does not wait any more, or its key is set aside.
   [[nodiscard]] virtual Result<std::optional<OutboxMessage>> find(std::int64_t id) = 0;
