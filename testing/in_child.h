@@ -47,13 +47,16 @@ inline bool keep_mounts_private() {
   return fchdir(home) == 0 && chroot(".") == 0 && rmdir(aside) == 0 && done;
 }
 
+inline constexpr const char* kNamespacesNeed =
+    "this test needs a namespace of its own: be root with CAP_SYS_ADMIN, or an ordinary user "
+    "outside of a chroot where the kernel allows user namespaces";
+
 // Whether this process has mounts of its own from now on. If not, it says what that needs.
 inline bool unshare_mounts() {
   const uid_t user = geteuid();
   const gid_t group = getegid();
   if (unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) {
-    std::cerr << "this test needs mounts of its own: be root with CAP_SYS_ADMIN, or an ordinary "
-                 "user outside of a chroot where the kernel allows user namespaces\n";
+    std::cerr << kNamespacesNeed << '\n';
     return false;
   }
   // Without a name there, nobody can own a new file.

@@ -140,7 +140,7 @@ TEST_F(RunSignalsTest, AsTheFirstProcessItReapsOrphans) {
       {"--pid", "--fork", "--mount-proc"},
       {LEASEHOLD_PROGRAM, "run", "x", "--", "sh", "-c",
        "(sleep 0.1 &); (sleep 0.1 &); (sleep 0.2 &); sleep 0.5; ps -eo stat=; exit 6"}));
-  EXPECT_EQ(done.status, 6) << done.err;
+  EXPECT_EQ(done.status, 6) << done.err << leasehold::testing::kNamespacesNeed;
   EXPECT_THAT(done.out, Not(HasSubstr("Z")));
 }
 

@@ -1,6 +1,4 @@
 // The program on every store, with real servers.
-#include <unistd.h>
-
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -11,6 +9,7 @@
 
 #include "cli_fixture.h"
 #include "leasehold/url.h"
+#include "testing/in_child.h"
 #include "testing/servers/etcd.h"
 #include "testing/servers/postgres.h"
 #include "testing/servers/redis.h"
@@ -437,14 +436,11 @@ class WithoutProcTest : public CliTest {
  protected:
   // `leasehold <words>` where nothing is mounted at /proc.
   process::Command without_proc(Words words) const {
-    Words argv = {"unshare",
-                  getuid() == 0 ? "-m" : "-rm",
-                  "sh",
-                  "-c",
-                  "mount -t tmpfs none /proc && exec \"$0\" \"$@\"",
-                  LEASEHOLD_PROGRAM};
+    const std::string hide_proc =
+        "mount --make-private /proc && mount -t tmpfs none /proc && exec \"$0\" \"$@\"";
+    Words argv = {"sh", "-c", hide_proc, LEASEHOLD_PROGRAM};
     argv.insert(argv.end(), words.begin(), words.end());
-    return command(std::move(argv));
+    return command(leasehold::testing::in_namespaces({"--mount"}, argv));
   }
 };
 
@@ -456,7 +452,8 @@ TEST_F(WithoutProcTest, WhatTheCommandLeavesRunningIsEndedBeforeTheLockIsFree) {
   run.err = process::Null{};
   auto wrapper = Child::start(run);
   ASSERT_TRUE(wrapper);
-  EXPECT_EQ(wrapper->wait_for(kPatience), ExitStatus::exited(3));
+  EXPECT_EQ(wrapper->wait_for(kPatience), ExitStatus::exited(3))
+      << leasehold::testing::kNamespacesNeed;
   EXPECT_TRUE(wait_readable(wrapper->out().get(), within(0s))) << "the sleep goes on";
 }
 

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 // The kernel tells only parents of a stop, and of an end only who asks for each.
 constexpr auto kLookAgain = 1ms;
 
-std::optional<ProcStat> lives_in_session(pid_t pid, pid_t session) {
+std::optional<ProcStat> lives_in(pid_t pid, pid_t session) {
   const auto stat = read_stat(pid);
   return stat && stat->session == session && stat->lives() ? stat : std::nullopt;
 }
@@ -36,7 +36,7 @@ std::vector<SessionMember> living_in_session(pid_t leader) {
     Fd pidfd(open_pidfd(pid));
     if (!pidfd) continue;
     // The number may have gone to another process before it was opened.
-    const auto stat = lives_in_session(pid, leader);
+    const auto stat = lives_in(pid, leader);
     if (stat) members.push_back({pid, stat->parent, stat->stopped(), std::move(pidfd)});
   }
   return members;

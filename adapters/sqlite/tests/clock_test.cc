@@ -54,7 +54,7 @@ TEST_F(ClockTest, TimeNamespaceChangesNothing) {
   ASSERT_TRUE(lease);
   const auto moved = in_namespaces({"--time", "--boottime", "100000", "--fork"}, {});
   Worker other = Worker::hold(url, "job", 60s, 0s, moved);
-  EXPECT_EQ(other.line(), "asking");
+  EXPECT_EQ(other.line(), "asking") << kNamespacesNeed;
   EXPECT_THAT(other.line(), StartsWith("error busy"));
 }
 
