@@ -424,21 +424,24 @@ Status LockTable::settle_patiently(Statement& testimony) {
 Status LockTable::raise_ceiling(const LockName& lock) {
   const auto reserved = reserve(lock);
   if (!reserved) return fail(reserved.error());
-  auto testimony = reserved_on_disk(*reserved);
+  if (!*reserved) return {};
+  auto testimony = reserved_on_disk(**reserved);
   if (!testimony) return fail(std::move(testimony.error()));
   return settle(*testimony);
 }
 
-// Up to which number; some are above the lock's counter.
-Result<std::int64_t> LockTable::reserve(const LockName& lock) {
+// Up to which number; some are above the lock's counter. Nothing if somebody else was first.
+Result<std::optional<std::int64_t>> LockTable::reserve(const LockName& lock) {
   auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   const auto found = find(lock);
   if (!found) return fail(found.error());
   const Connection db = database_.connection();
-  const std::int64_t used = std::max({found->token, found->floor, found->ceiling});
+  const std::int64_t used = std::max(found->token, found->floor);
+  if (used < found->ceiling) return std::nullopt;
   auto reserved = number(db, "SELECT reserved FROM store");
-  if (!reserved || *reserved > used) return reserved;
+  if (!reserved) return fail(std::move(reserved.error()));
+  if (*reserved > used) return *reserved;
   if (used > std::numeric_limits<std::int64_t>::max() - options_.token_block) {
     return fail(used_up());
   }
@@ -446,8 +449,11 @@ Result<std::int64_t> LockTable::reserve(const LockName& lock) {
   auto update = db.prepare("UPDATE store SET reserved = ?1");
   if (!update) return fail(std::move(update.error()));
   if (auto ok = update->bind(1, *reserved).run(); !ok) return fail(std::move(ok.error()));
-  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
-  return reserved;
+  if (auto ok = transaction->commit(); !ok) {
+    ok.error().code = ErrorCode::unavailable;  // of the reservation; nothing was granted
+    return fail(std::move(ok.error()));
+  }
+  return *reserved;
 }
 
 // Says nothing if somebody has reserved more, or begun a new lineage, since `reserved` was read.
@@ -889,7 +895,9 @@ Status LockTable::record(const LockName& lock, const RequestId& request, const s
   (*insert)->bind(1, lock.str()).bind(2, key).bind(3, what.parameters).bind(4, what.result);
   if (auto ok = (*insert)->run(); !ok) return ok;
   if (auto ok = transaction->commit(); !ok) return ok;
-  return settle_record(lock, key);
+  auto settled = settle_record(lock, key);
+  if (!settled) settled.error().code = ErrorCode::outcome_unknown;  // others can see it
+  return settled;
 }
 
 }  // namespace leasehold::sqlite

@@ -129,7 +129,7 @@ class LockTable {
   Status create_schema();
   Status enter_boot();
   Status raise_ceiling(const LockName& lock);
-  Result<std::int64_t> reserve(const LockName& lock);
+  Result<std::optional<std::int64_t>> reserve(const LockName& lock);
   Result<Statement> reserved_on_disk(std::int64_t reserved);
   Status settle(Statement& testimony);
   Status settle_patiently(Statement& testimony);
