@@ -561,6 +561,9 @@ Result<bool> Vault::complete_foundation() const {
     if (!version) continue;
     const auto data = status_at(version->folder.get(), kData, cannot("look at"));
     if (!data || !*data || !is_kind(**data, Kind::folder)) continue;
+    if (auto ok = sync(version->folder.get(), cannot("fence")); !ok) {
+      return fail(std::move(ok.error()));
+    }
     if (renameat(version->folder.get(), kLink, outside_.get(), place_.name.str().c_str()) != 0) {
       continue;
     }
@@ -580,7 +583,8 @@ Status Vault::found() const {
   } else {
     const auto already = resolve(**thing);
     if (!already) return fail(already.error());
-    if (*already) return {};
+    // By somebody, perhaps, who died before it was safe.
+    if (*already) return sync((*already)->folder.get(), cannot("fence"));
   }
   if (auto ok = check_fenceable(place_, *thing); !ok) return ok;
   const auto record = highest_record();

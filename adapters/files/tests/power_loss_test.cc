@@ -3,11 +3,14 @@
 #include <random>
 
 #include "leasehold/files/fence.h"
-#include "recorded_disk.h"
 #include "scratch.h"
+#include "testing/recorded_disk.h"
 
 namespace leasehold::files {
 namespace {
+
+using leasehold::testing::RecordedDisk;
+using leasehold::testing::Unsynced;
 
 class SeededRandom final : public Random {
  public:
@@ -230,6 +233,201 @@ TEST_F(PowerLossTest, StageWhoseSyncFailedIsNotPublishedLater) {
   EXPECT_TRUE(bad(next->publish(token_of(34, '2')), ErrorCode::unavailable));
   EXPECT_TRUE(bad(next->publish(token_of(34, '2')), ErrorCode::invalid));
   EXPECT_EQ(read_text(file_).value(), "33,");
+}
+
+// ---- one is killed at any step or fails at any sync; then another one comes; then the power goes
+
+class PairTest : public PowerLossTest {
+ protected:
+  using Act = std::function<Status(const std::filesystem::path&)>;
+  using Look = std::function<void(const std::filesystem::path& found, bool answered)>;
+
+  // `prepare` makes `path_` anew. `look` sees what is found there after the power was cut at each
+  // step of `second`, and whether it had been answered.
+  void each_pair(const Act& prepare, const Act& first, const Act& second, const Look& look,
+                 std::initializer_list<Unsynced> ways = {Unsynced::none, Unsynced::all,
+                                                         Unsynced::some}) {
+    ways_ = ways;
+    for (std::size_t steps = 0;; ++steps) {
+      SCOPED_TRACE("the first is killed after " + std::to_string(steps) + " steps");
+      const bool killed =
+          pair(prepare, first, second, look, [&](RecordedDisk& disk) { disk.die_after(steps); });
+      if (HasFailure() || !killed) break;
+      ASSERT_LT(steps, 1000u);
+    }
+    for (int sync = 1;; ++sync) {
+      SCOPED_TRACE("sync " + std::to_string(sync) + " of the first fails");
+      const bool failed =
+          pair(prepare, first, second, look, [&](RecordedDisk& disk) { disk.fail_sync = sync; });
+      if (HasFailure() || !failed) break;
+    }
+    EXPECT_GT(pairs_, 100);
+  }
+
+  std::filesystem::path path_ = file_;
+
+ private:
+  // False if nothing happened to the first one.
+  bool pair(const Act& prepare, const Act& first, const Act& second, const Look& look,
+            const std::function<void(RecordedDisk&)>& strike) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+    EXPECT_TRUE(good(prepare(path_)));
+    RecordedDisk disk(folder_);
+    strike(disk);
+    (void)first(path_);
+    const bool struck = disk.dead() || (disk.fail_sync > 0 && disk.syncs >= disk.fail_sync);
+    disk.come();
+    disk.fail_sync = 0;
+    const std::size_t begin = disk.steps();
+    EXPECT_TRUE(good(second(path_)));
+    disk.stop();
+    for (std::size_t steps = begin; steps <= disk.steps() && !HasFailure(); ++steps) {
+      for (const Unsynced unsynced : ways_) {
+        ++pairs_;
+        const auto found = scratch_.path() / "found";
+        disk.folder_after(steps, unsynced, random_, found);
+        SCOPED_TRACE(std::to_string(steps - begin) + " of " + std::to_string(disk.steps() - begin) +
+                     " steps of the second, unsynced " + std::to_string(int(unsynced)));
+        look(found / path_.filename(), steps == disk.steps());
+        std::filesystem::remove_all(found);
+      }
+    }
+    return struck;
+  }
+
+  std::vector<Unsynced> ways_;
+  int pairs_ = 0;
+};
+
+Status enter(const std::filesystem::path& path, std::int64_t number, char request) {
+  const auto fence = Fence::open(path);
+  if (!fence) return fail(fence.error());
+  return fence->enter(token_of(number, request)).map([](auto) {});
+}
+
+Status fenced_list(const std::filesystem::path& path) {
+  write_text(path, "");
+  if (auto ok = install_fence(path); !ok) return ok;
+  return append(path, 33, '1');
+}
+
+Status be_refused(const std::filesystem::path& path) {
+  const auto refused = append(path, 32, '0');
+  if (!refused && refused.error().code == ErrorCode::fenced_out) return {};
+  return fail(ErrorCode::internal, "a stale writer was let in");
+}
+
+Status adopt(const std::filesystem::path& path, std::int64_t at_least) {
+  return adopt_lineage(path, token_of(33, '1').lineage, TokenNumber::of(at_least).value());
+}
+
+struct Deed {
+  const char* name;
+  Status (*act)(const std::filesystem::path&, std::int64_t number);
+};
+constexpr Deed kDeeds[] = {
+    {"update", [](const auto& path, std::int64_t number) { return append(path, number, '2'); }},
+    {"enter", [](const auto& path, std::int64_t number) { return enter(path, number, '2'); }},
+    {"refusal", [](const auto& path, std::int64_t) { return be_refused(path); }},
+    {"adoption", adopt},
+    {"installation", [](const auto& path, std::int64_t) { return install_fence(path); }},
+};
+
+class FilePairTest : public PairTest,
+                     public ::testing::WithParamInterface<std::tuple<Deed, Deed>> {};
+
+// What was answered is still so, and what was not leaves mark and data in agreement.
+TEST_P(FilePairTest, AnswersOfTheSecondStay) {
+  const Deed first = std::get<0>(GetParam());
+  const Deed second = std::get<1>(GetParam());
+  each_pair(
+      fenced_list, [act = first.act](const auto& path) { return act(path, 34); },
+      [act = second.act](const auto& path) { return act(path, 35); },
+      [&](const std::filesystem::path& found, bool answered) {
+        const std::string content = read_text(found).value();
+        if (answered) {
+          const auto then = Fence::open(found)->mark().value();
+          const auto now = Fence::open(path_)->mark().value();
+          EXPECT_EQ(then.mark, now.mark);
+          EXPECT_EQ(then.refused, now.refused);
+          EXPECT_EQ(content, read_text(path_).value());
+          if (second.act == adopt) {
+            EXPECT_TRUE(bad(append(found, 34, '2'), ErrorCode::fenced_out));
+          }
+        }
+        const std::size_t last = content.rfind(',', content.size() - 2) + 1;
+        EXPECT_TRUE(
+            bad(append(found, std::stoll(content.substr(last)) - 1, '0'), ErrorCode::fenced_out));
+        EXPECT_TRUE(good(append(found, 36, '4')));
+        EXPECT_EQ(read_text(found).value(), content + "36,");
+      });
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryTwo, FilePairTest,
+                         ::testing::Combine(::testing::ValuesIn(kDeeds, kDeeds + 3),
+                                            ::testing::ValuesIn(kDeeds)),
+                         [](const auto& two) {
+                           return std::string(std::get<0>(two.param).name) + "_then_" +
+                                  std::get<1>(two.param).name;
+                         });
+
+TEST_F(PairTest, FileOnceInstalledStaysInstalled) {
+  each_pair(
+      [](const auto& path) {
+        write_text(path, "precious");
+        return Status();
+      },
+      [](const auto& path) { return install_fence(path); },
+      [](const auto& path) { return install_fence(path); },
+      [](const std::filesystem::path& found, bool answered) {
+        EXPECT_EQ(read_text(found).value(), "precious");
+        if (answered) {
+          EXPECT_TRUE(good(Fence::open(found)));
+        }
+        ASSERT_TRUE(good(install_fence(found)));
+        ASSERT_TRUE(good(append(found, 33, '1')));
+        EXPECT_EQ(read_text(found).value(), "precious33,");
+      });
+}
+
+TEST_F(PairTest, FolderOnceInstalledStaysInstalled) {
+  path_ = folder_ / "site";
+  each_pair(
+      [](const auto& path) {
+        std::filesystem::create_directory(path);
+        write_text(path / "page", "precious");
+        return Status();
+      },
+      [](const auto& path) { return install_fence(path); },
+      [](const auto& path) { return install_fence(path); },
+      [](const std::filesystem::path& found, bool answered) {
+        if (answered) {
+          EXPECT_TRUE(good(Fence::open(found)));
+        }
+        ASSERT_TRUE(good(install_fence(found)));
+        EXPECT_EQ(read_text(found / "page").value_or("none"), "precious");
+        EXPECT_TRUE(good(replace_folder(found, 33, '1')));
+      },
+      {Unsynced::all});
+}
+
+TEST_F(PairTest, FolderOnceReplacedStaysReplaced) {
+  path_ = folder_ / "site";
+  each_pair(
+      [](const auto& path) {
+        std::filesystem::create_directory(path);
+        if (auto ok = install_fence(path); !ok) return ok;
+        return replace_folder(path, 33, '1');
+      },
+      [](const auto& path) { return replace_folder(path, 34, '2'); },
+      [](const auto& path) { return replace_folder(path, 35, '3'); },
+      [](const std::filesystem::path& found, bool answered) {
+        const std::int64_t mark = mark_of(found);
+        EXPECT_TRUE(mark == 35 || (mark >= 33 && !answered)) << mark;
+        EXPECT_EQ(read_text(found / "sub/page").value_or("none"), std::to_string(mark));
+        EXPECT_TRUE(good(replace_folder(found, 36, '4')));
+      });
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 namespace leasehold::http {
 namespace {
 
-constexpr std::size_t kStep = std::size_t{1} << 20;  // the file grows by so much, filled with zeros
 constexpr std::size_t kBatchRecords = std::size_t{1} << 20;
 
 Error disk_error(const std::string& what, const StateFolder& folder, int error) {
@@ -177,10 +176,11 @@ Status Ledger::write_batch(std::string_view records) {
 // Zeros written beforehand: a sync then has data to write, and no metadata.
 Status Ledger::extend(std::size_t needed) {
   while (size_ < needed) {
-    if (const int error = write_at(file_.get(), std::string(kStep, '\0'), size_); error != 0) {
+    const std::string zeros(options_.grow_by, '\0');
+    if (const int error = write_at(file_.get(), zeros, size_); error != 0) {
       return fail(disk_error("write to", folder_, error));
     }
-    size_ += kStep;
+    size_ += zeros.size();
   }
   return {};
 }
@@ -196,8 +196,12 @@ Status Ledger::rewrite() {
   std::uint64_t number = 0;
   for (const std::string& records : batches) bytes += encode_batch(++number, records);
 
-  detail::Fd file(
-      ::open(folder_.new_ledger().c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  // Never a file whose sync has failed before: what it says of the next one cannot be trusted.
+  const std::string path = folder_.new_ledger();
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return fail(disk_error("create", folder_, errno));
+  }
+  detail::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return fail(disk_error("create", folder_, errno));
   file_ = std::move(file);
   batches_ = number;
@@ -208,7 +212,7 @@ Status Ledger::rewrite() {
     return fail(disk_error("write to", folder_, error));
   }
   if (sync() != 0 || fsync(file_.get()) != 0) return fail(disk_error("sync", folder_, errno));
-  if (rename(folder_.new_ledger().c_str(), folder_.ledger().c_str()) != 0) {
+  if (rename(path.c_str(), folder_.ledger().c_str()) != 0) {
     return fail(disk_error("replace", folder_, errno));
   }
   return sync_folder(folder_.path);

@@ -26,6 +26,7 @@ struct LedgerOptions {
   // The disk failed: nothing after the last durable version is safe, and nothing will be. Once.
   std::function<void(Error error)> failed;
   std::size_t compact_above = std::size_t{4} << 20;  // bytes in the log, unless it holds more
+  std::size_t grow_by = std::size_t{1} << 20;        // bytes of zeros, written beforehand
   std::function<int(int fd)> sync;                   // fdatasync; a test puts its own
 };
 

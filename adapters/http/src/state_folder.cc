@@ -22,10 +22,14 @@ std::string parent_of(std::string path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Durable even if it was there: whoever made it may have died before that. Where the parent may not
+// be read, another user made it.
 Status make_folder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) == 0) return sync_folder(parent_of(path));
-  if (errno == EEXIST) return {};
-  return fail(ErrorCode::unavailable, "cannot create the state folder " + path, words_of(errno));
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return fail(ErrorCode::unavailable, "cannot create the state folder " + path, words_of(errno));
+  }
+  const std::string parent = parent_of(path);
+  return access(parent.c_str(), R_OK) == 0 ? sync_folder(parent) : Status();
 }
 
 }  // namespace

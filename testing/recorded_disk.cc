@@ -1,4 +1,4 @@
-#include "recorded_disk.h"
+#include "testing/recorded_disk.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -9,20 +9,27 @@
 #include <cerrno>
 #include <climits>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 extern "C" {
+int __real_open(const char*, int, ...);
 int __real_openat(int, const char*, int, ...);
 ssize_t __real_write(int, const void*, size_t);
+ssize_t __real_pwrite(int, const void*, size_t, off_t);
 int __real_fsync(int);
+int __real_fdatasync(int);
+int __real_rename(const char*, const char*);
+int __real_mkdir(const char*, mode_t);
 int __real_renameat(int, const char*, int, const char*);
 int __real_linkat(int, const char*, int, const char*, int);
 int __real_symlinkat(const char*, int, const char*);
 int __real_mkdirat(int, const char*, mode_t);
+int __real_unlink(const char*);
 int __real_unlinkat(int, const char*, int);
 }
 
-namespace leasehold::files {
+namespace leasehold::testing {
 namespace {
 
 RecordedDisk* g_active = nullptr;  // the wrapped calls have no other way to it
@@ -42,8 +49,9 @@ std::string path_of(int fd) {
 }
 
 std::string content_of(int fd) {
-  std::ifstream file(path_of(fd), std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream content;
+  content << std::ifstream(path_of(fd), std::ios::binary).rdbuf();
+  return std::move(content).str();
 }
 
 std::string link_of(int fd) {
@@ -216,70 +224,152 @@ void RecordedDisk::folder_after(std::size_t steps, Unsynced unsynced, Random& ra
   make(make, root_, to);
 }
 
-}  // namespace leasehold::files
+}  // namespace leasehold::testing
 
-using leasehold::files::RecordedDisk;
+using leasehold::testing::RecordedDisk;
 
-extern "C" {
+namespace {
 
-int __wrap_openat(int at, const char* name, int flags, ...) {
-  mode_t mode = 0;
-  if ((flags & O_CREAT) != 0) {
-    va_list rest;
-    va_start(rest, flags);
-    mode = va_arg(rest, mode_t);
-    va_end(rest);
-  }
-  const int fd = __real_openat(at, name, flags, mode);
-  if (fd >= 0 && (flags & O_CREAT) != 0 && RecordedDisk::active()) {
-    RecordedDisk::active()->named(at, name);
-  }
+bool dead() {
+  if (!RecordedDisk::active() || !RecordedDisk::active()->dead()) return false;
+  errno = EIO;
+  return true;
+}
+
+// Of a call without one: what it names is in this folder.
+class Parent {
+ public:
+  explicit Parent(const std::filesystem::path& path)
+      : folder_(__real_open(path.has_parent_path() ? path.parent_path().c_str() : ".",
+                            O_PATH | O_DIRECTORY | O_CLOEXEC)),
+        name_(path.filename()) {}
+  int fd() const { return folder_.get(); }
+  const char* name() const { return name_.c_str(); }
+
+ private:
+  leasehold::detail::Fd folder_;
+  std::string name_;
+};
+
+int opened(int fd, int at, const char* name, int flags) {
+  if (fd < 0 || !RecordedDisk::active()) return fd;
+  if ((flags & O_CREAT) != 0) RecordedDisk::active()->named(at, name);
+  if ((flags & O_TRUNC) != 0) RecordedDisk::active()->written(fd);
   return fd;
 }
 
-ssize_t __wrap_write(int fd, const void* data, size_t size) {
-  const ssize_t count = __real_write(fd, data, size);
-  if (count > 0 && RecordedDisk::active()) RecordedDisk::active()->written(fd);
-  return count;
-}
-
-int __wrap_fsync(int fd) {
-  if (!RecordedDisk::active()) return __real_fsync(fd);
+int sync(int fd, int (*really)(int)) {
+  if (!RecordedDisk::active()) return really(fd);
+  if (dead()) return -1;
   const bool fails = RecordedDisk::active()->sync_fails();
   RecordedDisk::active()->synced(fd, !fails);
   errno = EIO;
   return fails ? -1 : 0;
 }
 
-int __wrap_renameat(int from, const char* old_name, int to, const char* new_name) {
-  const int result = __real_renameat(from, old_name, to, new_name);
+ssize_t written(int fd, ssize_t count) {
+  if (count > 0 && RecordedDisk::active()) RecordedDisk::active()->written(fd);
+  return count;
+}
+
+int named(int result, int at, const char* name) {
+  if (result == 0 && RecordedDisk::active()) RecordedDisk::active()->named(at, name);
+  return result;
+}
+
+int unnamed(int result, int at, const char* name) {
+  if (result == 0 && RecordedDisk::active()) RecordedDisk::active()->unnamed(at, name);
+  return result;
+}
+
+int renamed(int result, int from, const char* old_name, int to, const char* new_name) {
   if (result == 0 && RecordedDisk::active()) {
     RecordedDisk::active()->renamed(from, old_name, to, new_name);
   }
   return result;
 }
 
+mode_t mode_in(int flags, va_list rest) {
+  return (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+int __wrap_openat(int at, const char* name, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = mode_in(flags, rest);
+  va_end(rest);
+  if ((flags & O_CREAT) != 0 && dead()) return -1;
+  return opened(__real_openat(at, name, flags, mode), at, name, flags);
+}
+
+int __wrap_open(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = mode_in(flags, rest);
+  va_end(rest);
+  if ((flags & O_CREAT) != 0 && dead()) return -1;
+  if ((flags & O_CREAT) == 0) return __real_open(path, flags, mode);
+  const Parent parent(path);
+  return opened(__real_open(path, flags, mode), parent.fd(), parent.name(), flags);
+}
+
+ssize_t __wrap_write(int fd, const void* data, size_t size) {
+  return dead() ? -1 : written(fd, __real_write(fd, data, size));
+}
+
+ssize_t __wrap_pwrite(int fd, const void* data, size_t size, off_t at) {
+  return dead() ? -1 : written(fd, __real_pwrite(fd, data, size, at));
+}
+
+int __wrap_fsync(int fd) {
+  return sync(fd, __real_fsync);
+}
+
+int __wrap_fdatasync(int fd) {
+  return sync(fd, __real_fdatasync);
+}
+
+int __wrap_renameat(int from, const char* old_name, int to, const char* new_name) {
+  if (dead()) return -1;
+  return renamed(__real_renameat(from, old_name, to, new_name), from, old_name, to, new_name);
+}
+
+int __wrap_rename(const char* old_path, const char* new_path) {
+  if (dead()) return -1;
+  const Parent from(old_path);
+  const Parent to(new_path);
+  return renamed(__real_rename(old_path, new_path), from.fd(), from.name(), to.fd(), to.name());
+}
+
 int __wrap_linkat(int from, const char* old_name, int to, const char* new_name, int flags) {
-  const int result = __real_linkat(from, old_name, to, new_name, flags);
-  if (result == 0 && RecordedDisk::active()) RecordedDisk::active()->named(to, new_name);
-  return result;
+  return dead() ? -1 : named(__real_linkat(from, old_name, to, new_name, flags), to, new_name);
 }
 
 int __wrap_symlinkat(const char* target, int at, const char* name) {
-  const int result = __real_symlinkat(target, at, name);
-  if (result == 0 && RecordedDisk::active()) RecordedDisk::active()->named(at, name);
-  return result;
+  return dead() ? -1 : named(__real_symlinkat(target, at, name), at, name);
 }
 
 int __wrap_mkdirat(int at, const char* name, mode_t mode) {
-  const int result = __real_mkdirat(at, name, mode);
-  if (result == 0 && RecordedDisk::active()) RecordedDisk::active()->named(at, name);
-  return result;
+  return dead() ? -1 : named(__real_mkdirat(at, name, mode), at, name);
+}
+
+int __wrap_mkdir(const char* path, mode_t mode) {
+  if (dead()) return -1;
+  const Parent parent(path);
+  return named(__real_mkdir(path, mode), parent.fd(), parent.name());
+}
+
+int __wrap_unlink(const char* path) {
+  if (dead()) return -1;
+  const Parent parent(path);
+  return unnamed(__real_unlink(path), parent.fd(), parent.name());
 }
 
 int __wrap_unlinkat(int at, const char* name, int flags) {
-  const int result = __real_unlinkat(at, name, flags);
-  if (result == 0 && RecordedDisk::active()) RecordedDisk::active()->unnamed(at, name);
-  return result;
+  return dead() ? -1 : unnamed(__real_unlinkat(at, name, flags), at, name);
 }
 }

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -12,7 +13,7 @@
 #include "leasehold/detail/fd.h"
 #include "leasehold/random.h"
 
-namespace leasehold::files {
+namespace leasehold::testing {
 
 // What survives of the changes that were not synced.
 enum class Unsynced {
@@ -41,9 +42,15 @@ class RecordedDisk {
   int fail_sync = 0;
   int syncs = 0;
 
+  // After so many steps from now on whoever makes them is dead: none of its calls does anything any
+  // more. Until another one comes.
+  void die_after(std::size_t steps) { dead_from_ = steps_.size() + steps; }
+  void come() { dead_from_ = SIZE_MAX; }
+
   // ---- for the wrapped calls
   // ----------------------------------------------------------------------
   static RecordedDisk* active();
+  bool dead() const { return steps_.size() >= dead_from_; }
   void named(int folder, const char* name);
   void unnamed(int folder, const char* name);
   void renamed(int from, const char* old_name, int to, const char* new_name);
@@ -74,7 +81,8 @@ class RecordedDisk {
   std::map<Node, Thing> things_;
   std::vector<std::vector<Change>> steps_;
   std::size_t begin_ = 0;
+  std::size_t dead_from_ = SIZE_MAX;
   Node root_ = 0;
 };
 
-}  // namespace leasehold::files
+}  // namespace leasehold::testing
