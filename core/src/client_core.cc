@@ -214,18 +214,14 @@ Result<Value> ClientCore::await(Slot<Value>& slot, const RequestId& request,
       engine.cancel(clock_.now(), request);
     }));
   });
-  if (!slot.is_done) {
-    MutexLock guard(mutex_);
-    slot.changed.wait(mutex_, [&] { return slot.result.has_value(); });
-  }
+  slot.bell.wait();
   return std::move(*slot.result);
 }
 
 template <class Value>
 void ClientCore::answer(Slot<Value>& slot, Result<Value> result) {
-  slot.result = std::move(result);
-  slot.changed.notify_one();
-  slot.is_done = true;
+  slot.result.emplace(std::move(result));
+  slot.bell.ring();
 }
 
 void ClientCore::tell(engine::AcquireEnded& notice) {

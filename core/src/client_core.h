@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/timing.h"
 #include "leasehold/client.h"
+#include "leasehold/detail/doorbell.h"
 #include "leasehold/detail/thread_safety.h"
 #include "own_process.h"
 #include "task_thread.h"
@@ -108,10 +109,9 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   // On the stack of a caller who waits.
   template <class Value>
   struct Slot {
-    ConditionVariable changed;
     std::optional<Result<Value>> result;
-    // The last that is done to a slot: who sees it may take the result and go, without the lock.
-    std::atomic<bool> is_done = false;
+    // The last that is done to a slot: who hears it may take the result and go, without the lock.
+    Doorbell bell;
   };
   using AcquireSlot = Slot<LeasePointer>;
   using ReleaseSlot = Slot<ReleaseOutcome>;

@@ -6,6 +6,7 @@
 
 #include "leasehold/detail/call_wait.h"
 #include "leasehold/detail/connection_pool.h"
+#include "leasehold/detail/doorbell.h"
 
 namespace leasehold::detail {
 namespace {
@@ -14,6 +15,29 @@ using namespace std::chrono_literals;
 
 CallContext within(Millis span, std::stop_token stop = {}) {
   return {BootClock::now() + span, std::move(stop)};
+}
+
+TEST(DoorbellTest, WakesItsSleeperOrIsHeardLater) {
+  for (int i = 0; i < 200; ++i) {
+    auto bell = std::make_unique<Doorbell>();
+    int written = 0;
+    std::thread ringing([&written, it = bell.get()] {
+      written = 1;
+      it->ring();
+    });
+    bell->wait();
+    bell.reset();
+    EXPECT_EQ(written, 1);
+    ringing.join();
+  }
+}
+
+TEST(DoorbellTest, IsNotWaitedForLongerThanTold) {
+  Doorbell bell;
+  EXPECT_FALSE(bell.wait_until(BootClock::now() - 1s));
+  EXPECT_FALSE(bell.wait_until(BootClock::now() + 1ms));
+  bell.ring();
+  EXPECT_TRUE(bell.wait_until(BootClock::now() - 1s));
 }
 
 class PoolTest : public ::testing::Test {

@@ -3,19 +3,22 @@
 namespace leasehold::sqlite {
 
 Result<Turnstile::Pass> Turnstile::enter(const CallContext& context, Line line) {
-  const MutexLock lock(mutex_);
-  if (closed_) return fail(ErrorCode::unavailable, "the store is closed");
-  if (!occupied_) {
-    occupied_ = true;
-    return Pass(*this);
-  }
   Ticket ticket;
-  auto& tickets = line == Line::urgent ? urgent_ : ordinary_;
-  const auto place = tickets.insert(tickets.end(), &ticket);
-  ticket.called.wait_for(mutex_, context.stop, context.deadline - BootClock::now(),
-                         [&]() LEASEHOLD_REQUIRES(mutex_) { return ticket.admitted || closed_; });
+  std::list<Ticket*>::const_iterator place;
+  {
+    const MutexLock lock(mutex_);
+    if (closed_) return fail(ErrorCode::unavailable, "the store is closed");
+    if (!std::exchange(occupied_, true)) return Pass(*this);
+    auto& tickets = in(line);
+    place = tickets.insert(tickets.end(), &ticket);
+  }
+  {
+    const std::stop_callback on_stop(context.stop, [&] { ticket.called.ring(); });
+    ticket.called.wait_until(context.deadline);
+  }
+  const MutexLock lock(mutex_);
   if (ticket.admitted) return Pass(*this);
-  tickets.erase(place);
+  in(line).erase(place);
   if (closed_) return fail(ErrorCode::unavailable, "the store is closed");
   if (context.stop.stop_requested()) return fail(ErrorCode::cancelled, "the call was stopped");
   return fail(ErrorCode::unavailable, "other threads of this process kept the database busy");
@@ -29,9 +32,10 @@ void Turnstile::leave() {
     emptied_.notify_all();
     return;
   }
-  tickets.front()->admitted = true;
-  tickets.front()->called.notify_one();
+  Ticket& next = *tickets.front();
   tickets.pop_front();
+  next.admitted = true;
+  next.called.ring();
 }
 
 std::size_t Turnstile::in_line() {
@@ -43,7 +47,7 @@ void Turnstile::close() {
   const MutexLock lock(mutex_);
   closed_ = true;
   for (const auto* tickets : {&urgent_, &ordinary_}) {
-    for (Ticket* ticket : *tickets) ticket->called.notify_one();
+    for (Ticket* ticket : *tickets) ticket->called.ring();
   }
   emptied_.wait(mutex_, [&]() LEASEHOLD_REQUIRES(mutex_) { return !occupied_; });
 }

@@ -4,6 +4,7 @@
 #include <list>
 #include <utility>
 
+#include "leasehold/detail/doorbell.h"
 #include "leasehold/detail/thread_safety.h"
 #include "leasehold/store.h"
 
@@ -42,10 +43,13 @@ class Turnstile {
 
  private:
   struct Ticket {
-    ConditionVariable called;
+    detail::Doorbell called;  // after `admitted` was set, a stop or close()
     bool admitted = false;
   };
   void leave() LEASEHOLD_EXCLUDES(mutex_);
+  std::list<Ticket*>& in(Line line)LEASEHOLD_REQUIRES(mutex_) {
+    return line == Line::urgent ? urgent_ : ordinary_;
+  }
 
   Mutex mutex_;
   ConditionVariable emptied_;
