@@ -7,8 +7,9 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr NamedStatement kConfirm = {"leasehold_fence_confirm_1",
-                                     "SELECT leasehold_fence.confirm($1, $2)"};
+constexpr NamedStatement kConfirm = {
+    "leasehold_fence_confirm_1",
+    "SELECT leasehold_fence.confirm($1, $2), " LEASEHOLD_MARK_TRANSACTION};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace leasehold::postgres {
@@ -14,6 +15,8 @@ namespace {
 struct Memory {
   std::map<std::string, Preparation, std::less<>> preparations;
   LastEntry last_entry;
+  std::optional<bool> own_session;
+  bool may_have_ended = true;
 };
 
 int on_event(PGEventId event, void* info, void*);
@@ -22,7 +25,19 @@ Memory* memory_of(const PGconn* connection) {
   return static_cast<Memory*>(PQinstanceData(connection, on_event));
 }
 
+bool is_of_transactions(std::string_view command) {
+  return command == "COMMIT" || command == "ROLLBACK" || command == "BEGIN" ||
+         command == "START TRANSACTION" || command == "PREPARE TRANSACTION";
+}
+
 int on_event(PGEventId event, void* info, void*) {
+  if (event == PGEVT_RESULTCREATE) {
+    const auto* created = static_cast<PGEventResultCreate*>(info);
+    Memory* memory = memory_of(created->conn);
+    if (memory != nullptr && is_of_transactions(PQcmdStatus(created->result))) {
+      memory->may_have_ended = true;
+    }
+  }
   if (event == PGEVT_CONNRESET) {
     Memory* memory = memory_of(static_cast<PGEventConnReset*>(info)->conn);
     if (memory != nullptr) *memory = {};
@@ -61,6 +76,24 @@ Preparation preparation_of(const PGconn* connection, const NamedStatement& state
 
 void remember(PGconn* connection, const NamedStatement& statement, Preparation state) noexcept {
   change_memory(connection, [&](Memory& memory) { memory.preparations[statement.name] = state; });
+}
+
+std::optional<bool> has_own_session(const PGconn* connection) {
+  const Memory* memory = memory_of(connection);
+  return memory == nullptr ? std::nullopt : memory->own_session;
+}
+
+void remember_own_session(PGconn* connection, bool own) noexcept {
+  change_memory(connection, [&](Memory& memory) { memory.own_session = own; });
+}
+
+void watch_transaction(PGconn* connection) noexcept {
+  change_memory(connection, [](Memory& memory) { memory.may_have_ended = false; });
+}
+
+bool may_have_ended(const PGconn* connection) {
+  const Memory* memory = memory_of(connection);
+  return memory == nullptr || memory->may_have_ended;
 }
 
 bool entered_last(const PGconn* connection, const LastEntry& entry) {

@@ -1,15 +1,15 @@
 // What we remember of a user's connection. It is kept with the connection, and forgotten when that
-// is reset. Nothing relies on it: what is wrong costs a round trip.
+// is reset. Where there is no room to remember, it costs a round trip.
 #pragma once
 
 #include <libpq-fe.h>
 
+#include <optional>
 #include <string>
 
 namespace leasehold::postgres {
 
-// A statement that may be prepared under its name. The name stands for this text alone, so that it
-// does not matter who prepared it: another text needs another number at its end.
+// A statement that may be prepared under its name, in a session that nobody else has.
 struct NamedStatement {
   const char* name;
   const char* sql;
@@ -26,6 +26,17 @@ struct LastEntry {
   std::string request;
   bool operator==(const LastEntry&) const = default;
 };
+
+// Whether the session is this connection's own. Behind a pooler it may be another one at each
+// transaction, where others may have prepared a statement of the same name.
+std::optional<bool> has_own_session(const PGconn* connection);
+void remember_own_session(PGconn* connection, bool own) noexcept;
+
+// From now on statements that begin or end a transaction are noticed.
+void watch_transaction(PGconn* connection) noexcept;
+// Whether there was one since, or there may have been: also ROLLBACK TO a savepoint, which libpq
+// tells as it tells ROLLBACK.
+bool may_have_ended(const PGconn* connection);
 
 bool entered_last(const PGconn* connection, const LastEntry& entry);
 void remember(PGconn* connection, LastEntry entry) noexcept;

@@ -7,8 +7,9 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr NamedStatement kEnter = {"leasehold_fence_enter_1",
-                                   "SELECT leasehold_fence.enter($1, $2, $3, $4, $5)"};
+constexpr NamedStatement kEnter = {
+    "leasehold_fence_enter_1",
+    "SELECT leasehold_fence.enter($1, $2, $3, $4, $5), " LEASEHOLD_MARK_TRANSACTION};
 
 // Does what enter() does for a mark that has not changed, or nothing.
 constexpr NamedStatement kEnterAgain = {
@@ -18,7 +19,8 @@ constexpr NamedStatement kEnterAgain = {
     " WHERE resource OPERATOR(pg_catalog.=) $1 AND token OPERATOR(pg_catalog.=) $2"
     " AND lineage OPERATOR(pg_catalog.=) $3 AND request OPERATOR(pg_catalog.=) $4"
     " AND (pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'on'"
-    " OR pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'remote_apply')"};
+    " OR pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'remote_apply')"
+    " RETURNING " LEASEHOLD_MARK_TRANSACTION};
 
 // A token on its way into a resource.
 class Entering {

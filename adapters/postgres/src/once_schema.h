@@ -4,7 +4,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOnceVersion = 4;
+inline constexpr int kOnceVersion = 5;
 
 // claim() and store() run with the rights of the schema's owner, so that a role needs no right to
 // the table. Their bodies name every schema.
@@ -45,6 +45,9 @@ DECLARE
   usual text := current_setting('lock_timeout');
   seen record;
 BEGIN
+  IF a_key IS NULL OR a_parameters IS NULL THEN
+    RAISE EXCEPTION 'leasehold: invalid: key and parameters must not be NULL' USING ERRCODE = 'LH003';
+  END IF;
   LOOP
     SELECT r.parameters, r.result INTO seen FROM leasehold_once.result r WHERE r.key = a_key;
     EXIT WHEN FOUND;

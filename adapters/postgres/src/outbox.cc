@@ -127,13 +127,13 @@ Result<std::vector<OutboxMessage>> PostgresOutbox::next(int limit,
   const std::string from = std::to_string(after);
   TextArray left_out;
   for (const std::string& key : except) left_out.add(key);
-  const auto rows =
-      named(session().run(std::string(kSelectWaiting) +
-                              " AND o.id > $3::bigint AND o.key NOT IN (SELECT unnest($2::text[]))"
-                              " AND (SELECT min(b.id) FROM leasehold_outbox.message b"
-                              "   WHERE b.key = o.key AND b.done_at IS NULL) > $3::bigint"
-                              " ORDER BY o.id LIMIT $1",
-                          {most.c_str(), left_out.c_str(), from.c_str()}));
+  const auto rows = named(session().run(
+      std::string(kSelectWaiting) +
+          " AND o.id > $3::bigint AND o.key NOT IN (SELECT pg_catalog.unnest($2::text[]))"
+          " AND (SELECT min(b.id) FROM leasehold_outbox.message b"
+          "   WHERE b.key = o.key AND b.done_at IS NULL) > $3::bigint"
+          " ORDER BY o.id LIMIT $1",
+      {most.c_str(), left_out.c_str(), from.c_str()}));
   if (!rows) return fail(rows.error());
   std::vector<OutboxMessage> messages;
   for (int row = 0; row < rows->count(); ++row) messages.push_back(message_of(*rows, row));

@@ -98,12 +98,12 @@ Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
     return fail(std::move(begun.error()));
   }
   OwnedTransaction transaction(connection_);
-  if (options.idle_limit > Millis(0)) {
-    const std::string limit = as_setting(options.idle_limit);
-    auto set = session.run("SELECT set_config('idle_in_transaction_session_timeout', $1, true)",
-                           {limit.c_str()});
-    if (!set) return fail(std::move(set.error()));
-  }
+  const std::string limit = as_setting(options.idle_limit);
+  auto marked = session.run("SELECT " LEASEHOLD_MARK_TRANSACTION
+                            ", CASE WHEN $1::bigint > 0 THEN pg_catalog.set_config("
+                            "'idle_in_transaction_session_timeout', $1::bigint::text, true) END",
+                            {limit.c_str()});
+  if (!marked) return fail(std::move(marked.error()));
   auto rows = session.run(kTakeNear, {queue_.str().c_str()});
   if (rows && rows->count() == 0) rows = session.run(kTakeAny, {queue_.str().c_str()});
   if (!rows) return fail(rows.error());

@@ -203,8 +203,25 @@ Result<Rows> Session::run(const std::string& sql,
                 inside);
 }
 
-bool Session::is_prepared(const NamedStatement& statement) const {
+// The server tells who answers, the connection who was announced.
+bool Session::is_sessions_only_user() const {
+  if (const auto known = has_own_session(connection_)) return *known;
+  const auto rows = run("SELECT pg_catalog.pg_backend_pid()", {});
+  if (!rows) return false;
+  const bool own = rows->number(0) == PQbackendPID(connection_);
+  remember_own_session(connection_, own);
+  return own;
+}
+
+Preparation Session::preparation(const NamedStatement& statement) const {
   const Preparation known = preparation_of(connection_, statement);
+  if (known != Preparation::not_yet || is_sessions_only_user()) return known;
+  remember(connection_, statement, Preparation::impossible);
+  return Preparation::impossible;
+}
+
+bool Session::is_prepared(const NamedStatement& statement) const {
+  const Preparation known = preparation(statement);
   if (known != Preparation::not_yet) return known == Preparation::done;
   PGresult* result = PQprepare(connection_, statement.name, statement.sql, 0, nullptr);
   const bool done = PQresultStatus(result) == PGRES_COMMAND_OK;
@@ -275,6 +292,8 @@ Result<Rows> Session::receive_all(const std::vector<Sent>& sent, bool& lost_prep
 
 Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters parameters) const {
   constexpr int kMostLosses = 2;  // one of each statement
+  (void)preparation(kBegin);      // asked now: in the pipeline it could not be
+  (void)preparation(statement);
   bool lost_preparation = false;
   auto begun = try_to_begin(statement, parameters, lost_preparation);
   for (int losses = 0; lost_preparation && losses < kMostLosses; ++losses) {
@@ -299,9 +318,29 @@ Result<Rows> Session::try_to_begin(const NamedStatement& statement, Parameters p
   return answered;
 }
 
+Status Session::check_same_transaction() const {
+  if (!may_have_ended(connection_)) return {};
+  if (PQtransactionStatus(connection_) != PQTRANS_INTRANS) return {};
+  const auto mark = run("SELECT pg_catalog.current_setting('leasehold.transaction', true)", {});
+  if (!mark) return fail(mark.error());
+  if (mark->text(0) == "ours") return {};
+  return fail(ErrorCode::invalid,
+              "the work ended its transaction and began another one; what it wrote in that was "
+              "rolled back");
+}
+
 Status Session::commit() const {
+  if (PQpipelineStatus(connection_) != PQ_PIPELINE_OFF) {
+    roll_back();
+    return fail(ErrorCode::invalid,
+                "the work left the connection in pipeline mode; its transaction was rolled back");
+  }
   if (PQtransactionStatus(connection_) == PQTRANS_IDLE) {
     return fail(ErrorCode::invalid, "the transaction was over before its work returned");
+  }
+  if (auto ok = check_same_transaction(); !ok) {
+    roll_back();
+    return ok;
   }
   PGresult* result = PQexec(connection_, "COMMIT");
   const bool rolled_back = result != nullptr && std::string_view(PQcmdStatus(result)) == "ROLLBACK";
@@ -312,8 +351,20 @@ Status Session::commit() const {
               "a statement of the work had failed, so that the server rolled the transaction back");
 }
 
+// Reads what is still to come. A null stands behind each answer, and two where there is nothing.
+bool Session::leave_pipeline() const {
+  if (PQpipelineStatus(connection_) == PQ_PIPELINE_OFF) return true;
+  if (PQpipelineSync(connection_) != 1) return false;
+  for (int nulls = 0; nulls < 2 && PQstatus(connection_) == CONNECTION_OK;) {
+    PGresult* result = PQgetResult(connection_);
+    nulls = result == nullptr ? nulls + 1 : 0;
+    PQclear(result);
+  }
+  return PQexitPipelineMode(connection_) == 1;
+}
+
 void Session::roll_back() const {
-  if (PQstatus(connection_) != CONNECTION_OK) return;
+  if (PQstatus(connection_) != CONNECTION_OK || !leave_pipeline()) return;
   if (PQtransactionStatus(connection_) == PQTRANS_IDLE) return;
   PQclear(PQexec(connection_, "ROLLBACK"));
 }

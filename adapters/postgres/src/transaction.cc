@@ -4,6 +4,10 @@
 
 namespace leasehold::postgres {
 
+OwnedTransaction::OwnedTransaction(pg_conn* connection) : connection_(connection) {
+  watch_transaction(connection);
+}
+
 OwnedTransaction::~OwnedTransaction() {
   if (connection_ != nullptr) Session(connection_).roll_back();
 }

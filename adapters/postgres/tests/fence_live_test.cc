@@ -335,6 +335,67 @@ TEST_F(FenceTest, EntryThatSomebodyElseHasPreparedIsNoObstacle) {
   EXPECT_TRUE(bad(fence().transaction(token_of(32, '2'), insert_row), ErrorCode::fenced_out));
 }
 
+TEST_F(FenceTest, WorkThatEndsItsTransactionAndBeginsAnotherIsInvalid) {
+  const UserConnection next(url());
+  for (const char* ending :
+       {"COMMIT; BEGIN", "ROLLBACK; BEGIN", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN",
+        "SAVEPOINT a; ROLLBACK TO a; ROLLBACK; START TRANSACTION",
+        "SAVEPOINT a; ROLLBACK AND CHAIN", "PREPARE TRANSACTION 'mine'; BEGIN",
+        "SELECT 1/0; COMMIT; BEGIN"}) {
+    const auto done = fence().transaction(token_of(33, '1'), [&](OpenTransaction& open) -> Status {
+      // One statement after the other: an error in between does not matter.
+      for (std::string rest = ending; !rest.empty();) {
+        const auto at = std::min(rest.find(';'), rest.size() - 1);
+        exec_on(open.handle(), rest.substr(0, at + 1));
+        rest.erase(0, at + 1);
+      }
+      return insert_row(open);
+    });
+    EXPECT_TRUE(bad(done, ErrorCode::invalid)) << ending;
+    EXPECT_EQ(rows(), "0") << ending;
+    EXPECT_EQ(PQtransactionStatus(user_.get()), PQTRANS_IDLE) << ending;
+    (void)user_.exec("ROLLBACK PREPARED 'mine'");
+  }
+  EXPECT_TRUE(bad(fence().transaction(token_of(33, '1'),
+                                      [&](OpenTransaction& open) -> Status {
+                                        EXPECT_EQ(exec_on(open.handle(), "COMMIT; BEGIN"), "");
+                                        EXPECT_TRUE(good(fence_of(next).transaction(
+                                            token_of(34, '2'), insert_row)));
+                                        return insert_row(open);
+                                      }),
+                  ErrorCode::invalid));
+  EXPECT_EQ(rows(), "1") << "what was written after another holder had entered is gone";
+}
+
+TEST_F(FenceTest, SavepointsAndWarningsOfTheWorkDoNotEndIt) {
+  for (const char* sql :
+       {"SAVEPOINT a; INSERT INTO data VALUES('y'); ROLLBACK TO a; RELEASE a", "BEGIN"}) {
+    EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), [&](OpenTransaction& open) -> Status {
+      EXPECT_EQ(exec_on(open.handle(), sql), "");
+      return insert_row(open);
+    }))) << sql;
+  }
+  EXPECT_EQ(rows(), "2");
+}
+
+TEST_F(FenceTest, WorkThatLeavesPipelineModeOnIsInvalid) {
+  for (const bool fails : {false, true}) {
+    const auto done = fence().transaction(token_of(33, '1'), [&](OpenTransaction& open) -> Status {
+      EXPECT_EQ(PQenterPipelineMode(open.handle()), 1);
+      EXPECT_EQ(PQsendQueryParams(open.handle(), "INSERT INTO data VALUES('x')", 0, nullptr,
+                                  nullptr, nullptr, nullptr, 0),
+                1);
+      if (fails) return fail(ErrorCode::busy, "enough");
+      EXPECT_EQ(PQpipelineSync(open.handle()), 1);
+      return {};
+    });
+    EXPECT_TRUE(bad(done, fails ? ErrorCode::busy : ErrorCode::invalid));
+    EXPECT_EQ(PQpipelineStatus(user_.get()), PQ_PIPELINE_OFF);
+    EXPECT_EQ(PQtransactionStatus(user_.get()), PQTRANS_IDLE);
+    EXPECT_EQ(rows(), "0");
+  }
+}
+
 TEST_F(FenceTest, WorksThroughAPoolerInTransactionMode) {
   const leasehold::testing::Pgbouncer pooler(fence_server());
   const UserConnection pooled(pooler.url(database_));
@@ -343,6 +404,28 @@ TEST_F(FenceTest, WorksThroughAPoolerInTransactionMode) {
   EXPECT_TRUE(bad(late, ErrorCode::fenced_out));
   EXPECT_EQ(rows(), "1");
   EXPECT_EQ(refused(), "1");
+}
+
+// Statements of our names, with another text, in a session that the pooler may give us.
+TEST_F(FenceTest, StatementsThatOthersPreparedBehindAPoolerAreNotTrusted) {
+  const leasehold::testing::Pgbouncer pooler(fence_server());
+  const UserConnection mine(pooler.url(database_));
+  const UserConnection other(pooler.url(database_));
+  const UserConnection third(pooler.url(database_));
+  ASSERT_TRUE(good(fence_of(mine).transaction(token_of(34, '2'), nothing)));
+  ASSERT_TRUE(good(fence_of(mine).transaction(token_of(34, '2'), nothing)));
+  // One session is in use, so that the other gets another one.
+  ASSERT_EQ(third.exec("BEGIN"), "");
+  for (const char* name :
+       {"leasehold_fence_enter_1(text, text, text, text, text)",
+        "leasehold_fence_enter_again_1(text, text, text, text)", "leasehold_begin_1"}) {
+    ASSERT_EQ(other.exec(std::string("DEALLOCATE ALL; PREPARE ") + name + " AS SELECT 1"), "");
+    EXPECT_TRUE(
+        bad(fence_of(mine).transaction(token_of(33, '1'), insert_row), ErrorCode::fenced_out))
+        << name;
+  }
+  EXPECT_EQ(third.exec("ROLLBACK"), "");
+  EXPECT_EQ(rows(), "0");
 }
 
 // ---- two at once ---------------------------------------------------------------------------

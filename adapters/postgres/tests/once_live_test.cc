@@ -115,6 +115,8 @@ TEST_F(OnceTest, PlainSqlDoesTheSame) {
   EXPECT_EQ(once().run("k", "p", add_row("")).value().result, "r");
   EXPECT_EQ(user_.ask("SELECT convert_from(leasehold_once.claim('k', 'p'), 'UTF8')"), "r");
   EXPECT_THAT(user_.exec("SELECT leasehold_once.claim('k', 'q')"), StartsWith("LH004"));
+  EXPECT_THAT(user_.exec("SELECT leasehold_once.claim('k', NULL)"), StartsWith("LH003"));
+  EXPECT_THAT(user_.exec("SELECT leasehold_once.claim(NULL, 'p')"), StartsWith("LH003"));
   EXPECT_THAT(user_.exec("SELECT leasehold_once.claim('l', 'q')"), StartsWith("LH003"))
       << "a key without a result is not committed";
   EXPECT_THAT(user_.exec("BEGIN; SELECT leasehold_once.claim('l', 'q');"

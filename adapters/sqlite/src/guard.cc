@@ -88,8 +88,8 @@ Result<int> count_triggers(Connection connection, const Guard& guard) {
   int count = 0;
   for (const char* operation : kOperations) {
     auto select = connection.prepare(
-        "SELECT 1 FROM main.sqlite_master WHERE type = 'trigger' AND sql = 'CREATE TRIGGER ' || "
-        "?1");
+        "SELECT 1 FROM main.sqlite_master"
+        " WHERE type = 'trigger' AND sql = 'CREATE TRIGGER ' || ?1");
     if (!select) return fail(std::move(select.error()));
     const std::string text = trigger_text(guard, operation);
     auto row = select->bind(1, text).step();

@@ -12,9 +12,9 @@ namespace leasehold::postgres {
 
 // What a work receives. Everything the work does on handle() is committed together, or not at all.
 // The work must not end the transaction: no COMMIT, no ROLLBACK, no PREPARE TRANSACTION (savepoints
-// are fine). If the transaction is over or has failed when the work returns, the caller is told
-// `invalid`. A work that ends it and begins another is not noticed, and what it wrote then was not
-// fenced.
+// are fine). If the transaction is over or has failed when the work returns, or is another one, or
+// the connection is in pipeline mode, what is open is rolled back and the caller is told `invalid`;
+// what the work has committed itself stays.
 class OpenTransaction {
  public:
   explicit OpenTransaction(pg_conn* connection) : connection_(connection) {}
@@ -36,16 +36,17 @@ concept TransactionWork = leasehold::detail::TransactionWork<Work, OpenTransacti
 // safe.
 class OwnedTransaction {
  public:
-  explicit OwnedTransaction(pg_conn* connection) : connection_(connection) {}
+  // Its first statement has marked it, as Session::commit() wants it.
+  explicit OwnedTransaction(pg_conn* connection);
   OwnedTransaction(OwnedTransaction&& other) noexcept
       : connection_(std::exchange(other.connection_, nullptr)) {}
   OwnedTransaction& operator=(OwnedTransaction&&) = delete;
   ~OwnedTransaction();
 
   pg_conn* handle() const { return connection_; }
-  // `invalid` if the transaction is over or has failed already, or a deferred constraint is broken;
-  // `unavailable` if the server said that it did not commit; `outcome_unknown` if the connection
-  // was lost before it said so.
+  // `invalid` if the transaction is over or has failed already, or is another one, or the
+  // connection is in pipeline mode, or a deferred constraint is broken; `unavailable` if the server
+  // said that it did not commit; `outcome_unknown` if the connection was lost before it said so.
   [[nodiscard]] Status commit();
 
  private:
