@@ -202,9 +202,10 @@ int RunSession::after_command(Grant& grant, const CommandEnd& end) {
   if (options_.once && !end.status.by_signal()) {
     if (const auto done = remember(grant, status); !done) {
       status = report_now(done.error());
-      note_now("the command " + end.status.describe() +
-               ", but that was not stored under the key '" + *options_.once +
-               "': it will run again");
+      const bool unknown = done.error().code == ErrorCode::outcome_unknown;
+      note_now("the command " + end.status.describe() + ", but that " +
+               (unknown ? "may not be" : "was not") + " stored under the key '" + *options_.once +
+               (unknown ? "': it may run again" : "': it will run again"));
     }
   }
   return give_back(grant, status);

@@ -151,6 +151,12 @@ std::string readable_label(std::string_view text) {
   return OwnerLabel::parse(text) ? std::string(text) : "(an unreadable label)";
 }
 
+// Others can see what was committed, though it may not be on disk.
+Status after_commit(Status settled) {
+  if (!settled) settled.error().code = ErrorCode::outcome_unknown;
+  return settled;
+}
+
 std::string holder_label(std::string_view owner, bool kept) {
   return readable_label(owner) + (kept ? " (which has finished; the lock is kept)" : "");
 }
@@ -186,7 +192,6 @@ LockTable::LockTable(Options options, Database database)
 
 LockTable::~LockTable() {
   if (wal_frames_ <= options_.frames_at_close) return;
-  sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
   // The copying and its syncs hold up no writer. The log is then cut because how far it was copied
   // is known only while somebody has the file open: short programs, one after the other, would all
   // read it from its beginning.
@@ -198,7 +203,7 @@ Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext 
   auto database = Database::open(options.path, options.create, options.vfs);
   if (!database) return fail(std::move(database.error()));
   std::unique_ptr<LockTable> table(new LockTable(std::move(options), std::move(*database)));
-  table->be_patient(std::move(context));
+  table->be_patient({std::move(context)});
   auto ok = table->prepare_file();
   if (!ok) {
     ok.error().message = "cannot use " + table->options_.path + ": " + ok.error().message;
@@ -326,9 +331,18 @@ bool LockTable::worth_waiting(int attempts) {
          on_busy(this, attempts) != 0;
 }
 
+// Who holds up new numbers holds up nothing else. If it fails, this object may be gone.
+bool LockTable::step_aside() {
+  if (!patience_.step_aside) return true;
+  const Patience mine = patience_;  // others have their own
+  if (!mine.step_aside()) return false;
+  patience_ = mine;
+  return true;
+}
+
 int LockTable::on_busy(void* self, int attempts) {
   const auto& table = *static_cast<LockTable*>(self);
-  const CallContext& patience = table.patience_;
+  const CallContext& patience = table.patience_.context;
   const bool enough =
       table.hurried_ || patience.stop.stop_requested() || BootClock::now() >= patience.deadline;
   if (enough) return 0;
@@ -339,8 +353,12 @@ int LockTable::on_busy(void* self, int attempts) {
   return 1;
 }
 
+// Does not wait for others: SQLite would do it with the right to write in its hand, so that a
+// reader who stays would hold up every renewal.
 int LockTable::checkpoint(int mode) {
+  sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
   const int code = sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, mode, nullptr, nullptr);
+  sqlite3_busy_handler(database_.handle(), on_busy, this);
   if ((code & 0xff) == SQLITE_IOERR) disk_failed_ = true;
   return code;
 }
@@ -384,11 +402,15 @@ Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::stri
   }
   for (int attempts = 0;; ++attempts) {
     auto reply = try_acquire(call, wake_address);
-    if (!reply) return fail(std::move(reply.error()));
+    if (!reply) {
+      own_waiters_.remove(call.request);  // who has a place still will ask again
+      return fail(std::move(reply.error()));
+    }
     if (*reply) return std::move(**reply);
     auto raised = raise_ceiling(call.lock);
     // Who is in the way may be raising it.
-    if (!raised && !worth_waiting(attempts)) return fail(std::move(raised.error()));
+    if (raised) continue;
+    if (!worth_waiting(attempts) || !step_aside()) return fail(std::move(raised.error()));
   }
 }
 
@@ -655,8 +677,9 @@ Result<std::optional<LockTable::Seen>> LockTable::look(const AcquireCall& call) 
 }
 
 Millis LockTable::time_to_rest(bool on_watch) const {
-  const auto asking = static_cast<Millis::rep>(own_waiters_.size());
-  return std::max(on_watch ? kWatchEvery : kAskEvery, kBetweenAsks * asking);
+  const std::size_t asking = on_watch ? own_waiters_.locks() : own_waiters_.size();
+  return std::max(on_watch ? kWatchEvery : kAskEvery,
+                  kBetweenAsks * static_cast<Millis::rep>(asking));
 }
 
 // The places of a process that is dead or gives no sign go together, in every queue.
@@ -844,7 +867,9 @@ Result<StoreId> LockTable::rotate_lineage() {
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
   auto testimony = reserved_on_disk(*reserved);
   if (!testimony) return fail(std::move(testimony.error()));
-  if (auto ok = settle_patiently(*testimony); !ok) return fail(std::move(ok.error()));
+  if (auto ok = after_commit(settle_patiently(*testimony)); !ok) {
+    return fail(std::move(ok.error()));
+  }
   return id;
 }
 
@@ -895,9 +920,7 @@ Status LockTable::record(const LockName& lock, const RequestId& request, const s
   (*insert)->bind(1, lock.str()).bind(2, key).bind(3, what.parameters).bind(4, what.result);
   if (auto ok = (*insert)->run(); !ok) return ok;
   if (auto ok = transaction->commit(); !ok) return ok;
-  auto settled = settle_record(lock, key);
-  if (!settled) settled.error().code = ErrorCode::outcome_unknown;  // others can see it
-  return settled;
+  return after_commit(settle_record(lock, key));
 }
 
 }  // namespace leasehold::sqlite

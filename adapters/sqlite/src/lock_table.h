@@ -50,8 +50,13 @@ class LockTable {
   ~LockTable();
   LockTable(const LockTable&) = delete;
 
+  struct Patience {
+    CallContext context;
+    // While numbers are not to be had: lets other threads do what they can. False: the end.
+    std::function<bool()> step_aside = {};
+  };
   // Applies to every operation until the next call: how long to wait for another process.
-  void be_patient(CallContext context) { patience_ = std::move(context); }
+  void be_patient(Patience patience) { patience_ = std::move(patience); }
 
   // Ends the waiting of an operation that runs on another thread, and of all later ones.
   void hurry() { hurried_ = true; }
@@ -161,11 +166,12 @@ class LockTable {
 
   // Another process was in the way, and there is still time.
   bool worth_waiting(int attempts);
+  bool step_aside();
   static int on_busy(void* self, int attempts);
   static int on_commit(void* self, sqlite3* db, const char* name, int frames);
 
   Options options_;
-  CallContext patience_;
+  Patience patience_;
   std::atomic<bool> hurried_ = false;
   WakeFolder wake_folder_;
   int wal_frames_ = 0;

@@ -53,7 +53,7 @@ void SqliteStore::with_table(CallContext context, const Completion<Reply>& done,
   Result<Reply> reply = [&]() -> Result<Reply> {
     auto pass = turnstile_.enter(context, line);
     if (!pass) return fail(std::move(pass.error()));
-    table_->be_patient(context);
+    table_->be_patient({context, [&] { return pass->step_aside(context, line).has_value(); }});
     return work(*table_);
   }();
   if (!reply && reply.error().code == ErrorCode::unavailable && context.stop.stop_requested()) {

@@ -24,6 +24,15 @@ Result<Turnstile::Pass> Turnstile::enter(const CallContext& context, Line line) 
   return fail(ErrorCode::unavailable, "other threads of this process kept the database busy");
 }
 
+Status Turnstile::Pass::step_aside(const CallContext& context, Line line) {
+  Turnstile& turnstile = *std::exchange(turnstile_, nullptr);
+  turnstile.leave();
+  auto again = turnstile.enter(context, line);
+  if (!again) return fail(std::move(again.error()));
+  turnstile_ = std::exchange(again->turnstile_, nullptr);
+  return {};
+}
+
 void Turnstile::leave() {
   const MutexLock lock(mutex_);
   auto& tickets = urgent_.empty() ? ordinary_ : urgent_;

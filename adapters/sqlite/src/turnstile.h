@@ -1,4 +1,5 @@
-// Lets one thread at a time through, in the order of arrival, but renewals first.
+// Lets one thread at a time through, in the order of arrival, but what keeps leases and places
+// alive first.
 #pragma once
 
 #include <list>
@@ -13,6 +14,9 @@ namespace leasehold::sqlite {
 // std::mutex is unfair: under load a renewal could wait behind the same two busy threads for ever.
 class Turnstile {
  public:
+  // Thousands of callers may stand in line: what keeps leases alive does not stand behind them.
+  enum class Line { ordinary, urgent };
+
   // Inside as long as this object lives.
   class Pass {
    public:
@@ -22,14 +26,14 @@ class Turnstile {
       if (turnstile_ != nullptr) turnstile_->leave();
     }
 
+    // Leaves, and enters again at the end of the line; outside for good if that fails, as enter().
+    [[nodiscard]] Status step_aside(const CallContext& context, Line line);
+
    private:
     friend class Turnstile;
     explicit Pass(Turnstile& turnstile) : turnstile_(&turnstile) {}
     Turnstile* turnstile_;
   };
-
-  // Thousands of callers may stand in line: what keeps leases alive does not stand behind them.
-  enum class Line { ordinary, urgent };
 
   // `unavailable` after the deadline or close(), `cancelled` after the stop token.
   [[nodiscard]] Result<Pass> enter(const CallContext& context, Line line = Line::ordinary)

@@ -96,7 +96,7 @@ class LockTableTest : public ::testing::Test {
 
   Result<AcquireReply> acquire(LockTable& table, const RequestId& request, bool queue = false,
                                const std::string& wake = "") {
-    table.be_patient({BootClock::now() + 10s, {}});
+    table.be_patient({{BootClock::now() + 10s, {}}});
     return table.acquire(
         {name(), request, OwnerLabel::parse("test").value(), Ttl::of(30s).value(), queue}, wake);
   }
@@ -604,7 +604,7 @@ TEST_F(LockTableTest, WriterThatDoesNotFinishIsUnavailableInTime) {
   auto table = open().value();
   auto other = Database::open(path, false).value();
   ASSERT_TRUE(other.connection().exec("BEGIN IMMEDIATE"));
-  table->be_patient({BootClock::now() + 50ms, {}});
+  table->be_patient({{BootClock::now() + 50ms, {}}});
   const auto refused = table->acquire(
       {name(), new_request(), OwnerLabel::parse("test").value(), Ttl::of(30s).value(), false}, "");
   ASSERT_FALSE(refused);
@@ -623,12 +623,35 @@ TEST_F(LockTableTest, ReaderThatStaysHoldsUpNewNumbersAndNothingElse) {
   EXPECT_EQ(token(*table, second), 2);
   ASSERT_TRUE(table->release({name(), second, 0ms}));
   sql("UPDATE lock SET token = 1000");  // all that there are
-  table->be_patient({BootClock::now() + 50ms, {}});
+  table->be_patient({{BootClock::now() + 50ms, {}}});
   const AcquireCall call{name(), new_request(), OwnerLabel::parse("test").value(),
                          Ttl::of(30s).value(), false};
   EXPECT_EQ(table->acquire(call, "").error().code, ErrorCode::unavailable);
   ASSERT_TRUE(other.connection().exec("COMMIT"));
   EXPECT_EQ(token(*table, call.request), 1001);
+}
+
+// Another process can renew meanwhile, and so can another thread.
+TEST_F(LockTableTest, WhoWaitsForNewNumbersLetsOthersWrite) {
+  auto table = open().value();
+  auto beside = open().value();
+  const RequestId held = new_request();
+  EXPECT_EQ(token(*table, held), 1);
+  auto reader = Database::open(path, false).value();
+  ASSERT_TRUE(reader.connection().exec("BEGIN; SELECT * FROM lock"));
+  sql("UPDATE store SET ceiling = 0");  // none are left
+  int stepped_aside = 0;
+  const auto renew = [&] {
+    beside->be_patient({{BootClock::now(), {}}});
+    const auto renewed = beside->renew({{name(), held, Ttl::of(30s).value()}});
+    EXPECT_TRUE(renewed) << renewed.error().message;
+    return ++stepped_aside < 3;
+  };
+  table->be_patient({{BootClock::now() + 10s, {}}, renew});
+  const AcquireCall call{LockName::parse("other").value(), new_request(),
+                         OwnerLabel::parse("test").value(), Ttl::of(30s).value(), false};
+  EXPECT_EQ(table->acquire(call, "").error().code, ErrorCode::unavailable);
+  EXPECT_EQ(stepped_aside, 3);
 }
 
 // SQLite itself does not wait there.
@@ -650,7 +673,7 @@ TEST_F(LockTableTest, WhoNeedsNumbersWaitsForAnotherWhoCopiesTheLog) {
   ASSERT_EQ(read(pipe.read.get(), &locked, 1), 1);
   ASSERT_EQ(locked, 1);
   const BootTime deadline = BootClock::now() + 50ms;
-  table->be_patient({deadline, {}});
+  table->be_patient({{deadline, {}}});
   const AcquireCall call{name(), new_request(), OwnerLabel::parse("test").value(),
                          Ttl::of(30s).value(), false};
   EXPECT_EQ(table->acquire(call, "").error().code, ErrorCode::unavailable);

@@ -35,7 +35,7 @@ class PowerLossTest : public testing::FaultyDiskTest {
   }
 
   Result<Granted> take(LockTable& table, const std::string& lock, const RequestId& request) {
-    table.be_patient({BootClock::now() + 10s, {}});
+    table.be_patient({{BootClock::now() + 10s, {}}});
     auto reply = table.acquire(
         {name(lock), request, OwnerLabel::parse("test").value(), Ttl::of(1h).value(), false}, "");
     if (!reply) return fail(reply.error());

@@ -52,6 +52,22 @@ TEST(TurnstileTest, UrgentOnesGoBeforeAllOthersInLine) {
   EXPECT_EQ(order, (std::vector{3, 4, 0, 1, 2}));
 }
 
+TEST(TurnstileTest, WhoStepsAsideLetsTheNextThroughAndComesBack) {
+  Turnstile turnstile;
+  auto pass = turnstile.enter(within(60s));
+  ASSERT_TRUE(pass);
+  bool was_inside = false;  // guarded by the turnstile alone
+  std::thread next([&] {
+    const auto other = turnstile.enter(within(60s));
+    was_inside = true;
+  });
+  while (turnstile.in_line() == 0) std::this_thread::yield();
+  ASSERT_TRUE(pass->step_aside(within(60s), Turnstile::Line::ordinary));
+  EXPECT_TRUE(was_inside);
+  next.join();
+  EXPECT_FALSE(turnstile.enter(within(1ms))) << "this one is inside again";
+}
+
 TEST(TurnstileTest, GivesUpAtTheDeadlineAndAtTheStop) {
   Turnstile turnstile;
   const auto pass = turnstile.enter(within(1s));
