@@ -19,6 +19,7 @@ struct Worker {
   State state = State::idle;
   RequestRef request = 0;
   std::uint32_t lock = 0;
+  Millis ttl{0};
   std::int64_t token = 0;
   bool lost = false;      // was told so
   bool careless = false;  // works on whatever it was told
@@ -30,6 +31,7 @@ struct Worker {
   std::uint64_t next = 0;  // the value it writes
   std::uint32_t access = 0;
   BootTime deadline;
+  bool holds() const { return state == State::working && !lost; }
   std::uint32_t generation = 0;  // of its next wake-up
 };
 

@@ -30,11 +30,13 @@ enum class Fault : std::uint8_t {
   store_paused,
   wall_clock_set,
   drift_changed,
-  cancelled,       // a caller stopped waiting
-  forged,          // the fence was offered a token that was never granted so
-  forced_release,  // an operator took a lock away
+  cancelled,         // a caller stopped waiting
+  forged,            // the fence was offered a token that was never granted so
+  forced_release,    // an operator took a lock away
+  lost_short_lease,  // beside one of the same client that lasts much longer
+  late_confirm,      // a grant is confirmed at about the time when its caller gives up
 };
-inline constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::forced_release) + 1;
+inline constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::late_confirm) + 1;
 
 inline std::string_view to_string(Fault fault) {
   constexpr std::string_view names[kFaults] = {"request lost",
@@ -60,7 +62,9 @@ inline std::string_view to_string(Fault fault) {
                                                "drift changed",
                                                "cancelled",
                                                "forged",
-                                               "forced release"};
+                                               "forced release",
+                                               "lost short lease",
+                                               "late confirm"};
   return names[static_cast<std::size_t>(fault)];
 }
 

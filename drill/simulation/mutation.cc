@@ -35,6 +35,8 @@ std::string_view to_string(Mutation mutation) {
       "release_overtakes_acquire",
       "release_not_sent",
       "lost_lease_comes_back",
+      "lost_lease_hurries",
+      "confirms_for_too_long",
       "answers_twice",
       "answers_never",
   };

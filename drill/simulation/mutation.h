@@ -42,6 +42,8 @@ enum class Mutation : std::uint8_t {
   release_overtakes_acquire,  // a cancelled acquire is released while it is in flight
   release_not_sent,           // some leases are never given back
   lost_lease_comes_back,      // a late renewal brings a lost lease back
+  lost_lease_hurries,         // a lost lease shortens the time for renewals of others
+  confirms_for_too_long,      // a confirmation may outlast the time of its caller
   answers_twice,
   answers_never,
 };

@@ -17,7 +17,7 @@ Settings settings_of(std::uint64_t seed) {
   it.clients = static_cast<int>(chance.between(2, 6));
   it.workers = static_cast<int>(chance.between(1, 4));
   it.locks = static_cast<int>(chance.between(1, 4));
-  switch (chance.below(3)) {
+  switch (chance.below(4)) {
     case 0:
       it.shortest_ttl = Millis(100);
       it.longest_ttl = Millis(600);
@@ -26,9 +26,14 @@ Settings settings_of(std::uint64_t seed) {
       it.shortest_ttl = Millis(500);
       it.longest_ttl = Millis(3'000);
       break;
-    default:
+    case 2:
       it.shortest_ttl = Millis(5'000);
       it.longest_ttl = Millis(20'000);
+      break;
+    default:
+      it.shortest_ttl = Millis(100);
+      it.longest_ttl = Millis(6'000);
+      it.short_beside_long = true;
       break;
   }
   if (chance.one_in(3)) it.grid = 10 * kMillisecond;
@@ -52,6 +57,7 @@ Settings settings_of(std::uint64_t seed) {
   it.forced = chance.one_in(4) ? 1 : 0;
   it.careless = sometimes(chance, 50, 600);
   it.tells_ended = chance.one_in(2);
+  it.late_confirms = sometimes(chance, 50, 500);
   return it;
 }
 

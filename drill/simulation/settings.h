@@ -15,6 +15,7 @@ struct Settings {
   int locks = 1;
   Millis shortest_ttl{100};
   Millis longest_ttl{600};
+  bool short_beside_long = false;  // TTLs are near one end or near the other
   Time grid = 1;  // messages arrive at multiples of it; a coarse one makes times coincide
   std::int64_t first_token = 0;
   Time most_delay = 0;  // of a message, in a storm
@@ -23,6 +24,7 @@ struct Settings {
   int repeated = 0;
   int unavailable = 0;
   int timers_late = 0;
+  int late_confirms = 0;  // of those that confirm a grant
   // In a storm, how often relative to each other; 0: never in this world.
   int pauses = 0;
   int crashes = 0;

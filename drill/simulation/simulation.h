@@ -26,6 +26,7 @@ struct Options {
 // E5  in the end nothing is left: no call, no timer, no grant, no place in a queue
 // E6  a lost lease stays lost
 // E7  time given to the engine makes it go on
+// E8  a renewal gets the time that its own lease has, whatever became of shorter ones
 struct Problem {
   std::string check;
   std::string sentence;

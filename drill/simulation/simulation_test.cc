@@ -72,6 +72,8 @@ constexpr Least kLeast[] = {
     {Fault::cancelled, 300},
     {Fault::forged, 300},
     {Fault::forced_release, 20},
+    {Fault::lost_short_lease, 10},
+    {Fault::late_confirm, 100},
 };
 static_assert(std::size(kLeast) == kFaults, "every kind of fault must have happened");
 
@@ -154,6 +156,8 @@ constexpr Mutant kMutants[] = {
     {Mutation::release_overtakes_acquire, "E5"},
     {Mutation::release_not_sent, "E5"},
     {Mutation::lost_lease_comes_back, "E6"},
+    {Mutation::lost_lease_hurries, "E8"},
+    {Mutation::confirms_for_too_long, "E3"},
     {Mutation::answers_twice, "E1"},
     {Mutation::answers_never, "E5"},
 };

@@ -58,6 +58,8 @@ class World {
     Millis ttl{0};
     Time keep_for = 0;
     bool queue = false;
+    bool confirms = false;
+    bool was_busy = false;  // as one copy was told: what another gets nobody takes back
     bool answered = false;
     bool abandoned = false;  // by a shell around the engine that answered it itself
     bool repeated = false;
@@ -112,6 +114,7 @@ class World {
   Time on_grid(Time time) const;
   bool message_lost();
   void send(Client& client, Call&& call, BootTime deadline);
+  Time until_given_up(const Client& client, const Call& call);
   bool connection_breaks(const Call& call, std::uint32_t at);
   void call_arrives(const Event& event);
   void execute(Call& call, CallReply& reply);
@@ -125,6 +128,9 @@ class World {
   void settle(Client& client);
   void plan_tick(Client& client);
   void take_call(Client& client, engine::StoreCall& call);
+  void shorten_or_lengthen(const Client& client, engine::SendRenew& renew) const;
+  void judge_renewal(const Client& client, const engine::SendRenew& renew);
+  void judge_limit(const Acquisition& it, BootTime deadline);
   void take_notice(Client& client, engine::Notice& notice);
   void acquire_ended(Client& client, engine::AcquireEnded& ended);
   void release_ended(Client& client, const engine::ReleaseEnded& ended);

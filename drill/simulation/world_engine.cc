@@ -1,4 +1,6 @@
 // Between the engines and the world: their calls and notices, and what must hold of them.
+#include <algorithm>
+
 #include "engine/timing.h"
 #include "world.h"
 
@@ -54,7 +56,10 @@ void World::plan_tick(Client& client) {
 void World::take_call(Client& client, engine::StoreCall& wanted) {
   Call call;
   if (auto* renew = std::get_if<engine::SendRenew>(&wanted)) {
+    shorten_or_lengthen(client, *renew);
+    judge_renewal(client, *renew);
     call.kind = Call::Kind::renew;
+    call.confirms = !renew->lane;
     for (const RenewCall& each : renew->calls) {
       const RequestRef ref = recorder_.history().request(each.request);
       call.renewals.push_back({each.request, on_wire(acquisitions_[ref], ref),
@@ -67,6 +72,7 @@ void World::take_call(Client& client, engine::StoreCall& wanted) {
     call.kind = Call::Kind::acquire;
     call.request = recorder_.history().request(acquire->call.request);
     Acquisition& it = acquisitions_[call.request];
+    judge_limit(it, acquire->deadline);
     if (it.acquire_in_flight) problem("E4", "two acquires of one request were in flight");
     if (it.release_in_flight) problem("E4", "an acquire was sent while its release was in flight");
     it.acquire_in_flight = true;
@@ -99,6 +105,32 @@ void World::take_call(Client& client, engine::StoreCall& wanted) {
   call.lock = static_cast<std::uint32_t>(release.call.lock.str()[0] - 'a');
   call.keep_for = in_time(release.call.keep_for);
   send(client, std::move(call), release.deadline);
+}
+
+void World::shorten_or_lengthen(const Client& client, engine::SendRenew& renew) const {
+  if (options_.mutation == Mutation::confirms_for_too_long && !renew.lane) {
+    renew.deadline = local(client) + std::chrono::seconds(2);
+  }
+  if (options_.mutation != Mutation::lost_lease_hurries || !renew.lane) return;
+  for (const Worker& worker : client.workers) {
+    if (worker.state != Worker::State::working || !worker.lost) continue;
+    renew.deadline = std::min(renew.deadline, local(client) + engine::renewal_interval(worker.ttl));
+  }
+}
+
+// A shorter lease of its lane may take some of its time, and the end of a lease of its batch.
+void World::judge_renewal(const Client& client, const engine::SendRenew& renew) {
+  if (!renew.lane) return judge_limit(acquisition(renew.calls.front().request), renew.deadline);
+  BootTime least = local(client) + engine::renewal_interval(renew.calls.front().ttl.length()) / 4;
+  for (const RenewCall& each : renew.calls) {
+    least = std::min(least, client.workers[acquisition(each.request).worker].deadline);
+  }
+  if (renew.deadline < least) problem("E8", "a renewal had less time than its lease has");
+}
+
+// The caller may be in this call.
+void World::judge_limit(const Acquisition& it, BootTime deadline) {
+  if (deadline > it.answer_by) problem("E3", "a call of an acquire may outlast its caller");
 }
 
 // ---- notices -------------------------------------------------------------------------------
@@ -193,6 +225,10 @@ void World::lease_changed(Client& client, engine::LeaseChanged changed) {
       acquisitions_[worker.request].id == changed.request && worker.state == Worker::State::working;
   if (changed.state == LeaseState::lost) {
     if (own && !it.told_lost) note(client, drill::Kind::fail, drill::Operation::renew, worker);
+    const bool beside_a_long_one = std::any_of(
+        client.workers.begin(), client.workers.end(),
+        [&](const Worker& other) { return other.holds() && other.ttl >= 4 * worker.ttl; });
+    if (own && !it.told_lost && beside_a_long_one) outcome_.faults.add(Fault::lost_short_lease);
     it.told_lost = true;
     if (own) worker.lost = true;
     return;

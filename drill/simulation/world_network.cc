@@ -56,14 +56,22 @@ void World::send(Client& client, Call&& sent, BootTime deadline) {
     if (connection_breaks(call, at)) ++call.events;
     return;
   }
+  const bool late = call.confirms && storm_ && chance_.per_mille(settings_.late_confirms);
+  if (late) outcome_.faults.add(Fault::late_confirm);
   call.repeated = storm_ && chance_.per_mille(settings_.repeated);
   for (std::uint32_t copy = 0; copy < (call.repeated ? 2u : 1u); ++copy) {
-    const Time span = delay();
+    const Time span = late ? until_given_up(client, call) : delay();
     if (span > kSecond) outcome_.faults.add(Fault::delayed);
     if (copy == 1) outcome_.faults.add(Fault::duplicate);
     plan(on_grid(now_ + span), EventKind::call_arrives, call.client, at, copy);
     ++call.events;
   }
+}
+
+// As long as its caller waits, a little more or less.
+Time World::until_given_up(const Client& client, const Call& call) {
+  const Time limit = client.clock.when(acquisition(call.renewals.front().id).answer_by);
+  return std::max<Time>(1, limit - now_ + chance_.between(-20, 20) * kMillisecond);
 }
 
 // With the connection the reply is lost, and the caller sees that at once: it knows as little as
@@ -117,8 +125,9 @@ void World::execute(Call& call, CallReply& reply) {
   if (late) outcome_.faults.add(Fault::executed_late);
   switch (call.kind) {
     case Call::Kind::acquire:
-      reply.acquired = store_.acquire(
-          now_, {call.lock, call.on_wire, call.client, in_time(call.ttl), call.queue, late});
+      reply.acquired = store_.acquire(now_, {call.lock, call.on_wire, call.client,
+                                             in_time(call.ttl), call.queue, late || call.was_busy});
+      call.was_busy |= reply.acquired.kind == AcquireAnswer::Kind::busy;
       break;
     case Call::Kind::renew:
       reply.renewed.clear();

@@ -35,6 +35,9 @@ void World::start_acquire(Client& client, std::uint32_t index, Time cancel_after
   Worker& worker = client.workers[index];
   worker.lock = static_cast<std::uint32_t>(chance_.below(lock_names_.size()));
   Millis ttl(chance_.between(settings_.shortest_ttl.count(), settings_.longest_ttl.count()));
+  if (settings_.short_beside_long && chance_.one_in(2)) {
+    ttl = settings_.shortest_ttl * chance_.between(1, 3);
+  }
   if (settings_.grid > 1) ttl -= ttl % Millis(settings_.grid / kMillisecond);
   const Millis wait(chance_.one_in(3) ? 0 : chance_.between(1, chance_.one_in(6) ? 20'000 : 4'000));
   const Millis store_timeout(chance_.between(200, 2000));
@@ -43,6 +46,7 @@ void World::start_acquire(Client& client, std::uint32_t index, Time cancel_after
   const RequestId id = client.engine->acquire(
       now, {lock_names_[worker.lock], owner_, Ttl::of(ttl).value(), wait, store_timeout});
   worker.request = track(id, client, index);
+  worker.ttl = ttl;
   worker.state = Worker::State::waiting;
   acquisitions_[worker.request].answer_by = now + wait + store_timeout;
   note(client, drill::Kind::invoke, drill::Operation::acquire, worker);
