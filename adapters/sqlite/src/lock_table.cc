@@ -408,8 +408,8 @@ Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::stri
     }
     if (*reply) return std::move(**reply);
     auto raised = raise_ceiling(call.lock);
-    // Who is in the way may be raising it.
     if (raised) continue;
+    // Who is in the way may be raising it.
     if (!worth_waiting(attempts) || !step_aside()) return fail(std::move(raised.error()));
   }
 }
