@@ -6,9 +6,11 @@
 #include "fence_data.h"
 #endif
 #include "json.h"
+#include "leasehold/detail/marks_ahead.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
 #include "output.h"
+#include "store_choice.h"
 #include "subcommand.h"
 #include "subcommands.h"
 
@@ -52,6 +54,29 @@ bool is_among(const std::vector<FenceMark>& marks, const ResourceName& resource)
                      [&](const FenceMark& mark) { return mark.resource == resource; });
 }
 
+// Those that the chosen store has not given yet. If it cannot be asked, only that is said.
+std::vector<detail::MarkAhead> ahead_of_store(const std::vector<FenceMark>& marks,
+                                              const std::optional<std::string>& store) {
+  constexpr auto patience = std::chrono::seconds(5);
+  const bool entered = std::any_of(marks.begin(), marks.end(),
+                                   [](const FenceMark& mark) { return mark.mark.has_value(); });
+  if (!entered || is_not_there_yet(store)) return {};
+  auto client = open_existing_store(store);
+  auto ahead = client ? detail::marks_ahead(*client, marks, {BootClock::now() + patience, {}})
+                      : fail(client.error());
+  if (ahead) return std::move(*ahead);
+  note("the marks were not compared with the lock store: " + to_string(ahead.error()));
+  return {};
+}
+
+void warn_of(const std::vector<detail::MarkAhead>& ahead) {
+  for (const detail::MarkAhead& it : ahead) note(it.sentence());
+  if (ahead.empty()) return;
+  note(
+      "the lock store was restored from a backup, or has lost what it wrote; leasehold doctor "
+      "tells what follows, and what to do");
+}
+
 int not_without_force(std::string_view what) {
   note(std::string(what) + "; if that is what you want, say --force");
   return kExitUsage;
@@ -92,7 +117,11 @@ class Fence final : public Subcommand {
   void declare_show(Arguments& arguments) {
     show_ = &arguments;
     arguments.positional("URL", url_, kUrlHelp);
+    declare_store(arguments, store_);
     arguments.flag("--json", json_, "For programs: one JSON object");
+    arguments.description(
+        "Shows each mark and how often the fence refused. Marks that the lock store has not given "
+        "yet are told: the store was restored from a backup.");
     arguments.example("leasehold fence show sqlite:/var/lib/app/app.db --json",
                       "marks and refusals, for a program");
   }
@@ -210,7 +239,9 @@ class Fence final : public Subcommand {
     if (!marks) return report(marks.error());
     const auto tables = (*fence)->guards();
     if (!tables) return report(tables.error());
-    if (json_) return print(fence_json(*marks, *tables));
+    const auto ahead = ahead_of_store(*marks, store_);
+    warn_of(ahead);
+    if (json_) return print(fence_json(*marks, *tables, ahead));
     Table table;
     table.add({{"RESOURCE", Colour::bold},
                {"TOKEN", Colour::bold},
@@ -255,6 +286,7 @@ class Fence final : public Subcommand {
   std::string at_least_;
   std::optional<std::string> table_;
   std::optional<std::string> guard_;
+  std::optional<std::string> store_;
   bool json_ = false;
   bool force_ = false;
 };

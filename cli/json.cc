@@ -71,8 +71,12 @@ std::string lock_json(const std::optional<StoreTraits>& store, const LockStatus&
   return text_of({{"store", store_of(store)}, {"lock", lock_of(lock)}});
 }
 
-std::string fence_json(const std::vector<FenceMark>& marks,
-                       const std::vector<GuardedTable>& tables) {
+std::string fence_json(const std::vector<FenceMark>& marks, const std::vector<GuardedTable>& tables,
+                       const std::vector<detail::MarkAhead>& ahead) {
+  Json above = Json::array();
+  for (const detail::MarkAhead& it : ahead) {
+    above.push_back({{"resource", it.resource.str()}, {"counted_to", it.counted_to}});
+  }
   Json list = Json::array();
   for (const FenceMark& mark : marks) list.push_back(mark_of(mark));
   Json guarded = Json::array();
@@ -80,7 +84,7 @@ std::string fence_json(const std::vector<FenceMark>& marks,
     guarded.push_back(
         {{"table", table.table}, {"resource", table.resource.str()}, {"armed", table.armed}});
   }
-  return text_of({{"fences", list}, {"tables", guarded}});
+  return text_of({{"fences", list}, {"tables", guarded}, {"ahead_of_store", above}});
 }
 
 std::string outbox_json(const OutboxStatus& status) {

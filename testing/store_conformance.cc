@@ -368,6 +368,23 @@ TEST_P(StoreConformance, ExpiredGrantIsNeitherRenewedNorReleased) {
   EXPECT_EQ(raw.release(request), ReleaseReply::not_held);
 }
 
+TEST_P(StoreConformance, StatusTellsHowFarTokensWereCounted) {
+  RawStore raw(store->open());
+  Client observer = client();
+  const bool has_tokens = fenced();
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto before = status(observer, "job").counted_to;
+    const RequestId request = new_request();
+    const std::int64_t token = raw.token(request);
+    EXPECT_GT(token, before.value_or(0)) << "every later one is above";
+    const auto held = status(observer, "job").counted_to;
+    ASSERT_EQ(held.has_value(), has_tokens);
+    EXPECT_GE(held.value_or(token), token);
+    EXPECT_EQ(raw.release(request), ReleaseReply::released);
+    EXPECT_GE(status(observer, "job").counted_to.value_or(token), token);
+  }
+}
+
 // ---- lost replies --------------------------------------------------------------------------
 
 TEST_P(StoreConformance, AcquireWhoseReplyWasLostIsOneGrant) {

@@ -82,6 +82,50 @@ TEST_F(DoctorTest, AForeignLineageIsAWarningThatFailOnCanLetPass) {
   EXPECT_EQ(findings_of(leasehold(words), "fence.lineage")[0]["severity"], "ok");
 }
 
+TEST_F(DoctorTest, ARestoredStoreIsADangerAndFenceShowSaysSo) {
+  prepare();
+  ASSERT_EQ(leasehold({"fence", "install", fence()}).status, 0);
+  const std::string copy = path("copy.db");
+  ASSERT_EQ(shell("sqlite3 " + path("locks.db") + " '.backup " + copy + "'").status, 0);
+  const std::string enter =
+      "sqlite3 " + path("app.db") +
+      " \"INSERT INTO leasehold_enter(resource, token, lineage, request) VALUES('orders',"
+      " $LEASEHOLD_TOKEN, '$LEASEHOLD_LINEAGE', '$LEASEHOLD_REQUEST')\"";
+  ASSERT_EQ(
+      leasehold({"run", "job", "--fenced", "--store", store(), "--", "sh", "-c", enter}).status, 0);
+  const Words doctor = {"doctor", "--store", store(), "--fence", fence(), "--json"};
+  const Words show = {"fence", "show", fence(), "--store", store(), "--json"};
+  EXPECT_EQ(findings_of(leasehold(doctor), "fence.restored_store")[0]["severity"], "ok");
+  EXPECT_EQ(leasehold(show).err, "");
+
+  ASSERT_EQ(shell("cd " + path("") + " && rm locks.db* && mv copy.db locks.db").status, 0);
+  const json found = findings_of(leasehold(doctor), "fence.restored_store");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0]["severity"], "danger");
+  const Finished shown = leasehold(show);
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_THAT(shown.err, HasSubstr("Resource 'orders' has seen token "));
+  const json ahead = json::parse(shown.out).at("ahead_of_store");
+  ASSERT_EQ(ahead.size(), 1u);
+  EXPECT_EQ(ahead[0].at("resource"), "orders");
+  EXPECT_GT(json::parse(shown.out).at("fences").at(0).at("token"), ahead[0].at("counted_to"));
+}
+
+TEST_F(DoctorTest, FenceShowSaysIfTheStoreCannotBeAsked) {
+  prepare();
+  ASSERT_EQ(leasehold({"fence", "install", fence()}).status, 0);
+  const Words show = {"fence", "show", fence(), "--store", "sqlite:" + path("missing.db")};
+  EXPECT_EQ(leasehold(show).err, "") << "nothing has entered";
+  const std::string enter =
+      "INSERT INTO leasehold_enter(resource, token, lineage, request) VALUES('orders', 7, '" +
+      std::string(32, 'a') + "/job', '" + std::string(32, '1') + "')";
+  ASSERT_EQ(finish({"sqlite3", path("app.db"), enter}).status, 0);
+  const Finished shown = leasehold(show);
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_THAT(shown.err, HasSubstr("not compared with the lock store"));
+  EXPECT_THAT(shown.out, HasSubstr("orders"));
+}
+
 TEST_F(DoctorTest, WrongInputAndMissingStoresHaveTheirOwnStatus) {
   EXPECT_EQ(leasehold({"doctor", "--store", store()}).status, 69);
   EXPECT_EQ(leasehold({"doctor", "--store", "nonsense"}).status, 64);

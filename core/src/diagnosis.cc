@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "leasehold/detail/findings.h"
+#include "leasehold/detail/marks_ahead.h"
 #include "leasehold/registry.h"
 
 namespace leasehold {
@@ -111,6 +112,44 @@ void judge_lineages(Findings& findings, const std::string& fence,
   }
 }
 
+// Opened, unlike elsewhere here: it was used before, and so nothing is made by it.
+Result<std::vector<detail::MarkAhead>> find_marks_ahead(const Registry& registry,
+                                                        std::string_view store,
+                                                        const std::vector<FenceMark>& marks,
+                                                        const CallContext& context) {
+  const auto left = std::chrono::floor<Millis>(context.deadline - BootClock::now());
+  auto client =
+      connect(store, {.if_missing = IfMissing::refuse, .store_timeout = left, .stop = context.stop},
+              registry);
+  if (!client) return fail(std::move(client.error()));
+  return detail::marks_ahead(*client, marks, context);
+}
+
+void judge_marks_ahead(Findings& findings, const Result<std::vector<detail::MarkAhead>>& ahead) {
+  constexpr const char* check = "fence.restored_store";
+  if (!ahead) {
+    findings.unseen(check, "whether the store still knows the tokens that entered", ahead.error(),
+                    "Give it more time with --within");
+    return;
+  }
+  if (ahead->empty()) {
+    findings.ok(check, "The store knows every token of its own that has entered.");
+    return;
+  }
+  const std::size_t more = ahead->size() - std::min(ahead->size(), kListed);
+  for (std::size_t i = 0; i < ahead->size() - more; ++i) {
+    findings.add(
+        Severity::danger, check,
+        {ahead->at(i).sentence() +
+             (i == 0 && more > 0 ? " So it is with " + std::to_string(more) + " more." : ""),
+         "The store was restored from a backup, or has lost what it wrote, and gives the "
+         "same numbers again: its holders are refused up to the mark, and beyond it "
+         "nothing tells a holder of before from one of now.",
+         "Stop all holders; leasehold rotate-lineage --force; then leasehold fence adopt "
+         "at every fence of this store (docs/operations.md)"});
+  }
+}
+
 void judge_marks(Findings& findings, const std::string& fence,
                  const std::vector<FenceMark>& marks) {
   std::int64_t refused = 0;
@@ -154,15 +193,21 @@ void judge_guards(Findings& findings, const std::string& fence, FenceAdmin& admi
   if (armed > 0) findings.ok(check, counted(armed, "guarded table") + " with a trigger in place.");
 }
 
-void judge_fence(Findings& findings, const Registry& registry, const std::string& url,
-                 const std::optional<StoreId>& store, const CallContext& context) {
+struct Pair {
+  std::string_view store;
+  const std::string& fence;
+  const std::optional<StoreId>& lineage;  // of the store
+};
+
+void judge_fence(Findings& findings, const Registry& registry, const Pair& pair,
+                 const CallContext& context) {
   const std::string& shown = findings.where();
   if (BootClock::now() >= context.deadline || context.stop.stop_requested()) {
     findings.unseen("fence.installed", "what the fence knows", "the time was over",
                     "Give it more time with --within");
     return;
   }
-  auto admin = registry.open_fence(url);
+  auto admin = registry.open_fence(pair.fence);
   auto marks = admin ? (*admin)->marks() : fail(admin.error());
   if (!marks) {
     const std::string& words = marks.error().store_words;
@@ -174,7 +219,10 @@ void judge_fence(Findings& findings, const Registry& registry, const std::string
     return;
   }
   judge_marks(findings, shown, *marks);
-  judge_lineages(findings, shown, *marks, store);
+  judge_lineages(findings, shown, *marks, pair.lineage);
+  if (pair.lineage && detail::has_entered(*marks, *pair.lineage)) {
+    judge_marks_ahead(findings, find_marks_ahead(registry, pair.store, *marks, context));
+  }
   judge_guards(findings, shown, **admin);
 }
 
@@ -231,7 +279,7 @@ Result<DiagnosisReport> diagnose(const Registry& registry, std::string_view stor
     append(report.findings, std::move(at_fence->findings));
   }
   Findings of_fence(*report.fence);
-  judge_fence(of_fence, registry, *fence, examined->lineage, context);
+  judge_fence(of_fence, registry, {store, *fence, examined->lineage}, context);
   append(report.findings, of_fence.take());
   return report;
 }

@@ -128,11 +128,38 @@ struct ScriptedFence final : FenceAdmin {
   Result<std::vector<GuardedTable>> guards() override { return tables; }
 };
 
+// Knows how far it has counted, and nothing else.
+class CountingStore final : public Store {
+ public:
+  explicit CountingStore(std::optional<std::int64_t> to) : counted_to_(to) {}
+
+  const StoreTraits& traits() const override { return traits_; }
+  void start(StoreEvents&) override {}
+  void close() override {}
+  void acquire(AcquireCall, CallContext, Completion<AcquireReply>) override {}
+  void renew(std::vector<RenewCall>, CallContext, Completion<std::vector<RenewReply>>) override {}
+  void release(ReleaseCall, CallContext, Completion<ReleaseReply>) override {}
+  void inspect(LockName lock, CallContext, Completion<LockStatus> done) override {
+    done(LockStatus{.lock = std::move(lock),
+                    .store = kStore,
+                    .last_token = {},
+                    .holder = {},
+                    .waiters = {},
+                    .known_as = {},
+                    .counted_to = counted_to_});
+  }
+
+ private:
+  const StoreTraits traits_{};
+  const std::optional<std::int64_t> counted_to_;
+};
+
 struct DiagnoseTest : ::testing::Test {
   DiagnoseTest() {
     registry.add(
         {{.scheme = "sick",
-          .open_store = [](const Url&, const OpenOptions&) -> Result<std::unique_ptr<Store>> {
+          .open_store = [this](const Url&, const OpenOptions&) -> Result<std::unique_ptr<Store>> {
+            if (opens) return std::make_unique<CountingStore>(counted_to);
             return fail(ErrorCode::internal, "a diagnosis must not open the store");
           },
           .open_fence = [this](const Url&) -> Result<std::unique_ptr<FenceAdmin>> {
@@ -158,6 +185,8 @@ struct DiagnoseTest : ::testing::Test {
   Result<Diagnosis> diagnosis = Diagnosis{};
   std::optional<Diagnosis> at_fence;  // if not the same
   std::vector<ExamineOptions> asked;
+  bool opens = false;
+  std::optional<std::int64_t> counted_to;
 };
 
 TEST_F(DiagnoseTest, AGoodPairIsOk) {
@@ -219,6 +248,37 @@ TEST_F(DiagnoseTest, AForeignLineageComesWithTheCommandThatAdopts) {
                         "/job' --at-least 1"));
   diagnosis->lineage = std::nullopt;
   EXPECT_THAT(look()->findings, Finds("fence.lineage", Severity::note, "no token yet"));
+}
+
+FenceMark entered(const std::string& resource, StoreId store, std::int64_t number) {
+  FenceMark mark = mark_of(resource, store);
+  mark.mark = Token{TokenNumber::of(number).value(), *mark.lineage,
+                    RequestId::from_hex(std::string(32, '1')).value()};
+  return mark;
+}
+
+TEST_F(DiagnoseTest, AMarkThatTheStoreHasNotGivenIsADanger) {
+  opens = true;
+  fence.all = std::vector<FenceMark>{entered("lower", kStore, 4), entered("equal", kStore, 5),
+                                     entered("higher", kStore, 6), entered("foreign", kOther, 9)};
+  const auto told = [&](std::optional<std::int64_t> to) {
+    counted_to = to;
+    return findings_of(look()->findings, "fence.restored_store");
+  };
+  const auto found = told(5);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].severity, Severity::danger);
+  EXPECT_THAT(found[0].seen,
+              AllOf(HasSubstr("'higher'"), HasSubstr("token 6"), HasSubstr("beyond 5")));
+  EXPECT_THAT(told(0), SizeIs(3));
+  EXPECT_EQ(told(6).at(0).severity, Severity::ok);
+  EXPECT_EQ(told(std::nullopt).at(0).severity, Severity::ok) << "a store that cannot tell";
+}
+
+TEST_F(DiagnoseTest, AStoreThatCannotBeAskedForItsTokensIsUnseen) {
+  fence.all = std::vector<FenceMark>{entered("one", kStore, 6)};
+  EXPECT_THAT(look()->findings,
+              Finds("fence.restored_store", Severity::unseen, "must not open the store"));
 }
 
 TEST_F(DiagnoseTest, ManyForeignLineagesAreSummedUp) {

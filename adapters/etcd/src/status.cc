@@ -30,6 +30,7 @@ class Survey final : public std::enable_shared_from_this<Survey> {
  private:
   void read(const wire::TxnResponse& response) {
     const auto store = lineage_in(first_kv(response, 1));
+    revision_ = response.header().revision();
     std::map<std::string, std::vector<const wire::KeyValue*>> by_lock;
     for (const wire::KeyValue& kv : response.responses(0).range().kvs()) {
       if (const auto place = session_.keys.parse(kv.key())) {
@@ -43,7 +44,8 @@ class Survey final : public std::enable_shared_from_this<Survey> {
                                   .last_token = std::nullopt,
                                   .holder = std::nullopt,
                                   .waiters = {},
-                                  .known_as = session_.keys.known_as(lock)});
+                                  .known_as = session_.keys.known_as(lock),
+                                  .counted_to = revision_});
       LeaseId lease = 0;
       describe(locks_.back(), kvs, lease);
       holder_leases_.push_back(lease);
@@ -127,6 +129,7 @@ class Survey final : public std::enable_shared_from_this<Survey> {
 
  public:
   std::optional<StoreId> store() const { return store_; }
+  std::int64_t revision() const { return revision_; }  // of the store, when it was looked at
 
  private:
   Session& session_;
@@ -135,6 +138,7 @@ class Survey final : public std::enable_shared_from_this<Survey> {
   std::vector<LockStatus> locks_;
   std::vector<LeaseId> holder_leases_;  // beside locks_
   std::optional<StoreId> store_;
+  std::int64_t revision_ = 0;
 
   std::atomic<int> parts_ = 0;
   Mutex mutex_;
@@ -170,7 +174,8 @@ void inspect(Session& session, LockName lock, CallContext context, Completion<Lo
                         .last_token = std::nullopt,
                         .holder = std::nullopt,
                         .waiters = {},
-                        .known_as = session.keys.known_as(lock)});
+                        .known_as = session.keys.known_as(lock),
+                        .counted_to = survey->lock()->revision()});
       });
   *survey = work;
   work->begin(all_in(folder));

@@ -104,11 +104,12 @@ constexpr std::array<std::string_view, 22> kStatements = {
     "UPDATE lock SET request = NULL, expires_at = 0"
     " WHERE name = ?1 AND request = ?2 AND expires_at > ?3",
     // kLock
-    "SELECT ?1, token, request, owner, granted_at, expires_at, kept, id, ttl"
+    "SELECT ?1, token, request, owner, granted_at, expires_at, kept, id, ttl, floor"
     " FROM store LEFT JOIN lock ON name = ?1",
     // kLocks
-    "SELECT name, token, request, owner, granted_at, expires_at, kept, id, ttl FROM lock, store"
-    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id, 0 FROM waiter, store"
+    "SELECT name, token, request, owner, granted_at, expires_at, kept, id, ttl, floor"
+    " FROM lock, store"
+    " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id, 0, floor FROM waiter, store"
     " WHERE lock NOT IN (SELECT name FROM lock) ORDER BY 1",
     // kRecall
     "SELECT parameters, result, on_disk FROM once WHERE lock = ?1 AND key = ?2",
@@ -805,6 +806,7 @@ Result<LockStatus> LockTable::read_status(Statement& row) {
                     .waiters = {}};
   const auto token = TokenNumber::of(row.integer(1));
   if (token) status.last_token = *token;
+  status.counted_to = std::max(row.integer(1), row.integer(9));
   const auto request = row.id<RequestId>(2);
   const std::int64_t at = now();
   if (token && request && row.integer(5) > at) {

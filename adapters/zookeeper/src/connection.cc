@@ -16,6 +16,7 @@ void keep_quiet(const char*) {}
 NodeStat stat_of(const Stat* stat) {
   if (stat == nullptr) return {};
   return {.created = stat->czxid,
+          .children = stat->pzxid,
           .created_ms = stat->ctime,
           .modified_ms = stat->mtime,
           .session = stat->ephemeralOwner,

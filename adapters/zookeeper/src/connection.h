@@ -37,6 +37,7 @@ std::string words_of(int rc);
 
 struct NodeStat {
   std::int64_t created = 0;     // zxid
+  std::int64_t children = 0;    // zxid of the last child that came or went
   std::int64_t created_ms = 0;  // by the server's wall clock
   std::int64_t modified_ms = 0;
   std::int64_t session = 0;  // that an ephemeral node belongs to

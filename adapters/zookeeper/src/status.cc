@@ -73,7 +73,7 @@ void ZookeeperStore::overview(const SessionPtr& session, const LockName& lock,
                                                            .waiters = {},
                                                            .known_as = folder},
                                                 .seen = {},
-                                                .open = 1,
+                                                .open = 2,
                                                 .error = {},
                                                 .done = std::move(done)});
   session->server().children(
@@ -105,6 +105,13 @@ void ZookeeperStore::overview(const SessionPtr& session, const LockName& lock,
         }
         it->one_done();
       });
+  // After the children: it may be later than they are, and is never earlier.
+  session->server().exists(folder, false, [it](int rc, const std::string&, const NodeStat& stat) {
+    if (outcome_of(rc) == Outcome::done) {
+      it->status.counted_to = stat.children;
+    }
+    it->one_done();
+  });
 }
 
 void ZookeeperStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {

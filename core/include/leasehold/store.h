@@ -96,6 +96,8 @@ struct LockStatus {
   std::optional<Holder> holder;
   std::vector<WaiterStatus> waiters;  // in queue order
   std::string known_as = {};  // what the store's own tools call it, to share the lock with them
+  // No token of this lock was above it up to now, and every later one is. Nothing: it cannot tell.
+  std::optional<std::int64_t> counted_to = {};
 };
 
 // The outcome of something that was done once under a key, for later repeats. Any bytes.
