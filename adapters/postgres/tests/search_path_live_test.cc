@@ -217,7 +217,8 @@ TEST_F(StrangerTest, NothingOfOursFindsWhatSomebodyElsePutThere) {
   EXPECT_TRUE(good(queue.set_aside()));
 
   ASSERT_EQ(user_.exec("BEGIN"), "");
-  const auto put = outbox_put(mine, {.key = "k", .topic = "t", .payload = "p"});
+  const auto put =
+      outbox_put(mine, {.key = "k", .topic = "t", .payload = "p", .idempotency_key = {}});
   EXPECT_TRUE(good(put));
   ASSERT_EQ(user_.exec("COMMIT"), "");
   auto outbox = adapters().front().open_outbox(Url::parse(url()).value()).value();
