@@ -12,6 +12,8 @@
 namespace leasehold::cli {
 namespace {
 
+using ::testing::AnyOf;
+
 struct Wrong {
   Words words;
   int status;
@@ -225,6 +227,56 @@ TEST_F(BadInputTest, NeverRepeatsAPassword) {
       const Finished done = leasehold(words);
       EXPECT_NE(done.status, 0) << words.front();
       EXPECT_THAT(done.err + done.out, Not(HasSubstr("geheim"))) << words.front();
+    }
+  }
+}
+
+// Each place where a command takes a URL; with some that only look like one.
+TEST_F(BadInputTest, NoCommandRepeatsThePasswordOfAUrl) {
+  const std::string app = "sqlite:" + path("app.db");
+  ASSERT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
+  ASSERT_EQ(shell("sqlite3 " + path("app.db") + " 'CREATE TABLE t(x)'").status, 0);
+  ASSERT_EQ(leasehold({"outbox", "install", app}).status, 0);
+  const Words commands[] = {
+      {"run", "x", "--store", "URL", "--", "true"},
+      {"ls", "--store", "URL"},
+      {"show", "x", "--store", "URL"},
+      {"release", "x", "--force", "--store", "URL"},
+      {"rotate-lineage", "--force", "--store", "URL"},
+      {"doctor", "--store", "URL"},
+      {"doctor", "--json", "--store", "URL"},
+      {"doctor", "--fence", "URL"},
+      {"doctor", "--json", "--fence", "URL"},
+      {"doctor", "URL"},
+      {"fence", "show", "URL"},
+      {"fence", "install", "URL"},
+      {"fence", "adopt", "URL", "r", "--store", "URL"},
+      {"fence", "reset", "URL", "r"},
+      {"fence", "remove", "URL", "r"},
+      {"fence", "enter", "URL"},
+      {"fence", "read", "URL"},
+      {"fence", "write", "URL"},
+      {"once", "install", "URL"},
+      {"once", "forget", "URL", "--older-than", "1h"},
+      {"outbox", "install", "URL"},
+      {"outbox", "show", "URL"},
+      {"outbox", "retry", "URL", "1"},
+      {"outbox", "skip", "URL", "1"},
+      {"outbox", "relay", "URL", "--command", "true"},
+      {"outbox", "relay", app, "--lock-store", "URL", "--command", "true"},
+      {"outbox", "relay", app, "--to", "URL"},
+      {"serial", "install", "URL"},
+      {"drill", "--store", "URL"},
+      {"drill", "--fence", "URL"},
+  };
+  for (const std::string url : {"me:geheim@h:6379", "redis//me:geheim@h", "redis:/me:geheim@h/0",
+                                "host=h password=geheim", "Redis://me:ge heim@h:port"}) {
+    for (Words words : commands) {
+      std::replace(words.begin(), words.end(), std::string("URL"), url);
+      const Finished done = leasehold(words);
+      EXPECT_NE(done.status, 0) << words[0] << " " << words[1] << " " << url;
+      EXPECT_THAT(done.err + done.out, Not(AnyOf(HasSubstr("geheim"), HasSubstr("heim@"))))
+          << words[0] << " " << words[1] << " " << url;
     }
   }
 }

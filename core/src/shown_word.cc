@@ -3,18 +3,33 @@
 #include "leasehold/url.h"
 
 namespace leasehold::detail {
+namespace {
+
+// "redis:/me:secret@host", with a slash too few, and "me:secret@host", without a scheme; but a path
+// such as sqlite:/a@b is one.
+bool hides_password(const std::string& word, const Result<Url>& url) {
+  const std::size_t at = word.rfind('@');
+  if (at == std::string::npos || word.find(':') > at) return false;
+  return !url || !url->path.starts_with('/') || url->path.find(':') < url->path.rfind('@');
+}
+
+}  // namespace
 
 std::string shown(const std::string& word) {
-  if (word.find_first_of("@?") == std::string::npos) return word;  // no place for a password
-  if (const auto url = Url::parse(word)) {
-    // "redis:/me:secret@host", with a slash too few.
-    const bool hides_one = url->hosts.empty() && url->path.find(':') < url->path.rfind('@');
-    return hides_one ? url->scheme + ":..." : url->redacted();
-  }
-  const std::size_t address = word.find("://");
-  if (address != std::string::npos) return word.substr(0, address) + "://...";
-  const std::size_t options = word.find('?');
-  return options == std::string::npos ? word : word.substr(0, options) + "?...";
+  const bool has_place = word.find_first_of("@?") != std::string::npos;
+  const std::size_t password = word.find("pass");  // "host=db password=secret"
+  const bool is_told = word.find('=', password) != std::string::npos;
+  if (!has_place && !is_told) return word;
+  const auto url = Url::parse(word);
+  if (url && !url->hosts.empty()) return url->redacted();
+  const auto until = [&](std::string_view mark, std::size_t from = 0) {
+    return word.substr(0, word.find(mark, from)).append(mark).append("...");
+  };
+  if (!url && has_place && word.find("://") != std::string::npos) return until("://");
+  if (hides_password(word, url)) return until(":");
+  if (url && has_place) return url->redacted();
+  if (is_told) return until("=", password);
+  return word.find('?') == std::string::npos ? word : until("?");
 }
 
 std::string without_passwords(std::string_view message) {

@@ -154,10 +154,18 @@ TEST(UrlTest, RefusesWhatIsNoUrl) {
   }
 }
 
-TEST(ShownWordTest, AUrlWithASlashTooFewHidesItsPassword) {
+TEST(ShownWordTest, APasswordIsHiddenThoughItsUrlIsNone) {
   EXPECT_EQ(detail::shown("redis:/u:hunter2@h"), "redis:...");
   EXPECT_EQ(detail::shown("postgres:u:hunter2@h/db"), "postgres:...");
-  EXPECT_EQ(detail::shown("sqlite:/a@b"), "sqlite:/a@b");
+  EXPECT_EQ(detail::shown("redis//u:hunter2@h"), "redis//u:...");
+  EXPECT_EQ(detail::shown("u:hunter2@h:6379"), "u:...");
+  EXPECT_EQ(detail::shown("host=h password=hunter2"), "host=h password=...");
+  EXPECT_EQ(detail::shown("redis://u:hunter2@h:port?x"), "redis://...");
+  EXPECT_EQ(detail::shown("h?password=hunter2"), "h?password=...");
+  for (const char* harmless :
+       {"sqlite:/a@b", "pass", "a=b", "me@h", "5s", "redis://h:port", "a:b c"}) {
+    EXPECT_EQ(detail::shown(harmless), harmless);
+  }
 }
 
 TEST(ShownWordTest, NoPasswordIsLeftInAMessage) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "leasehold/client.h"
+#include "leasehold/detail/shown_word.h"
 #include "leasehold/random.h"
 #include "leasehold/url.h"
 
@@ -63,8 +64,9 @@ Result<std::string> shown(const std::string& choice) {
 
 Status check_store(const Plan& plan) {
   if (is_url(plan.store) || contains(known_stores(), plan.store)) return {};
-  return fail(ErrorCode::invalid, "there is no store '" + plan.store + "' for a drill; there are " +
-                                      listed(known_stores()) + ", or a URL");
+  return fail(ErrorCode::invalid, "there is no store '" + detail::shown(plan.store) +
+                                      "' for a drill; there are " + listed(known_stores()) +
+                                      ", or a URL");
 }
 
 Status check_fence(const std::string& fence) {
@@ -73,8 +75,9 @@ Status check_fence(const std::string& fence) {
     return fail(ErrorCode::unsupported, "there is no fence for '" + technology_of(fence) +
                                             "' in a drill; there are " + listed(known_fences()));
   }
-  return fail(ErrorCode::invalid, "there is no fence '" + fence + "' for a drill; there are " +
-                                      listed(known_fences()) + ", or a URL");
+  return fail(ErrorCode::invalid, "there is no fence '" + detail::shown(fence) +
+                                      "' for a drill; there are " + listed(known_fences()) +
+                                      ", or a URL");
 }
 
 Status check_faults(const Plan& plan) {
