@@ -1,6 +1,8 @@
 #include <poll.h>
 #include <unistd.h>
+#include <algorithm>
 
+#include <algorithm>
 #include <charconv>
 
 #include "arguments.h"
@@ -179,8 +181,9 @@ process::Command RunSession::command_for(const Grant& grant) const {
 }
 
 int RunSession::supervise(Grant& grant) {
+  const Millis ttl = grant.lease.ttl();  // a store may give less than was asked for
   const Watch watch{policy_of(options_.on_lost),
-                    options_.grace.value_or(default_grace(grant.lease.ttl())),
+                    std::min(options_.grace.value_or(default_grace(ttl)), ttl / 2),
                     [this] { return client_.renewal_error(); }};
   Supervisor supervisor(grant.lease, signals_, watch);
   const auto end = supervisor.run(command_for(grant));

@@ -35,7 +35,7 @@ struct NotStarted {
 };
 
 // One command, from its start to the end of its process group. Uses poll on four descriptors
-// (process, signals, timer, loss) and never polls in the sense of asking again and again.
+// (process, signals, timer, loss) and, while the command runs, never asks again and again.
 class Supervisor {
  public:
   Supervisor(const Lease& lease, Signals& signals, Watch watch);

@@ -3,11 +3,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
+
+#include "proc_stat.h"
 
 namespace leasehold::process {
 namespace {
@@ -31,6 +34,19 @@ std::size_t reap_group(pid_t group) {
 // As long as somebody is in it, its number is not given to another group.
 bool is_left(pid_t group) {
   return kill(-group, 0) == 0 || errno != ESRCH;
+}
+
+// The kernel counts the dead too until their parent reaps them, and one outside of the group may
+// never do it. Only /proc tells them from the living; without it they are waited for.
+bool all_are_dead(pid_t group) {
+  bool any = false;
+  for (const pid_t pid : all_processes()) {
+    if (getpgid(pid) != group) continue;
+    const auto stat = read_stat(pid);
+    if (stat && stat->lives()) return false;
+    any = true;
+  }
+  return any;
 }
 
 }  // namespace
@@ -60,6 +76,7 @@ GroupEnd end_group(Child& leader, Deadline kill_at, int hurry) {
       std::this_thread::sleep_for(kLookAgain);
     }
     end.found += reap_group(group);
+    if (end.killed && all_are_dead(group)) break;
   }
   end.found = std::max<std::size_t>(end.found, 1);  // others may have reaped them
   return end;

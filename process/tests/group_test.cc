@@ -41,7 +41,7 @@ TEST(Group, WhoHasEndedIsNotFound) {
   EXPECT_TRUE(nobody_in(leader));
 }
 
-// Its parent has left the group and reaps it, or not.
+// Its parent has left the group.
 TEST(Group, WaitsForMembersThatAreNobodysOrphan) {
   Child leader = leave_behind(
       "perl -e \"if (fork) { setpgrp; print qq(up\\n); close STDOUT; wait } "
@@ -49,6 +49,22 @@ TEST(Group, WaitsForMembersThatAreNobodysOrphan) {
   const GroupEnd end = end_group(leader, within(10s));
   EXPECT_EQ(end.found, 1u);
   EXPECT_TRUE(nobody_in(leader));
+}
+
+TEST(Group, DoesNotWaitForTheDeadThatNobodyReaps) {
+  adopt_orphans();
+  const std::string careless_parent =
+      "if (fork) { setpgrp; print qq(up\\n); close STDOUT; alarm 10; readline STDIN } "
+      "else { sleep 600 }";
+  auto leader = Child::start(
+      {.argv = {"/bin/sh", "-c", "exec 3<&0; perl -e '" + careless_parent + "' <&3 & exit 0"},
+       .in = Piped{},
+       .out = Piped{},
+       .placement = Placement::own_group});
+  ASSERT_TRUE(leader);
+  EXPECT_EQ(read_until(leader->out().get(), "up\n", within(10s)), "up\n");
+  EXPECT_TRUE(end_group(*leader, within(10ms)).killed);
+  EXPECT_FALSE(nobody_in(*leader)) << "its parent has reaped it";
 }
 
 TEST(Group, AsksFirst) {

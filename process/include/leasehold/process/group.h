@@ -1,5 +1,5 @@
-// Process groups: who is left in one, and ending them. Nothing here needs /proc, which may be
-// missing or hide the processes of others.
+// Process groups: who is left in one, and ending them. Without /proc, which may be missing or hide
+// the processes of others, too.
 #pragma once
 
 #include <sys/types.h>
@@ -19,10 +19,10 @@ struct GroupEnd {
   bool killed = false;    // some needed SIGKILL
 };
 
-// Ends what is left of the group that `leader` led, which has ended and is reaped: SIGTERM (and
+// Ends what is left of the group that `leader` led, which has ended; reaps it. SIGTERM (and
 // SIGCONT, for the stopped), then SIGKILL at `kill_at` or as soon as `hurry` becomes readable.
 // Waits until nobody is left; so adopt orphans before the leader starts, or another process must
-// reap them.
+// reap them. Where there is no /proc, a dead member that its parent never reaps is waited for, too.
 GroupEnd end_group(Child& leader, Deadline kill_at, int hurry = -1);
 
 // Reaps the children of this process that have ended, but not `mine`.
