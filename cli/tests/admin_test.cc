@@ -220,7 +220,7 @@ TEST_F(AdminTest, FenceGuardsATable) {
   EXPECT_EQ(shell("sqlite3 " + path("app.db") + " 'INSERT INTO invoice VALUES(1)'").status, 0);
   EXPECT_EQ(leasehold({"fence", "install", url, "--table", "invoice"}).status, 0);
   execute(path("app.db"), "DROP TABLE invoice; CREATE TABLE invoice(id)");
-  EXPECT_THAT(leasehold({"fence", "show", url}).out, HasSubstr("its trigger is gone"));
+  EXPECT_THAT(leasehold({"fence", "show", url}).out, HasSubstr("a trigger is gone"));
 }
 
 TEST_F(AdminTest, FenceIsResetAndRemovedOnlyWithForce) {

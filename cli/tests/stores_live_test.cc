@@ -434,11 +434,13 @@ INSTANTIATE_TEST_SUITE_P(OnLost, LateAnswerTest, ::testing::Values("kill", "term
 
 class WithoutProcTest : public CliTest {
  protected:
-  // `leasehold <words>` where nothing is mounted at /proc.
+  // `leasehold <words>` where /proc shows no process but itself, which a sanitizer needs.
   process::Command without_proc(Words words) const {
     const std::string hide_proc =
-        "mount --make-private /proc && mount -t tmpfs none /proc && exec \"$0\" \"$@\"";
-    Words argv = {"sh", "-c", hide_proc, LEASEHOLD_PROGRAM};
+        "mkdir self && mount --make-private /proc && mount --bind /proc/$$ self && "
+        "mount -t tmpfs none /proc && mkdir /proc/self && mount --bind self /proc/self && "
+        "exec \"$0\" \"$@\"";
+    Words argv = {"sh", "-c", "cd " + path("") + " && " + hide_proc, LEASEHOLD_PROGRAM};
     argv.insert(argv.end(), words.begin(), words.end());
     return command(leasehold::testing::in_namespaces({"--mount"}, argv));
   }

@@ -315,7 +315,9 @@ void ClientCore::make(engine::SendRenew& send, const std::stop_token& stop) {
               }),
               stop);
   };
-  guarded(replied, [&] { store_->renew(std::move(send.calls), {send.deadline, stop}, replied); });
+  guarded(replied, [&] {
+    store_->renew(std::move(send.calls), {send.deadline, stop, /*urgent=*/true}, replied);
+  });
 }
 
 void ClientCore::make(engine::SendRelease& send, const std::stop_token& stop) {

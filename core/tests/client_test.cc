@@ -352,6 +352,7 @@ TEST_F(ClientTest, ConfirmationOfAGrantHearsTheStopTokenAndTheLimitOfItsCaller) 
   const CallContext context = confirms.get();
   EXPECT_EQ(context.deadline, latest);
   EXPECT_EQ(context.stop, stop.get_token());
+  EXPECT_TRUE(context.urgent) << "as all that keeps a lease alive";
   stop.request_stop();
   EXPECT_EQ(acquired.get().error().code, ErrorCode::cancelled);
 }

@@ -2,7 +2,11 @@
 #include <sys/socket.h>
 
 #include <future>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "leasehold/detail/call_wait.h"
 #include "leasehold/detail/connection_pool.h"
@@ -53,6 +57,30 @@ TEST_F(PoolTest, ReusesWhatWasGivenBackAndReplacesWhatWasDiscarded) {
   EXPECT_EQ(**pool.take(within(1s)), 2);
   pool.drop_idle();
   EXPECT_EQ(**pool.take(within(1s)), 3);
+}
+
+TEST_F(PoolTest, UrgentCallsGetAConnectionBeforeAllOthers) {
+  std::vector<std::string> order;
+  std::mutex mutex;
+  std::vector<std::thread> waiting;
+  const auto wait_for_one = [&](const std::string& who, bool urgent) {
+    waiting.emplace_back([&, who, urgent] {
+      const auto loan = pool.take({BootClock::now() + 60s, {}, urgent});
+      EXPECT_TRUE(loan);
+      const std::lock_guard lock(mutex);
+      order.push_back(who);
+    });
+    while (pool.waiting() < waiting.size()) std::this_thread::yield();
+  };
+  auto kept = std::make_optional(pool.take(within(1s)).value());
+  {
+    const auto given_back = pool.take(within(1s));
+    for (int i = 0; i < 8; ++i) wait_for_one("ordinary", false);
+    wait_for_one("urgent", true);
+  }
+  for (auto& thread : waiting) thread.join();
+  EXPECT_EQ(order.front(), "urgent");
+  EXPECT_EQ(order.size(), 9u);
 }
 
 TEST_F(PoolTest, AskedForALookOnlyAtWhatNobodyUsedForAWhile) {

@@ -136,7 +136,11 @@ Result<Vault> Vault::create(const Place& place, const FenceOptions& options) {
   if (!*there_already) {
     const auto thing = status_at(outside->get(), place.name.str(), what);
     if (!thing) return fail(thing.error());
-    if (auto ok = check_fenceable(place, *thing); !ok) return fail(std::move(ok.error()));
+    if (auto ok = check_fenceable(place, *thing); !ok) {
+      // Somebody who is installing it has a second link to it for a moment; found() looks again.
+      const auto meanwhile = open_inside(place, outside->get());
+      if (!meanwhile || !*meanwhile) return fail(std::move(ok.error()));
+    }
   }
   const auto hidden = make_folder(outside->get(), kHidden, outside->get(), what);
   if (!hidden) return fail(hidden.error());

@@ -48,12 +48,11 @@ void SqliteStore::close() {
 }
 
 template <class Reply, class Work>
-void SqliteStore::with_table(CallContext context, const Completion<Reply>& done, Work work,
-                             Turnstile::Line line) {
+void SqliteStore::with_table(CallContext context, const Completion<Reply>& done, Work work) {
   Result<Reply> reply = [&]() -> Result<Reply> {
-    auto pass = turnstile_.enter(context, line);
+    auto pass = turnstile_.enter(context);
     if (!pass) return fail(std::move(pass.error()));
-    table_->be_patient({context, [&] { return pass->step_aside(context, line).has_value(); }});
+    table_->be_patient({context, [&] { return pass->step_aside(context).has_value(); }});
     return work(*table_);
   }();
   if (!reply && reply.error().code == ErrorCode::unavailable && context.stop.stop_requested()) {
@@ -79,7 +78,7 @@ const std::string& SqliteStore::wake_address() {
 
 // One for all that wait in this process.
 void SqliteStore::give_sign() {
-  const auto pass = turnstile_.enter({BootClock::now() + kSignEvery, {}}, Turnstile::Line::urgent);
+  const auto pass = turnstile_.enter({BootClock::now() + kSignEvery, {}, /*urgent=*/true});
   if (!pass) return;
   if (table_->waits()) {
     wake_socket_->sign();
@@ -97,9 +96,8 @@ void SqliteStore::acquire(AcquireCall call, CallContext context, Completion<Acqu
 
 void SqliteStore::renew(std::vector<RenewCall> calls, CallContext context,
                         Completion<std::vector<RenewReply>> done) {
-  with_table<std::vector<RenewReply>>(
-      std::move(context), done, [&](LockTable& table) { return table.renew(calls); },
-      Turnstile::Line::urgent);
+  with_table<std::vector<RenewReply>>(std::move(context), done,
+                                      [&](LockTable& table) { return table.renew(calls); });
 }
 
 void SqliteStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {

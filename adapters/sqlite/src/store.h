@@ -43,8 +43,7 @@ class SqliteStore final : public Store {
 
   // Runs `work` on the table, alone, and gives its result to `done` outside.
   template <class Reply, class Work>
-  void with_table(CallContext context, const Completion<Reply>& done, Work work,
-                  Turnstile::Line line = Turnstile::Line::ordinary);
+  void with_table(CallContext context, const Completion<Reply>& done, Work work);
   const std::string& wake_address();
   void give_sign();
 

@@ -2,14 +2,14 @@
 
 namespace leasehold::sqlite {
 
-Result<Turnstile::Pass> Turnstile::enter(const CallContext& context, Line line) {
+Result<Turnstile::Pass> Turnstile::enter(const CallContext& context) {
   Ticket ticket;
   std::list<Ticket*>::const_iterator place;
   {
     const MutexLock lock(mutex_);
     if (closed_) return fail(ErrorCode::unavailable, "the store is closed");
     if (!std::exchange(occupied_, true)) return Pass(*this);
-    auto& tickets = in(line);
+    auto& tickets = line_of(context);
     place = tickets.insert(tickets.end(), &ticket);
   }
   {
@@ -18,16 +18,16 @@ Result<Turnstile::Pass> Turnstile::enter(const CallContext& context, Line line) 
   }
   const MutexLock lock(mutex_);
   if (ticket.admitted) return Pass(*this);
-  in(line).erase(place);
+  line_of(context).erase(place);
   if (closed_) return fail(ErrorCode::unavailable, "the store is closed");
   if (context.stop.stop_requested()) return fail(ErrorCode::cancelled, "the call was stopped");
   return fail(ErrorCode::unavailable, "other threads of this process kept the database busy");
 }
 
-Status Turnstile::Pass::step_aside(const CallContext& context, Line line) {
+Status Turnstile::Pass::step_aside(const CallContext& context) {
   Turnstile& turnstile = *std::exchange(turnstile_, nullptr);
   turnstile.leave();
-  auto again = turnstile.enter(context, line);
+  auto again = turnstile.enter(context);
   if (!again) return fail(std::move(again.error()));
   turnstile_ = std::exchange(again->turnstile_, nullptr);
   return {};

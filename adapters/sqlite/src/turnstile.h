@@ -14,9 +14,6 @@ namespace leasehold::sqlite {
 // std::mutex is unfair: under load a renewal could wait behind the same two busy threads for ever.
 class Turnstile {
  public:
-  // Thousands of callers may stand in line: what keeps leases alive does not stand behind them.
-  enum class Line { ordinary, urgent };
-
   // Inside as long as this object lives.
   class Pass {
    public:
@@ -27,7 +24,7 @@ class Turnstile {
     }
 
     // Leaves, and enters again at the end of the line; outside for good if that fails, as enter().
-    [[nodiscard]] Status step_aside(const CallContext& context, Line line);
+    [[nodiscard]] Status step_aside(const CallContext& context);
 
    private:
     friend class Turnstile;
@@ -36,8 +33,8 @@ class Turnstile {
   };
 
   // `unavailable` after the deadline or close(), `cancelled` after the stop token.
-  [[nodiscard]] Result<Pass> enter(const CallContext& context, Line line = Line::ordinary)
-      LEASEHOLD_EXCLUDES(mutex_);
+  // Thousands of callers may stand in line: who is urgent does not stand behind them.
+  [[nodiscard]] Result<Pass> enter(const CallContext& context) LEASEHOLD_EXCLUDES(mutex_);
 
   // How many wait.
   std::size_t in_line() LEASEHOLD_EXCLUDES(mutex_);
@@ -51,8 +48,8 @@ class Turnstile {
     bool admitted = false;
   };
   void leave() LEASEHOLD_EXCLUDES(mutex_);
-  std::list<Ticket*>& in(Line line)LEASEHOLD_REQUIRES(mutex_) {
-    return line == Line::urgent ? urgent_ : ordinary_;
+  std::list<Ticket*>& line_of(const CallContext& call) LEASEHOLD_REQUIRES(mutex_) {
+    return call.urgent ? urgent_ : ordinary_;
   }
 
   Mutex mutex_;

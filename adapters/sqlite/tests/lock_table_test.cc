@@ -715,7 +715,7 @@ TEST_F(LockTableTest, RenewalDoesNotStandBehindAcquires) {
     });
   }
   calls.emplace_back([&] {
-    store->renew({{held.lock, held.request, held.ttl}}, context,
+    store->renew({{held.lock, held.request, held.ttl}}, {context.deadline, {}, /*urgent=*/true},
                  [](const auto& replies) { ASSERT_TRUE(replies); });
   });
   std::vector<std::thread> threads;

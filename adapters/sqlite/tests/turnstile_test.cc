@@ -36,17 +36,17 @@ TEST(TurnstileTest, UrgentOnesGoBeforeAllOthersInLine) {
   Turnstile turnstile;
   std::vector<int> order;  // guarded by the turnstile alone
   std::vector<std::thread> threads;
-  const auto stand_in_line = [&](int who, Turnstile::Line line) {
-    threads.emplace_back([&order, &turnstile, who, line] {
-      const auto pass = turnstile.enter(within(60s), line);
+  const auto stand_in_line = [&](int who, bool urgent) {
+    threads.emplace_back([&order, &turnstile, who, urgent] {
+      const auto pass = turnstile.enter({BootClock::now() + 60s, {}, urgent});
       order.push_back(who);
     });
     while (turnstile.in_line() < threads.size()) std::this_thread::yield();
   };
   {
     const auto pass = turnstile.enter(within(60s));
-    for (int who = 0; who < 3; ++who) stand_in_line(who, Turnstile::Line::ordinary);
-    for (int who = 3; who < 5; ++who) stand_in_line(who, Turnstile::Line::urgent);
+    for (int who = 0; who < 3; ++who) stand_in_line(who, false);
+    for (int who = 3; who < 5; ++who) stand_in_line(who, true);
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(order, (std::vector{3, 4, 0, 1, 2}));
@@ -62,7 +62,7 @@ TEST(TurnstileTest, WhoStepsAsideLetsTheNextThroughAndComesBack) {
     was_inside = true;
   });
   while (turnstile.in_line() == 0) std::this_thread::yield();
-  ASSERT_TRUE(pass->step_aside(within(60s), Turnstile::Line::ordinary));
+  ASSERT_TRUE(pass->step_aside(within(60s)));
   EXPECT_TRUE(was_inside);
   next.join();
   EXPECT_FALSE(turnstile.enter(within(1ms))) << "this one is inside again";

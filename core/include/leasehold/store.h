@@ -110,6 +110,8 @@ struct OnceRecord {
 struct CallContext {
   BootTime deadline;
   std::stop_token stop;
+  // It keeps leases alive: where calls stand in line, it goes before those that do not.
+  bool urgent = false;
 };
 
 template <class Reply>

@@ -51,19 +51,16 @@ class ConnectionPool {
     bool rested_;  // nobody used it for a while
   };
 
-  // Waits for a connection if all are on loan. Fails as the maker does, or with `unavailable`
-  // (deadline, closed) or `cancelled`.
+  // Waits for a connection if all are on loan; urgent calls get one first. Fails as the maker does,
+  // or with `unavailable` (deadline, closed) or `cancelled`.
   [[nodiscard]] Result<Loan> take(const CallContext& context) LEASEHOLD_EXCLUDES(mutex_) {
     {
       MutexLock lock(mutex_);
       const BootTime now = BootClock::now();
-      const bool mine = changed_.wait_for(mutex_, context.stop, context.deadline - now,
-                                          [this]() LEASEHOLD_REQUIRES(mutex_) {
-                                            return closed_ || !idle_.empty() || on_loan_ < limit_;
-                                          });
+      const bool mine = wait_for_one(context, now);
       if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
       if (context.stop.stop_requested()) {
-        changed_.notify_one();  // the wake-up may have been this one's, and is another's now
+        wake_next();  // the wake-up may have been this one's, and is another's now
         return fail(ErrorCode::cancelled, "stop was requested while waiting for a connection");
       }
       if (!mine) {
@@ -85,6 +82,12 @@ class ConnectionPool {
     return Loan(*this, std::move(*made), /*rested=*/false);
   }
 
+  // How many calls wait for a connection.
+  std::size_t waiting() LEASEHOLD_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return waiting_ + urgent_waiting_;
+  }
+
   // Drops what is idle: after a failure the others are likely to be broken too.
   void drop_idle() LEASEHOLD_EXCLUDES(mutex_) {
     std::vector<Idle> dropped;
@@ -96,7 +99,7 @@ class ConnectionPool {
   void close() LEASEHOLD_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     closed_ = true;
-    changed_.notify_all();
+    wake_all();
     changed_.wait(mutex_, [this]() LEASEHOLD_REQUIRES(mutex_) { return on_loan_ == 0; });
     idle_.clear();
   }
@@ -114,14 +117,38 @@ class ConnectionPool {
     MutexLock lock(mutex_);
     if (connection && !closed_) idle_.push_back({std::move(connection), now});
     --on_loan_;
-    if (closed_) return changed_.notify_all();
-    changed_.notify_one();
+    if (closed_) return wake_all();
+    wake_next();
+  }
+
+  bool wait_for_one(const CallContext& context, BootTime now) LEASEHOLD_REQUIRES(mutex_) {
+    const auto ready = [&]() LEASEHOLD_REQUIRES(mutex_) {
+      const bool my_turn = context.urgent || urgent_waiting_ == 0;
+      return closed_ || (my_turn && (!idle_.empty() || on_loan_ < limit_));
+    };
+    std::size_t& line = context.urgent ? urgent_waiting_ : waiting_;
+    ConditionVariable& changed = context.urgent ? urgent_changed_ : changed_;
+    ++line;
+    const bool mine = changed.wait_for(mutex_, context.stop, context.deadline - now, ready);
+    --line;
+    if (context.urgent) wake_next();  // others may have waited for this one to go first
+    return mine;
+  }
+  void wake_next() LEASEHOLD_REQUIRES(mutex_) {
+    (urgent_waiting_ > 0 ? urgent_changed_ : changed_).notify_one();
+  }
+  void wake_all() LEASEHOLD_REQUIRES(mutex_) {
+    changed_.notify_all();
+    urgent_changed_.notify_all();
   }
 
   const std::size_t limit_;
   const Make make_;
   Mutex mutex_;
   ConditionVariable changed_;
+  ConditionVariable urgent_changed_;
+  std::size_t waiting_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
+  std::size_t urgent_waiting_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
   std::vector<Idle> idle_ LEASEHOLD_GUARDED_BY(mutex_);
   std::size_t on_loan_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
