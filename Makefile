@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
-demo: ## build Leasehold with its embedded store and watch it work: about ten seconds, no server
+demo: ## build Leasehold with its embedded store and watch it work: about ten seconds, after two or three minutes of building; no server
 	@scripts/need build
 	@cmake --preset demo --log-level=WARNING
 	@cmake --build --preset demo
@@ -16,9 +16,9 @@ demo: ## build Leasehold with its embedded store and watch it work: about ten se
 
 test: ## all tests once, with real servers, under ASan+UBSan: at most 12 minutes (ONLY=adapters/redis: that folder's)
 	@scripts/need build stores test
-	@scripts/test --name test --at-most 720 $(if $(ONLY),--only $(ONLY)) $(or $(PRESETS),asan)
+	@scripts/test --name test $(if $(ONLY)$(PRESETS),,--at-most 720) $(if $(ONLY),--only "$(ONLY)") $(or $(PRESETS),asan)
 
-check: ## what else there is: as shipped by gcc, TSan, fuzzers, long simulation, formatting, layers, documents
+check: ## what else there is, at most 23 minutes: as shipped by gcc, TSan, fuzzers, long simulation, formatting, layers, documents
 	@scripts/need build stores test
 	@scripts/test --name check --at-most 1380 shipped tsan fuzz formatting
 
