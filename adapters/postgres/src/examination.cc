@@ -11,6 +11,7 @@
 #include "options.h"
 #include "pooling.h"
 #include "schema.h"
+#include "schema_owner.h"
 #include "server.h"
 
 namespace leasehold::postgres {
@@ -382,7 +383,10 @@ class Examination {
     const auto there =
         ask("SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
             " ON n.oid = c.relnamespace WHERE c.relname = 'meta' AND n.nspname = '" +
-            options_.schema + "'), has_database_privilege(current_database(), 'CREATE')");
+            options_.schema +
+            "'), pg_catalog.has_database_privilege("
+            "pg_catalog.current_database(), 'CREATE'), " +
+            in_schema(kStrangerToSuperuser, options_.schema));
     if (!there) {
       findings_.unseen(check, "whether its schema is there", there.error(), "");
       return std::nullopt;
@@ -399,6 +403,12 @@ class Examination {
                        "GRANT CREATE ON DATABASE ... TO this role, or let its owner use the store "
                        "once"});
       }
+      return std::nullopt;
+    }
+    if (!there->is_null(2)) {
+      findings_.add(Severity::danger, check,
+                    {belongs_to(options_.schema, there->text(2)).message,
+                     "Nobody with this role's rights should use it.", ""});
       return std::nullopt;
     }
     const auto meta =

@@ -32,6 +32,8 @@ DO $do$ BEGIN
              WHERE n.nspname = '@N' AND c.relname = 'meta') THEN
     IF EXISTS (SELECT 1 FROM @S.meta WHERE version >= @VERSION) THEN RETURN; END IF;
   END IF;
+  -- Acquires wait behind an upgrade that waits for the longest transaction.
+  PERFORM set_config('lock_timeout', '2s', true);
   PERFORM set_config('client_min_messages', 'warning', true);
   EXECUTE $ddl$ @DDL $ddl$;
   PERFORM set_config('synchronous_commit', 'on', true);
@@ -62,8 +64,8 @@ Status make_schema(Connection& connection, const std::string& schema, Random& ra
   return fail(ErrorCode::unavailable,
               "the schema '" + schema +
                   "' is not in the database, or of an earlier version, and cannot be made by this "
-                  "role; let its owner, or one that may CREATE in the database, take a lock once, "
-                  "and see docs/postgres.md for the GRANT lines",
+                  "role, or not while others use it; let its owner, or one that may CREATE in the "
+                  "database, take a lock once, and see docs/postgres.md for the GRANT lines",
               made.error().store_words);
 }
 

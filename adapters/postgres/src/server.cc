@@ -71,13 +71,13 @@ Status check_version(int version) {
 
 const std::string& session_setup() {
   static const std::string sql =
-      "SELECT pg_backend_pid(),"
-      " set_config('default_transaction_isolation', 'read committed', false),"
-      " set_config('search_path', 'pg_catalog', false),"
-      " set_config('statement_timeout', '0', false),"
+      "SELECT pg_catalog.pg_backend_pid(),"
+      " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
+      " pg_catalog.set_config('search_path', 'pg_catalog', false),"
+      " pg_catalog.set_config('statement_timeout', '0', false),"
       // An acquire that nobody waits for any more should not wait for long either.
-      " set_config('lock_timeout', '10s', false),"
-      " set_config('idle_session_timeout', '0', false)";
+      " pg_catalog.set_config('lock_timeout', '10s', false),"
+      " pg_catalog.set_config('idle_session_timeout', '0', false)";
   return sql;
 }
 

@@ -8,6 +8,7 @@
 #include "leasehold/postgres/serial_queue.h"
 #include "leasehold/postgres/transaction_lock.h"
 #include "leasehold/postgres/versioned_row.h"
+#include "testing/findings.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -121,7 +122,8 @@ TEST_F(StrangerTest, SchemaThatSomebodyElseMadeFirstIsRefused) {
   }
   as_stranger(
       "CREATE SCHEMA leasehold;" + seizing("leasehold.seize() RETURNS integer", "2") +
-      "CREATE VIEW leasehold.meta AS SELECT leasehold.seize() AS version;"
+      "CREATE VIEW leasehold.meta AS SELECT leasehold.seize() AS version,"
+      " gen_random_uuid() AS row_store, gen_random_uuid() AS session_store;"
       "GRANT USAGE ON SCHEMA leasehold TO PUBLIC; GRANT SELECT ON leasehold.meta TO PUBLIC");
   refused(install_fence(user_.get()));
   refused(guard_table(user_.get(), "data", ledger()));
@@ -130,6 +132,10 @@ TEST_F(StrangerTest, SchemaThatSomebodyElseMadeFirstIsRefused) {
   refused(install_outbox(user_.get()));
   refused(SerialQueue::install(user_.get()));
   refused(open_store());
+  const auto examined = adapters().front().examine(
+      Url::parse(fence_server().url(database_)).value(), {.context = OpenOptions().begin()});
+  ASSERT_TRUE(examined);
+  EXPECT_THAT(leasehold::testing::told(examined->findings), HasSubstr("'stranger'"));
   EXPECT_EQ(is_superuser(), "f");
 }
 
@@ -169,6 +175,12 @@ TEST_F(StrangerTest, EarlierStoreIsBroughtUpToDateByItsOwner) {
   const auto refused = open_store("stranger");
   ASSERT_TRUE(bad(refused, ErrorCode::unavailable));
   EXPECT_THAT(refused.error().message, HasSubstr("let its owner"));
+  const UserConnection reader(fence_server().url(database_));
+  ASSERT_EQ(reader.exec("BEGIN; LOCK TABLE leasehold.once IN ACCESS SHARE MODE"), "");
+  const auto in_use = open_store();
+  ASSERT_TRUE(bad(in_use, ErrorCode::unavailable));
+  EXPECT_THAT(in_use.error().store_words, HasSubstr("lock timeout")) << "acquires wait behind it";
+  ASSERT_EQ(reader.exec("COMMIT"), "");
   EXPECT_TRUE(good(open_store()));
   EXPECT_EQ(user_.ask("SELECT version || ' ' || row_store FROM leasehold.meta"), "4 " + store);
   EXPECT_EQ(user_.ask("SELECT convert_from(parameters, 'UTF8') || convert_from(result, 'UTF8')"
