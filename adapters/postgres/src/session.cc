@@ -318,6 +318,13 @@ Result<Rows> Session::try_to_begin(const NamedStatement& statement, Parameters p
   return answered;
 }
 
+// What the work has sent without reading may have ended the transaction. PQexec reads and discards
+// all that is to come, and ends a COPY.
+void Session::read_what_was_sent() const {
+  if (PQtransactionStatus(connection_) != PQTRANS_ACTIVE) return;
+  PQclear(PQexec(connection_, ""));
+}
+
 Status Session::check_same_transaction() const {
   if (!may_have_ended(connection_)) return {};
   if (PQtransactionStatus(connection_) != PQTRANS_INTRANS) return {};
@@ -335,6 +342,7 @@ Status Session::commit() const {
     return fail(ErrorCode::invalid,
                 "the work left the connection in pipeline mode; its transaction was rolled back");
   }
+  read_what_was_sent();
   if (PQtransactionStatus(connection_) == PQTRANS_IDLE) {
     return fail(ErrorCode::invalid, "the transaction was over before its work returned");
   }

@@ -91,6 +91,7 @@ class Session {
   bool is_prepared(const NamedStatement& statement) const;
   Preparation preparation(const NamedStatement& statement) const;
   bool is_sessions_only_user() const;
+  void read_what_was_sent() const;
   Status check_same_transaction() const;
   bool leave_pipeline() const;
   Result<Rows> answer(PGresult* result, bool inside) const;

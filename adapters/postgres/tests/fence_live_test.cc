@@ -367,6 +367,30 @@ TEST_F(FenceTest, WorkThatEndsItsTransactionAndBeginsAnotherIsInvalid) {
   EXPECT_EQ(rows(), "1") << "what was written after another holder had entered is gone";
 }
 
+TEST_F(FenceTest, WorkThatSendsWithoutReadingIsAnsweredForAllThatItSent) {
+  const auto transaction = [&](const char* sql, bool row_by_row) {
+    return fence().transaction(token_of(33, '1'), [&](OpenTransaction& open) -> Status {
+      EXPECT_EQ(PQsendQuery(open.handle(), sql), 1);
+      if (row_by_row) EXPECT_EQ(PQsetSingleRowMode(open.handle()), 1);
+      return {};
+    });
+  };
+  for (const bool row_by_row : {false, true}) {
+    for (const char* sql : {"COMMIT; BEGIN; INSERT INTO data VALUES('stale')",
+                            "ROLLBACK; SELECT 1; BEGIN; INSERT INTO data VALUES('stale')", "COMMIT",
+                            "COMMIT; BEGIN; COPY data FROM STDIN", "COPY data FROM STDIN",
+                            "INSERT INTO data VALUES('x'); SELECT 1/0"}) {
+      EXPECT_TRUE(bad(transaction(sql, row_by_row), ErrorCode::invalid)) << sql;
+      EXPECT_EQ(PQtransactionStatus(user_.get()), PQTRANS_IDLE) << sql;
+      EXPECT_EQ(rows(), "0") << sql;
+    }
+    EXPECT_TRUE(good(
+        transaction("INSERT INTO data VALUES('x'); SELECT 1; COPY data TO STDOUT", row_by_row)));
+    EXPECT_EQ(rows(), "1");
+    ASSERT_EQ(user_.exec("DELETE FROM data"), "");
+  }
+}
+
 TEST_F(FenceTest, SavepointsAndWarningsOfTheWorkDoNotEndIt) {
   for (const char* sql :
        {"SAVEPOINT a; INSERT INTO data VALUES('y'); ROLLBACK TO a; RELEASE a", "BEGIN"}) {
