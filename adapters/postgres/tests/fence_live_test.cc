@@ -371,7 +371,7 @@ TEST_F(FenceTest, WorkThatSendsWithoutReadingIsAnsweredForAllThatItSent) {
   const auto transaction = [&](const char* sql, bool row_by_row) {
     return fence().transaction(token_of(33, '1'), [&](OpenTransaction& open) -> Status {
       EXPECT_EQ(PQsendQuery(open.handle(), sql), 1);
-      if (row_by_row) EXPECT_EQ(PQsetSingleRowMode(open.handle()), 1);
+      EXPECT_EQ(row_by_row ? PQsetSingleRowMode(open.handle()) : 1, 1);
       return {};
     });
   };
