@@ -135,6 +135,7 @@ Result<Handled> SerialQueue::finish(Taken taken, Status done, const HandleOption
 Status SerialQueue::remove(const Operation& operation) const {
   const Session session(connection_);
   if (auto ok = session.check(); !ok) return ok;
+  session.read_what_was_sent();
   // A work that ended the transaction has let go of the entity.
   if (is_over(connection_)) {
     return fail(ErrorCode::invalid, "the transaction was over before its work returned");
@@ -157,6 +158,7 @@ Status SerialQueue::remove(const Operation& operation) const {
 Result<bool> SerialQueue::count_and_commit(Taken& taken, const Error& error,
                                            const HandleOptions& options) const {
   const Session session(connection_);
+  session.leave_pipeline();
   if (!is_over(connection_)) {
     const auto undone = session.run("ROLLBACK TO SAVEPOINT leasehold_serial_work", {});
     Result<bool> set_aside =

@@ -318,8 +318,7 @@ Result<Rows> Session::try_to_begin(const NamedStatement& statement, Parameters p
   return answered;
 }
 
-// What the work has sent without reading may have ended the transaction. PQexec reads and discards
-// all that is to come, and ends a COPY.
+// PQexec reads and discards all that is to come, and ends a COPY.
 void Session::read_what_was_sent() const {
   if (PQtransactionStatus(connection_) != PQTRANS_ACTIVE) return;
   PQclear(PQexec(connection_, ""));

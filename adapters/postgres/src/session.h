@@ -75,6 +75,11 @@ class Session {
                                         Parameters parameters) const;
   // `invalid`, and what is open is rolled back, if the transaction is not the one that was marked.
   [[nodiscard]] Status commit() const;
+  // Reads what a work has sent without reading: it may have ended the transaction. Not in pipeline
+  // mode.
+  void read_what_was_sent() const;
+  // The same in pipeline mode, which it ends. False if that cannot be.
+  bool leave_pipeline() const;
   // In pipeline mode, that ends first.
   void roll_back() const;
 
@@ -91,9 +96,7 @@ class Session {
   bool is_prepared(const NamedStatement& statement) const;
   Preparation preparation(const NamedStatement& statement) const;
   bool is_sessions_only_user() const;
-  void read_what_was_sent() const;
   Status check_same_transaction() const;
-  bool leave_pipeline() const;
   Result<Rows> answer(PGresult* result, bool inside) const;
   Error failure(const PGresult* result, bool inside) const;
 

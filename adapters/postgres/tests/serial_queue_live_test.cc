@@ -288,6 +288,39 @@ TEST_F(SerialQueueTest, WorkThatEndsTheTransactionIsCountedAsFailed) {
   EXPECT_EQ(handle(queue()), "a:1");
 }
 
+TEST_F(SerialQueueTest, WorkThatLeavesAnswersUnreadIsCountedAsFailed) {
+  push("a", "1");
+  const auto send = [](PGconn* handle, bool in_pipeline, const char* sql) {
+    if (!in_pipeline) return PQsendQuery(handle, sql);
+    return PQenterPipelineMode(handle) &
+           PQsendQueryParams(handle, sql, 0, nullptr, nullptr, nullptr, nullptr, 0);
+  };
+  int attempts = 0;
+  const auto expect_failed = [&](const char* sql, bool in_pipeline, const Status& answer) {
+    const auto handled = queue().handle_one([&](OpenTransaction& open, const Operation&) {
+      EXPECT_EQ(send(open.handle(), in_pipeline, sql), 1);
+      return answer;
+    });
+    ASSERT_TRUE(good(handled)) << sql;
+    EXPECT_EQ(handled->what, Handled::What::failed) << sql;
+    EXPECT_EQ(PQtransactionStatus(user_.get()), PQTRANS_IDLE);
+    EXPECT_EQ(user_.ask("SELECT attempts FROM leasehold_serial.operation"),
+              std::to_string(++attempts))
+        << sql;
+    end_pauses();
+  };
+  for (const bool in_pipeline : {false, true}) {
+    expect_failed("COMMIT", in_pipeline, {});
+    expect_failed("SELECT 1/0", in_pipeline, {});
+    for (const char* sql : {"COMMIT", "INSERT INTO data VALUES('x')"}) {
+      expect_failed(sql, in_pipeline, fail(ErrorCode::lost, "its own error"));
+    }
+  }
+  expect_failed("INSERT INTO data VALUES('x')", /*in_pipeline=*/true, {});
+  EXPECT_EQ(rows(), "0");
+  EXPECT_EQ(handle(queue()), "a:1");
+}
+
 TEST_F(SerialQueueTest, SuccessThatCannotBeCommittedIsCountedAsFailed) {
   ASSERT_EQ(user_.exec("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
                        " $$BEGIN RAISE EXCEPTION 'not at this price'; END$$;"
