@@ -1,6 +1,7 @@
 #include "lock_table.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <thread>
 
@@ -18,7 +19,8 @@ constexpr Millis kAskEvery = std::chrono::seconds(10);
 // Those on watch may be many, if each waits for another lock: together they ask that rarely.
 constexpr Millis kBetweenAsks{1};
 
-// In alive_until: its process gives the signs of life.
+// In alive_until: its process gives the signs of life. Above it: by when a waiter that was called
+// is to come. Below it, with a minus: by when its socket, which was missing, is to be there again.
 constexpr std::int64_t kNotCalled = 0;
 
 constexpr const char* kSchema = R"sql(
@@ -57,7 +59,7 @@ CREATE TABLE once(
   PRIMARY KEY (lock, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 22> kStatements = {
+constexpr std::array<std::string_view, 25> kStatements = {
     // kBegin
     "BEGIN IMMEDIATE",
     // kCommit
@@ -85,6 +87,10 @@ constexpr std::array<std::string_view, 22> kStatements = {
     " WHERE l.name = ?1 AND l.expires_at > ?3 AND l.expires_at - ?3 <= l.ttl",
     // kCall
     "UPDATE waiter SET alive_until = ?2 WHERE request = ?1",
+    // kAddresses
+    "SELECT DISTINCT wake FROM waiter WHERE lock = ?1 AND alive_until = 0",
+    // kMiss
+    "UPDATE waiter SET alive_until = ?3 WHERE lock = ?1 AND wake = ?2 AND alive_until = 0",
     // kDropWaiter
     "DELETE FROM waiter WHERE request = ?1",
     // kDropWaitersAt
@@ -116,6 +122,8 @@ constexpr std::array<std::string_view, 22> kStatements = {
     // kRecord
     "INSERT INTO once(lock, key, parameters, result) VALUES(?1, ?2, ?3, ?4)"
     " ON CONFLICT DO NOTHING",
+    // kTouch
+    "UPDATE once SET on_disk = on_disk - 1 WHERE lock = ?1 AND key = ?2 AND on_disk <= 0",
     // kIsOnDisk
     "UPDATE once SET on_disk = 1 WHERE lock = ?1 AND key = ?2",
     // kHolds
@@ -436,10 +444,12 @@ Status LockTable::settle(Statement& testimony) {
   return said;
 }
 
-Status LockTable::settle_patiently(Statement& testimony) {
+// Until `attempt` has settled something. It keeps no statement from one to the next: other threads
+// come between.
+Status LockTable::settle_patiently(const std::function<Status()>& attempt) {
   for (int attempts = 0;; ++attempts) {
-    auto settled = settle(testimony);
-    if (settled || !worth_waiting(attempts)) return settled;
+    auto settled = attempt();
+    if (settled || !worth_waiting(attempts) || !step_aside()) return settled;
   }
 }
 
@@ -464,11 +474,12 @@ Result<std::optional<std::int64_t>> LockTable::reserve(const LockName& lock) {
   if (used < found->ceiling) return std::nullopt;
   auto reserved = number(db, "SELECT reserved FROM store");
   if (!reserved) return fail(std::move(reserved.error()));
-  if (*reserved > used) return *reserved;
-  if (used > std::numeric_limits<std::int64_t>::max() - options_.token_block) {
-    return fail(used_up());
-  }
-  *reserved = used + options_.token_block;
+  constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  const bool some_are_left = *reserved > used;
+  if (!some_are_left && used > last - options_.token_block) return fail(used_up());
+  // One more where others have reserved some: only what this process writes and syncs itself is
+  // surely there, whatever became of a sync of theirs.
+  *reserved = some_are_left ? std::min(*reserved, last - 1) + 1 : used + options_.token_block;
   auto update = db.prepare("UPDATE store SET reserved = ?1");
   if (!update) return fail(std::move(update.error()));
   if (auto ok = update->bind(1, *reserved).run(); !ok) return fail(std::move(ok.error()));
@@ -607,15 +618,17 @@ bool LockTable::gave_sign(const Waiter& waiter, bool if_unknown) {
 
 // Nobody says that he will live longer than that; if so, it is of a time to come: see count_from.
 bool LockTable::is_alive(const Waiter& waiter, std::int64_t at) {
-  if (waiter.alive_until == kNotCalled) return gave_sign(waiter, /*if_unknown=*/true);
-  return waiter.alive_until > at && waiter.alive_until - at <= nanos(kWaiterLife);
+  const std::int64_t until = std::abs(waiter.alive_until);
+  const bool in_time = until > at && until - at <= nanos(kWaiterLife);
+  if (waiter.alive_until > kNotCalled) return in_time;
+  return gave_sign(waiter, /*if_unknown=*/waiter.alive_until == kNotCalled || in_time);
 }
 
 // Tells the waiter that the lock may be free.
 LockTable::Life LockTable::wake(const Waiter& waiter) {
   if (wake_folder_.wake(waiter.wake, waiter.request) == WakeFolder::Reach::gone) return Life::dead;
   if (!is_alive(waiter, now())) return Life::silent;
-  return waiter.alive_until == kNotCalled ? Life::idle : Life::coming;
+  return waiter.alive_until <= kNotCalled ? Life::idle : Life::coming;
 }
 
 // Who is next on a free lock; none if it is `asking` itself. The living one is called, the others
@@ -629,11 +642,39 @@ Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const Lo
     Waiter& waiter = first->front();
     const Life life = wake(waiter);
     if (life == Life::idle) {
+      if (auto ok = miss_sockets_beside(waiter, lock); !ok) return fail(std::move(ok.error()));
       if (auto ok = give_time(waiter); !ok) return fail(std::move(ok.error()));
     }
     if (may_come(life)) return std::move(waiter);
     if (auto ok = drop_silent(waiter, life == Life::dead); !ok) return fail(std::move(ok.error()));
   }
+}
+
+// Where one socket is missing, others may be: their time begins now too, else each dead waiter
+// would hold up the lock for as long.
+Status LockTable::miss_sockets_beside(const Waiter& waiter, const LockName& lock) {
+  if (wake_folder_.last_sign(waiter.wake)) return {};
+  auto all = sql(kAddresses);
+  if (!all) return fail(std::move(all.error()));
+  std::vector<std::string> missing;
+  {
+    const Use row(**all);
+    row->bind(1, lock.str());
+    for (;;) {
+      const auto there = row->step();
+      if (!there) return fail(there.error());
+      if (!*there) break;
+      const std::string address(row->text(0));
+      if (!wake_folder_.last_sign(address)) missing.push_back(address);
+    }
+  }
+  auto miss = sql(kMiss);
+  if (!miss) return fail(std::move(miss.error()));
+  for (const std::string& address : missing) {
+    (*miss)->bind(1, lock.str()).bind(2, address).bind(3, -(now() + nanos(kWaiterLife)));
+    if (auto ok = (*miss)->run(); !ok) return ok;
+  }
+  return {};
 }
 
 // To come, from now on: its process may live, and yet nobody may ask for it any more.
@@ -856,23 +897,31 @@ Result<std::vector<LockStatus>> LockTable::list() {
 
 // Nothing is granted in the new lineage before it is on disk.
 Result<StoreId> LockTable::rotate_lineage() {
+  const StoreId id = StoreId::random(*options_.random);
+  const auto reserved = begin_lineage(id);
+  if (!reserved) return fail(reserved.error());
+  const auto settled = settle_patiently([&]() -> Status {
+    auto testimony = reserved_on_disk(*reserved);
+    if (!testimony) return fail(std::move(testimony.error()));
+    return settle(*testimony);
+  });
+  if (auto ok = after_commit(settled); !ok) return fail(std::move(ok.error()));
+  return id;
+}
+
+// Up to which number is reserved then.
+Result<std::int64_t> LockTable::begin_lineage(const StoreId& id) {
   const Connection db = database_.connection();
   auto transaction = Transaction::begin(db);
   if (!transaction) return fail(std::move(transaction.error()));
   auto update = db.prepare(
       "UPDATE store SET id = ?1, ceiling = 0, reserved = min(reserved, 9223372036854775806) + 1");
   if (!update) return fail(std::move(update.error()));
-  const StoreId id = StoreId::random(*options_.random);
   if (auto ok = update->bind(1, id.bytes()).run(); !ok) return fail(std::move(ok.error()));
-  const auto reserved = number(db, "SELECT reserved FROM store");
-  if (!reserved) return fail(reserved.error());
+  auto reserved = number(db, "SELECT reserved FROM store");
+  if (!reserved) return reserved;
   if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
-  auto testimony = reserved_on_disk(*reserved);
-  if (!testimony) return fail(std::move(testimony.error()));
-  if (auto ok = after_commit(settle_patiently(*testimony)); !ok) {
-    return fail(std::move(ok.error()));
-  }
-  return id;
+  return reserved;
 }
 
 // ---- once ----------------------------------------------------------------------------------
@@ -888,7 +937,7 @@ Result<std::optional<OnceRecord>> LockTable::recall(const LockName& lock, const 
     if (!there) return fail(there.error());
     if (!*there) return std::nullopt;
     found = OnceRecord{std::string(row->text(0)), std::string(row->text(1))};
-    if (row->integer(2) != 0) return found;
+    if (row->integer(2) > 0) return found;
   }
   // Who stored it may have died before it was on disk.
   if (auto ok = settle_record(lock, key); !ok) return fail(std::move(ok.error()));
@@ -896,13 +945,25 @@ Result<std::optional<OnceRecord>> LockTable::recall(const LockName& lock, const 
 }
 
 Status LockTable::settle_record(const LockName& lock, const std::string& key) {
-  auto testimony = sql(kIsOnDisk);
-  if (!testimony) return fail(std::move(testimony.error()));
-  return settle_patiently((*testimony)->bind(1, lock.str()).bind(2, key));
+  return settle_patiently([&]() -> Status {
+    // Written again, as in reserve().
+    auto touch = sql(kTouch);
+    if (!touch) return fail(std::move(touch.error()));
+    if (auto ok = (*touch)->bind(1, lock.str()).bind(2, key).run(); !ok) return ok;
+    auto testimony = sql(kIsOnDisk);
+    if (!testimony) return fail(std::move(testimony.error()));
+    return settle((*testimony)->bind(1, lock.str()).bind(2, key));
+  });
 }
 
 Status LockTable::record(const LockName& lock, const RequestId& request, const std::string& key,
                          const OnceRecord& what) {
+  if (auto ok = store_record(lock, request, key, what); !ok) return ok;
+  return after_commit(settle_record(lock, key));
+}
+
+Status LockTable::store_record(const LockName& lock, const RequestId& request,
+                               const std::string& key, const OnceRecord& what) {
   auto transaction = begin();
   if (!transaction) return fail(std::move(transaction.error()));
   auto holds = sql(kHolds);
@@ -921,8 +982,7 @@ Status LockTable::record(const LockName& lock, const RequestId& request, const s
   if (!insert) return fail(std::move(insert.error()));
   (*insert)->bind(1, lock.str()).bind(2, key).bind(3, what.parameters).bind(4, what.result);
   if (auto ok = (*insert)->run(); !ok) return ok;
-  if (auto ok = transaction->commit(); !ok) return ok;
-  return after_commit(settle_record(lock, key));
+  return transaction->commit();
 }
 
 }  // namespace leasehold::sqlite

@@ -94,6 +94,8 @@ class LockTable {
     kEnqueue,
     kLook,
     kCall,
+    kAddresses,
+    kMiss,
     kDropWaiter,
     kDropWaitersAt,
     kRenew,
@@ -105,6 +107,7 @@ class LockTable {
     kLocks,
     kRecall,
     kRecord,
+    kTouch,
     kIsOnDisk,
     kHolds,
     kSqlCount
@@ -137,7 +140,10 @@ class LockTable {
   Result<std::optional<std::int64_t>> reserve(const LockName& lock);
   Result<Statement> reserved_on_disk(std::int64_t reserved);
   Status settle(Statement& testimony);
-  Status settle_patiently(Statement& testimony);
+  Status settle_patiently(const std::function<Status()>& attempt);
+  Result<std::int64_t> begin_lineage(const StoreId& id);
+  Status store_record(const LockName& lock, const RequestId& request, const std::string& key,
+                      const OnceRecord& what);
   Status settle_record(const LockName& lock, const std::string& key);
   int checkpoint(int mode);
   Result<Statement*> sql(Sql which);
@@ -159,6 +165,7 @@ class LockTable {
   Result<bool> drop_waiter(const RequestId& request);
   bool gave_sign(const Waiter& waiter, bool if_unknown);
   Life wake(const Waiter& waiter);
+  Status miss_sockets_beside(const Waiter& waiter, const LockName& lock);
   Status give_time(const Waiter& waiter);
   Status drop_silent(const Waiter& waiter, bool dead);
   Status wake_first(const LockName& lock, std::vector<Waiter> first);

@@ -654,6 +654,39 @@ TEST_F(LockTableTest, WhoWaitsForNewNumbersLetsOthersWrite) {
   EXPECT_EQ(stepped_aside, 3);
 }
 
+TEST_F(LockTableTest, DeadWaitersWhoseSocketsAreGoneHoldUpTheLockTogether) {
+  auto table = open().value();
+  const RequestId held = new_request();
+  EXPECT_EQ(token(*table, held), 1);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(acquire(*table, new_request(), /*queue=*/true, new_request().hex()));
+  }
+  ASSERT_TRUE(table->release({name(), held, 0ms}));
+  const auto first = acquire(*table, new_request());
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(std::holds_alternative<Busy>(*first)) << "they have a while to come back";
+  clock.advance(7s);
+  EXPECT_EQ(token(*table, new_request()), 2);
+}
+
+TEST_F(LockTableTest, WhoWaitsToStoreAnOutcomeLetsOthersPass) {
+  auto table = open().value();
+  const RequestId held = new_request();
+  EXPECT_EQ(token(*table, held), 1);
+  auto reader = Database::open(path, false).value();
+  ASSERT_TRUE(reader.connection().exec("BEGIN; SELECT * FROM lock"));
+  int stepped_aside = 0;
+  const auto end_after_three = [&] { return ++stepped_aside < 3; };
+  table->be_patient({{BootClock::now() + 10s, {}}, end_after_three});
+  EXPECT_EQ(table->record(name(), held, "key", {"what", "done"}).error().code,
+            ErrorCode::outcome_unknown);
+  EXPECT_EQ(stepped_aside, 3);
+  stepped_aside = 0;
+  table->be_patient({{BootClock::now() + 10s, {}}, end_after_three});
+  EXPECT_EQ(table->rotate_lineage().error().code, ErrorCode::outcome_unknown);
+  EXPECT_EQ(stepped_aside, 3);
+}
+
 // SQLite itself does not wait there.
 TEST_F(LockTableTest, WhoNeedsNumbersWaitsForAnotherWhoCopiesTheLog) {
   constexpr off_t kCheckpointLock = 121;  // in the -shm file: SQLite's format of it
