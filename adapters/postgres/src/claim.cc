@@ -9,7 +9,7 @@ namespace {
 
 constexpr NamedStatement kConfirm = {
     "leasehold_fence_confirm_1",
-    "SELECT leasehold_fence.confirm($1, $2), " LEASEHOLD_MARK_TRANSACTION};
+    "SELECT leasehold_fence.confirm($1, $2), " LEASEHOLD_TRANSACTION_ID};
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Result<OwnedTransaction> Claim::begin() const {
   const std::string hex = request_.hex();
   auto confirmed = session.begin_with(kConfirm, {resource_.str().c_str(), hex.c_str()});
   if (!confirmed) return fail(counted(session, resource_, std::move(confirmed.error())));
-  return OwnedTransaction(connection_);
+  return OwnedTransaction(connection_, TransactionId{confirmed->number(1)});
 }
 
 }  // namespace leasehold::postgres

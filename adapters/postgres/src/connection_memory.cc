@@ -16,7 +16,7 @@ struct Memory {
   std::map<std::string, Preparation, std::less<>> preparations;
   LastEntry last_entry;
   std::optional<bool> own_session;
-  bool may_have_ended = true;
+  std::optional<TransactionId> open;  // and no other since
 };
 
 int on_event(PGEventId event, void* info, void*);
@@ -35,7 +35,7 @@ int on_event(PGEventId event, void* info, void*) {
     const auto* created = static_cast<PGEventResultCreate*>(info);
     Memory* memory = memory_of(created->conn);
     if (memory != nullptr && is_of_transactions(PQcmdStatus(created->result))) {
-      memory->may_have_ended = true;
+      memory->open.reset();
     }
   }
   if (event == PGEVT_CONNRESET) {
@@ -87,13 +87,13 @@ void remember_own_session(PGconn* connection, bool own) noexcept {
   change_memory(connection, [&](Memory& memory) { memory.own_session = own; });
 }
 
-void watch_transaction(PGconn* connection) noexcept {
-  change_memory(connection, [](Memory& memory) { memory.may_have_ended = false; });
+void watch_transaction(PGconn* connection, TransactionId transaction) noexcept {
+  change_memory(connection, [&](Memory& memory) { memory.open = transaction; });
 }
 
-bool may_have_ended(const PGconn* connection) {
+bool may_have_ended(const PGconn* connection, TransactionId transaction) {
   const Memory* memory = memory_of(connection);
-  return memory == nullptr || memory->may_have_ended;
+  return memory == nullptr || memory->open != transaction;
 }
 
 bool entered_last(const PGconn* connection, const LastEntry& entry) {

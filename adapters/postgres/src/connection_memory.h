@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "leasehold/postgres/transaction.h"
+
 namespace leasehold::postgres {
 
 // A statement that may be prepared under its name, in a session that nobody else has.
@@ -32,11 +34,11 @@ struct LastEntry {
 std::optional<bool> has_own_session(const PGconn* connection);
 void remember_own_session(PGconn* connection, bool own) noexcept;
 
-// From now on statements that begin or end a transaction are noticed.
-void watch_transaction(PGconn* connection) noexcept;
+// It is open; from now on statements that begin or end a transaction are noticed.
+void watch_transaction(PGconn* connection, TransactionId transaction) noexcept;
 // Whether there was one since, or there may have been: also ROLLBACK TO a savepoint, which libpq
 // tells as it tells ROLLBACK.
-bool may_have_ended(const PGconn* connection);
+bool may_have_ended(const PGconn* connection, TransactionId transaction);
 
 bool entered_last(const PGconn* connection, const LastEntry& entry);
 void remember(PGconn* connection, LastEntry entry) noexcept;

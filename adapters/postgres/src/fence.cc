@@ -9,7 +9,7 @@ namespace {
 
 constexpr NamedStatement kEnter = {
     "leasehold_fence_enter_1",
-    "SELECT leasehold_fence.enter($1, $2, $3, $4, $5), " LEASEHOLD_MARK_TRANSACTION};
+    "SELECT leasehold_fence.enter($1, $2, $3, $4, $5), " LEASEHOLD_TRANSACTION_ID};
 
 // Does what enter() does for a mark that has not changed, or nothing.
 constexpr NamedStatement kEnterAgain = {
@@ -20,7 +20,7 @@ constexpr NamedStatement kEnterAgain = {
     " AND lineage OPERATOR(pg_catalog.=) $3 AND request OPERATOR(pg_catalog.=) $4"
     " AND (pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'on'"
     " OR pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'remote_apply')"
-    " RETURNING " LEASEHOLD_MARK_TRANSACTION};
+    " RETURNING NULL, " LEASEHOLD_TRANSACTION_ID};
 
 // A token on its way into a resource.
 class Entering {
@@ -126,7 +126,7 @@ Result<OwnedTransaction> Fence::begin(const Token& token, Entry entry) const {
   if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
   auto entered = Entering(resource_, token, entry).begin(session, connection_);
   if (!entered) return fail(counted(session, resource_, std::move(entered.error())));
-  return OwnedTransaction(connection_);
+  return OwnedTransaction(connection_, TransactionId{entered->number(1)});
 }
 
 Status Fence::count_refusal() const {

@@ -1,5 +1,6 @@
 #include "leasehold/postgres/once.h"
 
+#include <optional>
 #include <utility>
 
 #include "once_functions.h"
@@ -26,11 +27,15 @@ Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameter
   if (!name) return fail(name.error());
   if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
   const KeyClaim claim(*name, parameters);
-  auto answer = claim_in_time(options, [&](Millis wait) { return claim.begin(session, wait); });
+  std::optional<OwnedTransaction> transaction;
+  auto answer = claim_in_time(options, [&](Millis wait) {
+    auto rows = claim.begin(session, wait);
+    if (rows) transaction.emplace(connection_, TransactionId{rows->number(1)});
+    return rows;
+  });
   if (!answer) return fail(std::move(answer.error()));
-  OwnedTransaction transaction(connection_);
   if (*answer) return std::move(**answer);
-  return Begun(std::move(transaction));
+  return Begun(std::move(*transaction));
 }
 
 Status Once::store(std::string_view key, std::string_view result) const {

@@ -17,7 +17,7 @@ constexpr Part kOnce = {"leasehold_once", kOnceVersion, kOnceSchema, "Once",
 constexpr NamedStatement kClaim = {
     "leasehold_once_claim_1",
     "SELECT pg_catalog.encode(leasehold_once.claim($1, pg_catalog.decode($2, 'hex'), $3), "
-    "'hex'), " LEASEHOLD_MARK_TRANSACTION};
+    "'hex'), " LEASEHOLD_TRANSACTION_ID};
 
 // So long a stop is not heard, since the server waits.
 constexpr Millis kDeaf{100};

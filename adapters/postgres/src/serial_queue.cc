@@ -19,7 +19,8 @@ constexpr Part kSerial = {"leasehold_serial", kSerialVersion, kSerialSchema, "th
 //
 // Among the oldest operations first: as a rule it is there, however many entities there are.
 constexpr const char* kTakeNear = R"sql(
-SELECT o.id, o.entity, o.payload, o.attempts FROM leasehold_serial.operation o
+SELECT o.id, o.entity, o.payload, o.attempts, pg_catalog.pg_current_xact_id()
+FROM leasehold_serial.operation o
 WHERE o.queue = $1 AND NOT o.set_aside AND o.due <= clock_timestamp()
   AND o.id <= (SELECT max(id) FROM (SELECT id FROM leasehold_serial.operation
                                     WHERE queue = $1 ORDER BY id LIMIT 100) oldest)
@@ -31,7 +32,8 @@ ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
 // Else from entity to entity in their index, so that an entity that has to wait costs one step,
 // however many operations it has.
 constexpr const char* kTakeAny = R"sql(
-SELECT o.id, o.entity, o.payload, o.attempts FROM leasehold_serial.operation o
+SELECT o.id, o.entity, o.payload, o.attempts, pg_catalog.pg_current_xact_id()
+FROM leasehold_serial.operation o
 WHERE NOT o.set_aside AND o.due <= clock_timestamp() AND o.id = ANY (ARRAY(
   WITH RECURSIVE head(entity, id) AS (
     (SELECT entity, id FROM leasehold_serial.operation WHERE queue = $1
@@ -60,6 +62,22 @@ Result<Operation> operation_of(const Rows& rows, int row) {
   }
   return Operation{rows.number(0, row), std::move(*entity), std::string(rows.text(2, row)),
                    rows.number(3, row)};
+}
+
+// In a transaction that it begins.
+Result<Rows> take_first(const Session& session, const QueueName& queue,
+                        const SerialHandleOptions& options) {
+  auto begun = session.run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", {});
+  if (!begun) return begun;
+  const std::string limit = as_setting(options.idle_limit);
+  auto limited = session.run(
+      "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', $1::bigint::text, true)"
+      " WHERE $1::bigint > 0",
+      {limit.c_str()});
+  if (!limited) return limited;
+  auto rows = session.run(kTakeNear, {queue.str().c_str()});
+  if (!rows || rows->count() > 0) return rows;
+  return session.run(kTakeAny, {queue.str().c_str()});
 }
 
 }  // namespace
@@ -94,20 +112,11 @@ Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
     const SerialHandleOptions& options) const {
   const Session session(connection_);
   if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
-  if (auto begun = session.run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", {}); !begun) {
-    return fail(std::move(begun.error()));
-  }
-  OwnedTransaction transaction(connection_);
-  const std::string limit = as_setting(options.idle_limit);
-  auto marked = session.run("SELECT " LEASEHOLD_MARK_TRANSACTION
-                            ", CASE WHEN $1::bigint > 0 THEN pg_catalog.set_config("
-                            "'idle_in_transaction_session_timeout', $1::bigint::text, true) END",
-                            {limit.c_str()});
-  if (!marked) return fail(std::move(marked.error()));
-  auto rows = session.run(kTakeNear, {queue_.str().c_str()});
-  if (rows && rows->count() == 0) rows = session.run(kTakeAny, {queue_.str().c_str()});
-  if (!rows) return fail(rows.error());
+  auto rows = take_first(session, queue_, options);
+  if (!rows || rows->count() == 0) session.roll_back();
+  if (!rows) return fail(std::move(rows.error()));
   if (rows->count() == 0) return std::nullopt;
+  OwnedTransaction transaction(connection_, TransactionId{rows->number(4)});
   auto operation = operation_of(*rows, 0);
   if (!operation) return fail(std::move(operation.error()));
   if (auto set = session.run("SAVEPOINT leasehold_serial_work", {}); !set) {

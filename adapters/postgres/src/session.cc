@@ -324,18 +324,18 @@ void Session::read_what_was_sent() const {
   PQclear(PQexec(connection_, ""));
 }
 
-Status Session::check_same_transaction() const {
-  if (!may_have_ended(connection_)) return {};
+Status Session::check_same(TransactionId transaction) const {
+  if (!may_have_ended(connection_, transaction)) return {};
   if (PQtransactionStatus(connection_) != PQTRANS_INTRANS) return {};
-  const auto mark = run("SELECT pg_catalog.current_setting('leasehold.transaction', true)", {});
-  if (!mark) return fail(mark.error());
-  if (mark->text(0) == "ours") return {};
+  const auto open = run("SELECT pg_catalog.pg_current_xact_id_if_assigned()", {});
+  if (!open) return fail(open.error());
+  if (TransactionId{open->number(0)} == transaction) return {};
   return fail(ErrorCode::invalid,
               "the work ended its transaction and began another one; what it wrote in that was "
               "rolled back");
 }
 
-Status Session::commit() const {
+Status Session::commit(TransactionId transaction) const {
   if (PQpipelineStatus(connection_) != PQ_PIPELINE_OFF) {
     roll_back();
     return fail(ErrorCode::invalid,
@@ -345,7 +345,7 @@ Status Session::commit() const {
   if (PQtransactionStatus(connection_) == PQTRANS_IDLE) {
     return fail(ErrorCode::invalid, "the transaction was over before its work returned");
   }
-  if (auto ok = check_same_transaction(); !ok) {
+  if (auto ok = check_same(transaction); !ok) {
     roll_back();
     return ok;
   }

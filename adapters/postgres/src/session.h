@@ -23,9 +23,9 @@ bool is_conflict(const Error& error);
 // A lock was not to be had in the time that the session allows.
 bool is_too_long(const Error& error);
 
-// An expression: marks the transaction in which it is evaluated, so that commit() knows it again. A
-// macro, to be part of a literal.
-#define LEASEHOLD_MARK_TRANSACTION "pg_catalog.set_config('leasehold.transaction', 'ours', true)"
+// An expression: by this commit() knows the transaction again, as TransactionId. A macro, to be
+// part of a literal.
+#define LEASEHOLD_TRANSACTION_ID "pg_catalog.pg_current_xact_id()"
 
 // An expression: makes the commit durable though the session has synchronous_commit off. For
 // statements at tables of the user's own; a schema of ours has commit_durably().
@@ -67,14 +67,13 @@ class Session {
   [[nodiscard]] Result<Rows> run_often(const std::string& sql,
                                        const std::vector<const char*>& parameters) const;
 
-  // Begins a transaction and runs the statement in it, in one round trip; its rows. The statement
-  // must evaluate LEASEHOLD_MARK_TRANSACTION. After a failure the transaction is rolled back. Both
-  // are prepared for the next time, unless a connection pooler is between: it may give each
-  // transaction another session.
+  // Begins a transaction and runs the statement in it, in one round trip; its rows. After a
+  // failure the transaction is rolled back. Both are prepared for the next time, unless a
+  // connection pooler is between: it may give each transaction another session.
   [[nodiscard]] Result<Rows> begin_with(const NamedStatement& statement,
                                         Parameters parameters) const;
-  // `invalid`, and what is open is rolled back, if the transaction is not the one that was marked.
-  [[nodiscard]] Status commit() const;
+  // `invalid`, and what is open is rolled back, if the transaction is not this one.
+  [[nodiscard]] Status commit(TransactionId transaction) const;
   // Reads what a work has sent without reading: it may have ended the transaction. Not in pipeline
   // mode.
   void read_what_was_sent() const;
@@ -96,7 +95,7 @@ class Session {
   bool is_prepared(const NamedStatement& statement) const;
   Preparation preparation(const NamedStatement& statement) const;
   bool is_sessions_only_user() const;
-  Status check_same_transaction() const;
+  Status check_same(TransactionId transaction) const;
   Result<Rows> answer(PGresult* result, bool inside) const;
   Error failure(const PGresult* result, bool inside) const;
 

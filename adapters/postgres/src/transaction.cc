@@ -4,8 +4,9 @@
 
 namespace leasehold::postgres {
 
-OwnedTransaction::OwnedTransaction(pg_conn* connection) : connection_(connection) {
-  watch_transaction(connection);
+OwnedTransaction::OwnedTransaction(pg_conn* connection, TransactionId id)
+    : connection_(connection), id_(id) {
+  watch_transaction(connection, id);
 }
 
 OwnedTransaction::~OwnedTransaction() {
@@ -13,7 +14,7 @@ OwnedTransaction::~OwnedTransaction() {
 }
 
 Status OwnedTransaction::commit() {
-  return Session(std::exchange(connection_, nullptr)).commit();
+  return Session(std::exchange(connection_, nullptr)).commit(id_);
 }
 
 }  // namespace leasehold::postgres

@@ -367,6 +367,21 @@ TEST_F(FenceTest, WorkThatEndsItsTransactionAndBeginsAnotherIsInvalid) {
   EXPECT_EQ(rows(), "1") << "what was written after another holder had entered is gone";
 }
 
+TEST_F(FenceTest, EntryOfAnotherFenceDoesNotMakeAnotherTransactionTheFirst) {
+  const Fence other = Fence::open(user_.get(), "other").value();
+  const auto entering_after = [&](const char* sql) {
+    return fence().transaction(token_of(33, '1'), [&](OpenTransaction& open) -> Status {
+      EXPECT_EQ(exec_on(open.handle(), sql), "");
+      if (auto ok = other.enter(token_of(7, '2')); !ok) return ok;
+      return insert_row(open);
+    });
+  };
+  EXPECT_TRUE(bad(entering_after("COMMIT; BEGIN"), ErrorCode::invalid));
+  EXPECT_EQ(rows(), "0");
+  EXPECT_TRUE(good(entering_after("SAVEPOINT a; ROLLBACK TO a")));
+  EXPECT_EQ(rows(), "1");
+}
+
 TEST_F(FenceTest, WorkThatSendsWithoutReadingIsAnsweredForAllThatItSent) {
   const auto transaction = [&](const char* sql, bool row_by_row) {
     return fence().transaction(token_of(33, '1'), [&](OpenTransaction& open) -> Status {

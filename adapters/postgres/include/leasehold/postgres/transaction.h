@@ -1,6 +1,7 @@
 // The transaction in which a work runs on the user's own connection. Used by Fence, Claim and Once.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "leasehold/detail/transaction_work.h"
@@ -32,14 +33,16 @@ class OpenTransaction {
 template <class Work>
 concept TransactionWork = leasehold::detail::TransactionWork<Work, OpenTransaction>;
 
+// The server's, which no other transaction of it has.
+enum class TransactionId : std::int64_t {};
+
 // For Fence, Claim and Once: a transaction that has begun; rolls back unless committed. Not thread
 // safe.
 class OwnedTransaction {
  public:
-  // Its first statement has marked it, as Session::commit() wants it.
-  explicit OwnedTransaction(pg_conn* connection);
+  OwnedTransaction(pg_conn* connection, TransactionId id);
   OwnedTransaction(OwnedTransaction&& other) noexcept
-      : connection_(std::exchange(other.connection_, nullptr)) {}
+      : connection_(std::exchange(other.connection_, nullptr)), id_(other.id_) {}
   OwnedTransaction& operator=(OwnedTransaction&&) = delete;
   ~OwnedTransaction();
 
@@ -51,6 +54,7 @@ class OwnedTransaction {
 
  private:
   pg_conn* connection_;
+  TransactionId id_;
 };
 
 template <TransactionWork Work>
