@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include <openssl/evp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -101,6 +102,18 @@ std::string name_for(const std::string& sql) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   EVP_Digest(sql.data(), sql.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
   return "leasehold_" + leasehold::detail::to_hex(std::span(digest).first(kEnough));
+}
+
+bool is_copy(const PGresult* result) {
+  const ExecStatusType status = PQresultStatus(result);
+  return status == PGRES_COPY_IN || status == PGRES_COPY_OUT;
+}
+
+// The server rolls back, and libpq takes notice. There is no other way out of COPY in pipeline
+// mode.
+void hang_up(PGconn* connection) {
+  ::shutdown(PQsocket(connection), SHUT_RDWR);
+  PQconsumeInput(connection);
 }
 
 }  // namespace
@@ -365,6 +378,7 @@ bool Session::leave_pipeline() const {
   for (int nulls = 0; nulls < 2 && PQstatus(connection_) == CONNECTION_OK;) {
     PGresult* result = PQgetResult(connection_);
     nulls = result == nullptr ? nulls + 1 : 0;
+    if (is_copy(result)) hang_up(connection_);
     PQclear(result);
   }
   return PQexitPipelineMode(connection_) == 1;

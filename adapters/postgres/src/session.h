@@ -77,7 +77,8 @@ class Session {
   // Reads what a work has sent without reading: it may have ended the transaction. Not in pipeline
   // mode.
   void read_what_was_sent() const;
-  // The same in pipeline mode, which it ends. False if that cannot be.
+  // The same in pipeline mode, which it ends. False if that cannot be: the connection is lost, also
+  // if a COPY was sent there.
   bool leave_pipeline() const;
   // In pipeline mode, that ends first.
   void roll_back() const;

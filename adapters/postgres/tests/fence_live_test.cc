@@ -435,6 +435,25 @@ TEST_F(FenceTest, WorkThatLeavesPipelineModeOnIsInvalid) {
   }
 }
 
+TEST_F(FenceTest, CopyInPipelineModeDoesNotKeepTheCallerForEver) {
+  for (const bool synced : {false, true}) {
+    for (const char* sql : {"COPY data FROM STDIN", "COPY data TO STDOUT"}) {
+      const UserConnection mine(url());
+      const auto done =
+          fence_of(mine).transaction(token_of(33, '1'), [&](OpenTransaction& open) -> Status {
+            EXPECT_EQ(PQenterPipelineMode(open.handle()), 1);
+            EXPECT_EQ(
+                PQsendQueryParams(open.handle(), sql, 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+            EXPECT_EQ(synced ? PQpipelineSync(open.handle()) : 1, 1);
+            return {};
+          });
+      EXPECT_TRUE(bad(done, ErrorCode::invalid)) << sql;
+      EXPECT_EQ(PQstatus(mine.get()), CONNECTION_BAD) << "else its transaction stays open";
+    }
+  }
+  EXPECT_EQ(rows(), "0");
+}
+
 TEST_F(FenceTest, WorksThroughAPoolerInTransactionMode) {
   const leasehold::testing::Pgbouncer pooler(fence_server());
   const UserConnection pooled(pooler.url(database_));
