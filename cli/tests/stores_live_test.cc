@@ -447,6 +447,7 @@ class WithoutProcTest : public CliTest {
 };
 
 TEST_F(WithoutProcTest, WhatTheCommandLeavesRunningIsEndedBeforeTheLockIsFree) {
+  const NoLeakCheck it_looks_into_proc;
   const std::string url = Servers::running().fresh("redis", store());
   process::Command run =
       without_proc({"run", "x", "--store", url, "--", "sh", "-c", "sleep 600 & exit 3"});
