@@ -147,11 +147,10 @@ BEGIN
   PERFORM set_config('application_name', @S.session_name(a_request, a_attempt), false);
   o_has_lock := pg_try_advisory_lock(o_key);
   IF NOT o_has_lock AND a_retried THEN  -- perhaps by an attempt whose reply was lost
-    SELECT * INTO l FROM @S.earlier_session(o_key, a_request, a_attempt);
-    IF l.o_pid IS NOT NULL THEN
-      PERFORM @S.end_session(l.o_pid, l.o_start);
-      o_has_lock := pg_try_advisory_lock(o_key);
-    END IF;
+    PERFORM @S.end_session(e.o_pid, e.o_start)
+      FROM @S.earlier_session(o_key, a_request, a_attempt) e;
+    -- Also if there is none: it may have ended by itself since.
+    o_has_lock := pg_try_advisory_lock(o_key);
   END IF;
   IF o_has_lock THEN
     SELECT g.o_outcome, g.o_token, g.o_store, g.o_ahead, g.o_recheck_ms, g.o_fresh

@@ -146,6 +146,26 @@ TEST_F(SessionStoreTest, ReleaseWaitsForAGrantThatIsNotCommittedYet) {
 
 // The answer that one session owes may cost all the time there is. Twice that must stay far below
 // the session's lock_timeout of 10 s.
+TEST_F(SessionStoreTest, RetryIsGrantedAlsoIfTheEarlierSessionEndsByItselfMeanwhile) {
+  known_as();  // makes the schema
+  const auto ask = [request = new_request().hex()](int attempt) {
+    return "SELECT o_outcome FROM leasehold.session_acquire('job', '" + request +
+           "', 'me', 30000, false, " + std::to_string(attempt) + ", " +
+           (attempt > 1 ? "true" : "false") + ")";
+  };
+  Libpq earlier(plain_url());
+  ASSERT_EQ(earlier.run(ask(1)), "granted");
+  // It holds the lock when the retry asks for it, and is gone when the retry looks for it.
+  Libpq later(plain_url());
+  ASSERT_EQ(later.run("ALTER FUNCTION leasehold.earlier_session RENAME TO sought"), "");
+  ASSERT_EQ(later.run("CREATE FUNCTION leasehold.earlier_session(bigint, uuid, bigint,"
+                      " OUT o_pid integer, OUT o_start timestamptz) LANGUAGE plpgsql AS $$ BEGIN"
+                      " PERFORM pg_terminate_backend(pid, 60000) FROM leasehold.session_lock;"
+                      " SELECT * INTO o_pid, o_start FROM leasehold.sought($1, $2, $3); END $$"),
+            "");
+  EXPECT_EQ(later.run(ask(2)), "granted");
+}
+
 TEST_F(SessionStoreTest, SessionThatOwesAnAnswerDoesNotHoldUpTheOthers) {
   RawStore raw(server.open(), "job", 2s);
   const Ttl ttl = Ttl::of(10min).value();
