@@ -105,6 +105,7 @@ Result<Lease> ClientCore::acquire(const LockName& lock, const AcquireOptions& op
 
 Result<FencedLease> ClientCore::acquire_fenced(const LockName& lock,
                                                const AcquireOptions& options) {
+  if (auto ok = check_process(); !ok) return fail(std::move(ok.error()));
   if (traits().guarantee != Guarantee::correctness) {
     return fail(ErrorCode::unsafe_for_correctness, traits().address + " gives no safe tokens: " +
                                                        traits().why + ". " + traits().instead);
@@ -147,17 +148,21 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
 Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for, Millis within,
                                            const std::stop_token& stop) {
   ReleaseSlot slot;
-  make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-               releasing_.emplace(lease.grant.request, &slot);
-               engine.release(clock_.now(), lease.grant.request, within_reason(keep_for), within);
-               leases_.erase(lease.grant.request);
-               lease.end.end();
-             }),
-             stop);
+  Calls calls;
+  {
+    MutexLock lock(mutex_);
+    releasing_.emplace(lease.grant.request, &slot);
+    engine_.release(clock_.now(), lease.grant.request, within_reason(keep_for), within);
+    calls = settle();  // first: a deadline that has passed unnoticed is a loss, and told as one
+    leases_.erase(lease.grant.request);
+    lease.end.end();
+  }
+  make_calls(std::move(calls), stop);
   return await(slot, lease.grant.request, stop);
 }
 
 std::optional<Error> ClientCore::renewal_error() {
+  if (auto ok = check_process(); !ok) return std::move(ok.error());
   MutexLock lock(mutex_);
   return renewal_error_;
 }

@@ -35,7 +35,7 @@ class ClientTest : public ::testing::Test {
   static void wait_for(const std::stop_token& stop) {
     std::promise<void> told;
     const std::stop_callback callback(stop, [&] { told.set_value(); });
-    told.get_future().wait();
+    EXPECT_EQ(told.get_future().wait_for(30s), std::future_status::ready) << "it was not told";
   }
 
   std::shared_ptr<Faults> faults = std::make_shared<Faults>();
@@ -159,6 +159,16 @@ TEST_F(ClientTest, StateIsLostInTheFirstInstantAfterAPause) {
   EXPECT_EQ(lease->state(), LeaseState::lost);
   EXPECT_EQ(lease->remaining(), 0ns);
   EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+}
+
+TEST_F(ClientTest, LossThatReleaseIsTheFirstToSeeIsToldAsAnyOther) {
+  FakeClock clock(BootClock::now());
+  Client client = connect({.owner = {}, .clock = &clock, .random = nullptr});
+  auto lease = client.acquire("job", {.ttl = 30s});
+  ASSERT_TRUE(lease);
+  clock.advance(31s);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+  wait_for(lease->lost());
 }
 
 // Reads the time, and may then be long in telling it, as a thread that is taken off its processor.
@@ -429,6 +439,8 @@ TEST_F(ClientTest, ForkedChildHoldsNothing) {
     wrong += lease->remaining() != 0ns;
     wrong += lease->release().has_value();
     wrong += client.acquire("other").error().code != ErrorCode::invalid;
+    wrong += client.acquire_fenced("other").error().code != ErrorCode::invalid;
+    wrong += client.renewal_error().value().code != ErrorCode::invalid;
     {
       const Lease dropped = std::move(*lease);
       const Client gone = std::move(client);
