@@ -560,11 +560,11 @@ struct BlockingCalls {
 
 TEST_P(StoreConformance, EveryCallEndsInItsTimeThoughEachAnswerTakesNearlyAllOfIt) {
   BlockingCalls calls(*store);
-  constexpr Millis limit = 2s;
+  constexpr Millis limit = 5s;
   store->answer_after(limit * 9 / 10);
   const BootTime began = BootClock::now();
   calls.make(limit, {}, [&](const std::string& name, ErrorCode told, BootTime end) {
-    EXPECT_LT(end - began, limit + 1s) << name << ": " << to_string(told);
+    EXPECT_LT(end - began, limit * 17 / 10) << name << ": " << to_string(told) << ", two answers";
   });
   store->answer_after(0ms);
 }
@@ -579,7 +579,7 @@ TEST_P(StoreConformance, EveryCallEndsWithItsStopToken) {
   });
   const BootTime began = BootClock::now();
   calls.make(1h, stop.get_token(), [&](const std::string& name, ErrorCode told, BootTime end) {
-    EXPECT_LT(end - began, 10s) << name << ": " << to_string(told);
+    EXPECT_LT(end - began, 1min) << name << ": " << to_string(told);
   });
   store->answer_after(0ms);
 }

