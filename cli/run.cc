@@ -159,7 +159,7 @@ Result<Grant> RunSession::acquire(std::stop_token stop) {
 
 int RunSession::not_taken(const Error& error) const {
   if (exit_status(error.code) != kExitBusy) return report(error);
-  // A job that shall simply not run twice is no failure to mail about.
+  // A job skipped because it is running already should not make cron send mail.
   if (options_.busy_status != 0 || options_.verbose) report(error);
   return options_.busy_status;
 }
@@ -331,7 +331,7 @@ void Run::declare(Arguments& arguments) {
                      "at most 10s");
   arguments.option("--once", "KEY", o.once,
                    "Run once per KEY: if it ended under this lock before, exit with the same "
-                   "status without running, also if it had failed");
+                   "status without running, even if it failed");
   arguments.number("--busy-status", 0, 255, o.busy_status,
                    "Exit status if somebody else holds the lock; default 75. With 0 nothing is "
                    "printed either");

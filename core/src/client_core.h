@@ -75,10 +75,10 @@ struct LeaseControl {
   std::stop_source lost;
 };
 
-// Threads: the timer thread only declares loss and finds out what is due; renewals that are due run
-// on `renewals_`, where nothing else can delay them, a thread per lane (engine/timing.h) in use;
-// other store calls that are due on `calls_`, the users' stop callbacks on `callbacks_`; an acquire
-// or release that a caller waits for is sent from the caller's own thread.
+// Threads: the timer thread only declares loss by time and finds out what is due; renewals that are
+// due run on `renewals_`, where nothing else can delay them, a thread per lane (engine/timing.h) in
+// use; other store calls that are due on `calls_`, the users' stop callbacks on `callbacks_`; the
+// first attempt of an acquire or release is made on the caller's own thread.
 class ClientCore final : public StoreEvents, public std::enable_shared_from_this<ClientCore> {
  public:
   static std::shared_ptr<ClientCore> make(std::unique_ptr<Store> store, ConnectOptions options);

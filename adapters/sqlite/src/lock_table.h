@@ -26,11 +26,13 @@ bool is_lock_store(Connection connection);
 
 // Not thread safe; blocking. Many processes may have the same file open.
 //
-// Why a token never repeats: numbers are reserved first, up to store.reserved. When that is known
-// to be on disk, store.ceiling says so, and they may be granted. Who finds the ceiling below what
-// is reserved cannot know whether the one who reserved it died before it was on disk, and sees to
-// it himself. All other commits are left to the kernel, which keeps them when a process dies. Only
-// a crash of the machine can lose them, and then the next boot begins above what was reserved.
+// Each lock counts its own tokens; three numbers of the store bound all of them. Why a token never
+// repeats: numbers are reserved first, up to store.reserved. When that is known to be on disk,
+// store.ceiling says so, and no lock counts beyond it. A process that finds the ceiling below what
+// is reserved cannot know whether the one that reserved it died before it was on disk, and makes it
+// durable itself. All other commits are left to the kernel, which keeps them when a process dies.
+// Only a crash of the machine can lose them, and then the next boot begins above what was reserved:
+// every token of a boot is above store.floor.
 class LockTable {
  public:
   struct Options {

@@ -116,7 +116,7 @@ class Engine {
  private:
   enum class Phase {
     acquiring,   // asking, or waiting to ask again
-    confirming,  // granted, but by which call is not known: a renewal tells from when it counts
+    confirming,  // granted, but nobody knows by which call, or little is left: it is renewed first
     holding,     // the caller has the lease, until it releases or drops it
     leaving,     // being withdrawn from the store until that is acknowledged
   };

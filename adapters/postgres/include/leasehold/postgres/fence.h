@@ -86,7 +86,7 @@ class Fence {
   // Fails with
   // - `fenced_out`: refused; error.refusal has both numbers. Roll back, then count_refusal().
   // - `invalid`: no transaction is open, or the resource is used with claims.
-  // - `unavailable`: the row was not to be had in time, a deadlock, or (REPEATABLE READ and
+  // - `unavailable`: the row could not be locked in time, a deadlock, or (REPEATABLE READ and
   //   SERIALIZABLE) somebody has entered since this transaction began. Begin again.
   // After a failure the server does nothing more in this transaction: roll back.
   [[nodiscard]] Status enter(const Token& token, Entry entry = Entry::repeatable) const;

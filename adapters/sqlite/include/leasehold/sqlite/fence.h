@@ -101,7 +101,7 @@ class Fence {
   //   error.store_words says so.
   // - `invalid`: a transaction is open already, the resource is used with claims, or the work
   //   ended the transaction or broke a deferred constraint.
-  // - `unavailable`: the write lock was not to be had, or the commit was not done. Safe to retry.
+  // - `unavailable`: the write lock could not be taken, or the commit was not done. Safe to retry.
   // - `outcome_unknown`: the disk failed during the commit.
   template <detail::TransactionWork Work>
   [[nodiscard]] auto transaction(const Token& token, Work&& work,

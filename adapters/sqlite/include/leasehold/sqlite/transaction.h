@@ -40,7 +40,7 @@ concept TransactionWork = leasehold::detail::TransactionWork<Work, OpenTransacti
 // BEGIN IMMEDIATE … COMMIT; rolls back unless committed. Not thread safe.
 class OwnedTransaction {
  public:
-  // `invalid` if a transaction is open already, `unavailable` if the write lock is not to be had.
+  // `invalid` if a transaction is open already, `unavailable` if the write lock cannot be taken.
   [[nodiscard]] static Result<OwnedTransaction> begin(sqlite3* db);
   OwnedTransaction(OwnedTransaction&&) noexcept;
   OwnedTransaction& operator=(OwnedTransaction&&) = delete;
