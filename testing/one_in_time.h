@@ -5,8 +5,8 @@
 
 namespace leasehold::testing {
 
-// Whether one of ten tries takes less than `limit`. A machine that stalls makes some of them late; a
-// limit that nobody looks at makes all of them late.
+// Whether one of ten tries takes less than `limit`. A machine that stalls makes some of them late;
+// a limit that nobody looks at makes all of them late.
 template <class Try>
 bool one_ends_within(Millis limit, Try attempt) {
   for (int i = 0; i < 10; ++i) {

@@ -65,8 +65,8 @@ class Lease {
   }
 
   // Requested when the lease is lost, before the deadline at the store; not when it is released in
-  // time. Callbacks run on a thread that does nothing else; a slow one delays other callbacks, never
-  // a renewal or a loss.
+  // time. Callbacks run on a thread that does nothing else; a slow one delays other callbacks,
+  // never a renewal or a loss.
   std::stop_token lost() const;
 
   // Ends the lease and waits for the store's answer, at most `within`. Afterwards the lease is over
