@@ -7,17 +7,17 @@ std::optional<StoreId> lineage_in(const wire::KeyValue* kv) {
   return StoreId::from_hex(kv->value());
 }
 
-void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
+namespace {
+
+void make_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
   const StoreId fresh = StoreId::random(system_random());
   const std::string key = session.keys.lineage();
   wire::TxnRequest request;
   *request.add_compare() = created_at(key, 0);
   *request.add_success() = put(key, fresh.hex(), 0);
   *request.add_failure() = get(key);
-  Limits repeated = limits;
-  repeated.repeat = true;
   session.txn(
-      std::move(request), repeated,
+      std::move(request), limits,
       [fresh, key, done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) {
         if (!response) return done(tl::unexpected(std::move(response.error())));
         if (response->succeeded()) return done(fresh);
@@ -27,6 +27,23 @@ void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done) 
                                     .silence = false,
                                     .words = "key '" + key + "' has a foreign value"}));
       });
+}
+
+}  // namespace
+
+// Reads first: a full server refuses every transaction that might put something.
+void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
+  wire::TxnRequest request;
+  *request.add_success() = get(session.keys.lineage());
+  Limits repeated = limits;
+  repeated.repeat = true;
+  session.txn(std::move(request), repeated,
+              [&session, repeated,
+               done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) mutable {
+                if (!response) return done(tl::unexpected(std::move(response.error())));
+                if (const auto there = lineage_in(first_kv(*response, 0))) return done(*there);
+                make_lineage(session, repeated, std::move(done));
+              });
 }
 
 namespace {

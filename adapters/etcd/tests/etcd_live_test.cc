@@ -371,6 +371,10 @@ TEST(EtcdQuotaTest, FullServerIsUnavailableWithItsWords) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
   EXPECT_THAT(refused.error().store_words, HasSubstr("database space exceeded"));
+  auto opened = open_etcd("etcd://" + server.address());
+  ASSERT_TRUE(opened) << to_string(opened.error());
+  Client late(std::move(*opened));
+  EXPECT_EQ(late.inspect(lock_name("job"))->holder->request, lease->request());
   EXPECT_EQ(lease->release().value(), ReleaseOutcome::released) << "what is held can be let go";
 }
 
