@@ -1,5 +1,8 @@
 #include "leasehold/detail/shown_word.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "leasehold/url.h"
 
 namespace leasehold::detail {
@@ -15,9 +18,21 @@ bool hides_password(const std::string& word, const Result<Url>& url) {
 
 }  // namespace
 
+std::size_t secret_word_in(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::size_t first = std::string::npos;
+  for (const char* word : {"pass", "pwd", "secret", "auth", "token"}) {
+    first = std::min(first, lower.find(word));
+  }
+  return first;
+}
+
 std::string shown(const std::string& word) {
-  const bool has_place = word.find_first_of("@?") != std::string::npos;
-  const std::size_t password = word.find("pass");  // "host=db password=secret"
+  const bool has_place =
+      word.find_first_of("@?") != std::string::npos || word.find("://") != std::string::npos;
+  const std::size_t password = secret_word_in(word);  // "host=db password=secret"
   const bool is_told = word.find('=', password) != std::string::npos;
   if (!has_place && !is_told) return word;
   const auto url = Url::parse(word);

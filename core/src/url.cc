@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "leasehold/detail/file_content.h"
+#include "leasehold/detail/shown_word.h"
 #include "leasehold/id.h"
 
 namespace leasehold {
@@ -16,8 +17,7 @@ constexpr const char* kPasswordEnv = "password_env";
 // A password in an option is refused by every store, but its URL may be told before that.
 bool may_be_a_secret(std::string_view key) {
   return key != kPasswordFile && key != kPasswordEnv &&
-         (key.find("pass") != std::string_view::npos ||
-          key.find("secret") != std::string_view::npos);
+         detail::secret_word_in(key) != std::string_view::npos;
 }
 
 tl::unexpected<Error> bad(std::string why) {

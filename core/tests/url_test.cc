@@ -162,8 +162,15 @@ TEST(ShownWordTest, APasswordIsHiddenThoughItsUrlIsNone) {
   EXPECT_EQ(detail::shown("host=h password=hunter2"), "host=h password=...");
   EXPECT_EQ(detail::shown("redis://u:hunter2@h:port?x"), "redis://...");
   EXPECT_EQ(detail::shown("h?password=hunter2"), "h?password=...");
+  EXPECT_EQ(detail::shown("PGPASSWORD=hunter2"), "PGPASSWORD=...");
+  EXPECT_EQ(detail::shown("redis://:hunter2"), "redis://...") << "the host is missing";
+  EXPECT_EQ(detail::shown("redis://u:hunter2%40h"), "redis://...");
+  for (const char* option : {"PASSWORD", "pwd", "auth", "Token", "client_secret"}) {
+    EXPECT_EQ(detail::shown(std::string("redis://h/0?") + option + "=hunter2&tls=on"),
+              "redis://h/0?tls=on");
+  }
   for (const char* harmless :
-       {"sqlite:/a@b", "pass", "a=b", "me@h", "5s", "redis://h:port", "a:b c"}) {
+       {"sqlite:/a@b", "pass", "a=b", "me@h", "5s", "redis://h:1/0", "a:b c"}) {
     EXPECT_EQ(detail::shown(harmless), harmless);
   }
 }

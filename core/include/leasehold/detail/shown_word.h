@@ -6,6 +6,9 @@
 
 namespace leasehold::detail {
 
+// Where a word begins that names a secret, as in "PGPASSWORD=x" or "auth=x"; npos: nowhere.
+std::size_t secret_word_in(std::string_view text);
+
 // Without the password of a URL. What only looks like a URL is cut off where one could be.
 std::string shown(const std::string& word);
 
