@@ -84,7 +84,7 @@ ClientCore::~ClientCore() {
   }
   store_->close();  // first: it ends the calls that the threads below may be in
   timer_.stop();
-  for (TaskThread& lane : renewals_) lane.stop();
+  for (TaskThreads& lane : renewals_) lane.stop();
   calls_.stop();
 }
 
@@ -265,14 +265,14 @@ void ClientCore::make_calls(Calls calls, const std::stop_token& stop) {
   }
 }
 
-TaskThread& ClientCore::thread_for(const engine::StoreCall& call) {
+TaskThreads& ClientCore::threads_for(const engine::StoreCall& call) {
   const auto* renew = std::get_if<engine::SendRenew>(&call);
   return renew != nullptr && renew->lane ? renewals_[*renew->lane] : calls_;
 }
 
 void ClientCore::make_calls_elsewhere(Calls calls) {
   for (engine::StoreCall& call : calls) {
-    thread_for(call).post([this, moved = std::make_shared<engine::StoreCall>(std::move(call))] {
+    threads_for(call).post([this, moved = std::make_shared<engine::StoreCall>(std::move(call))] {
       std::visit([&](auto& send) { make(send, {}); }, *moved);
     });
   }

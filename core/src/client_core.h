@@ -16,7 +16,7 @@
 #include "leasehold/detail/doorbell.h"
 #include "leasehold/detail/thread_safety.h"
 #include "own_process.h"
-#include "task_thread.h"
+#include "task_threads.h"
 #include "wake_timer.h"
 
 namespace leasehold::detail {
@@ -76,9 +76,9 @@ struct LeaseControl {
 };
 
 // Threads: the timer thread only declares loss by time and finds out what is due; renewals that are
-// due run on `renewals_`, where nothing else can delay them, a thread per lane (engine/timing.h) in
-// use; other store calls that are due on `calls_`, the users' stop callbacks on `callbacks_`; the
-// first attempt of an acquire or release is made on the caller's own thread.
+// due run on `renewals_`, where nothing else can delay them, some threads per lane
+// (engine/timing.h) in use; other store calls that are due on `calls_`, the users' stop callbacks
+// on `callbacks_`; the first attempt of an acquire or release is made on the caller's own thread.
 class ClientCore final : public StoreEvents, public std::enable_shared_from_this<ClientCore> {
  public:
   static std::shared_ptr<ClientCore> make(std::unique_ptr<Store> store, ConnectOptions options);
@@ -135,7 +135,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   void make_calls(Calls calls, const std::stop_token& stop = {});
   void make_calls_elsewhere(Calls calls);
-  TaskThread& thread_for(const engine::StoreCall& call);
+  TaskThreads& threads_for(const engine::StoreCall& call);
   // What a reply causes: here, except for the withdrawal of what the caller has given up. It is for
   // the same caller, whose stop token it hears.
   void follow_up(Calls calls, const std::stop_token& stop);
@@ -159,9 +159,13 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   std::optional<BootTime> armed_for_ LEASEHOLD_GUARDED_BY(mutex_);
   std::optional<Error> renewal_error_ LEASEHOLD_GUARDED_BY(mutex_);
 
-  TaskThread callbacks_;
-  TaskThread calls_;
-  std::array<TaskThread, engine::kRenewalLanes> renewals_;
+  // Several threads, so that a call which hangs does not cost those behind it.
+  struct Lane : TaskThreads {
+    Lane() : TaskThreads(4) {}
+  };
+  TaskThreads callbacks_{1};
+  TaskThreads calls_{4};
+  std::array<Lane, engine::kRenewalLanes> renewals_;
   WakeTimer timer_;
 };
 

@@ -91,15 +91,33 @@ TEST_F(ClientTest, HangingWithdrawalDelaysNoRenewal) {
 }
 
 TEST_F(ClientTest, HangingRenewalOfALongLeaseDelaysNoShortOne) {
+  for (const Millis ttl : {300ms, 600ms}) {  // of another lane, and of the same
+    faults = std::make_shared<Faults>();
+    Client client = connect();
+    faults->next(Operation::renew, Fault::hang);
+    auto slow = client.acquire("long", {.ttl = 1500ms});
+    faults->wait_until_one_hangs();
+    auto lease = client.acquire("short", {.ttl = ttl});
+    ASSERT_TRUE(slow && lease);
+    faults->wait_for_calls(Operation::renew, faults->calls(Operation::renew) + 4);
+    EXPECT_EQ(lease->state(), LeaseState::held) << ttl.count();
+    faults->let_go();
+  }
+}
+
+TEST_F(ClientTest, HangingRetryDelaysNoWithdrawal) {
   Client client = connect();
-  faults->next(Operation::renew, Fault::hang);
-  auto slow = client.acquire("long", {.ttl = 1500ms});
+  auto dropped = client.acquire("dropped");
+  ASSERT_TRUE(dropped);
+  faults->next(Operation::acquire, Fault::refuse);
+  faults->next(Operation::acquire, Fault::hang);
+  auto waiting =
+      std::async(std::launch::async, [&] { return client.acquire("job", {.wait = 1min}); });
   faults->wait_until_one_hangs();
-  auto lease = client.acquire("short", {.ttl = 300ms});
-  ASSERT_TRUE(slow && lease);
-  faults->wait_for_calls(Operation::renew, faults->calls(Operation::renew) + 4);
-  EXPECT_EQ(lease->state(), LeaseState::held);
+  { const Lease gone = std::move(*dropped); }
+  EXPECT_NO_THROW(faults->wait_for_calls(Operation::release, 1));
   faults->let_go();
+  EXPECT_TRUE(waiting.get());
 }
 
 TEST_F(ClientTest, HangingConfirmationDelaysNoRenewal) {
@@ -240,7 +258,7 @@ TEST_F(ClientTest, ThreadsDoNotGrowWithLeases) {
   const auto with_ten = threads();
   take(10, 2000);
   faults->wait_for_calls(Operation::renew, faults->calls(Operation::renew) + 3);
-  EXPECT_EQ(threads(), with_ten);
+  EXPECT_LE(threads(), with_ten + 3) << "of one lane";
 }
 
 TEST_F(ClientTest, DestructorReleases) {
@@ -360,7 +378,8 @@ TEST_F(ClientTest, ConfirmationOfAGrantHearsTheStopTokenAndTheLimitOfItsCaller) 
     return client.acquire("job", {.ttl = 30s, .store_timeout = 1h, .stop = stop.get_token()});
   });
   const CallContext context = confirms.get();
-  EXPECT_EQ(context.deadline, latest);
+  EXPECT_LE(context.deadline, latest);
+  EXPECT_GT(context.deadline, latest - 1min);
   EXPECT_EQ(context.stop, stop.get_token());
   EXPECT_TRUE(context.urgent) << "as all that keeps a lease alive";
   stop.request_stop();

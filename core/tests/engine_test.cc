@@ -286,10 +286,27 @@ TEST_F(EngineTest, EveryCallOfAnAcquireEndsWithTheTimeOfItsCaller) {
   take<SendAcquire>();
   now += 800ms;
   grant(request, 1500ms);
-  EXPECT_EQ(take<SendRenew>().deadline, latest);
+  EXPECT_EQ(take<SendRenew>().deadline, answer_wanted_by(now, latest));
   now += 100ms;
   renewal(request, RenewReply::gone);
-  EXPECT_EQ(take<SendAcquire>().deadline, latest);
+  EXPECT_EQ(take<SendAcquire>().deadline, answer_wanted_by(now, latest));
+}
+
+TEST_F(EngineTest, StoreIsToAnswerBeforeTheCallerIsTold) {
+  EXPECT_EQ(answer_wanted_by(now, now + 1min), now + 1min - 50ms);
+  EXPECT_EQ(answer_wanted_by(now, now + 100ms), now + 95ms);
+  EXPECT_EQ(answer_wanted_by(now, now - 100ms), now - 100ms)
+      << "never later than the caller's limit";
+}
+
+TEST_F(EngineTest, DefiniteFailureAtTheEndIsToldAsWhatItIs) {
+  for (const Millis wait : {0ms, 2000ms}) {
+    const auto request = acquire(30s, wait, 5s);
+    now = take<SendAcquire>().deadline;
+    reply(request, fail(unavailable()));
+    EXPECT_EQ(acquire_error(), ErrorCode::unavailable) << wait.count();
+    EXPECT_THAT(calls, IsEmpty()) << "no attempt whose outcome nobody could know";
+  }
 }
 
 TEST_F(EngineTest, EveryCallOfAWaiterEndsWithTheTimeOfItsCaller) {
@@ -298,10 +315,10 @@ TEST_F(EngineTest, EveryCallOfAWaiterEndsWithTheTimeOfItsCaller) {
   take<SendAcquire>();
   reply(request, Queued{1900ms, "other"});
   pass(1900ms);
-  EXPECT_EQ(take<SendAcquire>().deadline, now + 1s);
+  EXPECT_EQ(take<SendAcquire>().deadline, answer_wanted_by(now, now + 1s));
   now += 800ms;
   grant(request, 1500ms);
-  EXPECT_EQ(take<SendRenew>().deadline, latest);
+  EXPECT_EQ(take<SendRenew>().deadline, answer_wanted_by(now, latest));
 }
 
 // ---- rule 2: renewal -----------------------------------------------------------------------
@@ -490,11 +507,11 @@ TEST_F(EngineTest, LivingShortLeaseDoesNotHurryALongOne) {
   EXPECT_EQ(time_to_renew(lease), renewal_interval(6s));
 }
 
-TEST_F(EngineTest, LeasesOfOneLaneWaitForEachOtherNoLongerThanTheShortestCan) {
+TEST_F(EngineTest, LivingShortLeaseOfTheSameLaneDoesNotHurryALongOne) {
   hold(2s);
   const auto lease = hold(6s);
   EXPECT_EQ(renewal_lane(2s), renewal_lane(6s));
-  EXPECT_EQ(time_to_renew(lease), renewal_interval(2s));
+  EXPECT_EQ(time_to_renew(lease), renewal_interval(6s));
 }
 
 TEST_F(EngineTest, EveryTtlHasALaneWithTtlsUpToFourTimesAsLong) {

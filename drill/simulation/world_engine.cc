@@ -118,10 +118,10 @@ void World::shorten_or_lengthen(const Client& client, engine::SendRenew& renew) 
   }
 }
 
-// A shorter lease of its lane may take some of its time, and the end of a lease of its batch.
+// The end of a lease of its batch may take some of its time.
 void World::judge_renewal(const Client& client, const engine::SendRenew& renew) {
   if (!renew.lane) return judge_limit(acquisition(renew.calls.front().request), renew.deadline);
-  BootTime least = local(client) + engine::renewal_interval(renew.calls.front().ttl.length()) / 4;
+  BootTime least = local(client) + engine::renewal_interval(renew.calls.front().ttl.length());
   for (const RenewCall& each : renew.calls) {
     least = std::min(least, client.workers[acquisition(each.request).worker].deadline);
   }

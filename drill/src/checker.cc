@@ -77,9 +77,11 @@ struct Place {
 };
 
 struct Request {
-  std::int64_t deadline = 0;  // the latest that the store gave
-  bool released = false;      // its own release ended its grant
-  std::int64_t floor = 0;     // highest token told to anybody before this one was asked for
+  std::int64_t deadline = 0;    // the latest that the store gave
+  std::int64_t told = 0;        // the token that its client was told
+  bool released = false;        // its own release ended a grant of it
+  bool released_other = false;  // the last of these was not the one that its client was told
+  std::int64_t floor = 0;       // highest token told to anybody before this one was asked for
   Position floor_record = 0;
 };
 
@@ -250,7 +252,11 @@ class Checker {
     if (!wrong.empty()) {
       violate(Check::I5, "a grant was ended although " + std::string(wrong), grant_of(it));
     }
-    if (record.operation == Operation::release) requests_[record.request].released = true;
+    if (record.operation == Operation::release) {
+      Request& request = requests_[record.request];
+      request.released = true;
+      request.released_other = request.told != 0 && request.told != record.token;
+    }
     count_idle(locks_[record.lock], record.time);
     it.kept = record.deadline > record.time;
     if (it.kept) {
@@ -412,7 +418,8 @@ class Checker {
   }
 
   void told_grant(const Record& record, Lock& lock) {
-    const Request& request = requests_[record.request];
+    Request& request = requests_[record.request];
+    request.told = record.token;
     const bool comparable = lock.acknowledged_by == 0 || lock.acknowledged_by == record.store;
     const bool has_token = record.token != 0;
     if (has_token && comparable && record.token <= request.floor) {
@@ -444,8 +451,10 @@ class Checker {
   }
 
   void judge_release(const Record& record, const Lock& lock, bool told) {
-    const bool was = requests_[record.request].released;
-    if (!lock.has_store_log || told == was) return;
+    const Request& request = requests_[record.request];
+    if (!lock.has_store_log || told == request.released) return;
+    // A late copy of the acquire was granted after its own grant had ended, and released with it.
+    if (!told && request.released_other) return;
     violate(Check::R1,
             told ? "a client was told that it released what the store had ended otherwise"
                  : "a client was told that its release came too late, but it ended the grant",

@@ -70,26 +70,12 @@ Engine::Acquisition* Engine::find(const RequestId& request) {
 
 void Engine::set_phase(Acquisition& it, Phase phase) {
   if (it.phase == Phase::holding) ++unsettled_;
-  if (it.lives()) forget_ttl(it);
-  if (phase == Phase::holding) {
-    --unsettled_;
-    ++living_ttls_[lane_ttl(it)];
-  }
+  if (phase == Phase::holding) --unsettled_;
   it.phase = phase;
-}
-
-Engine::LaneTtl Engine::lane_ttl(const Acquisition& it) {
-  return {renewal_lane(it.spec.ttl.length()), it.grant->ttl};
-}
-
-void Engine::forget_ttl(const Acquisition& it) {
-  const auto found = living_ttls_.find(lane_ttl(it));
-  if (--found->second == 0) living_ttls_.erase(found);
 }
 
 void Engine::forget(Acquisition& it) {
   if (it.phase != Phase::holding) --unsettled_;
-  if (it.lives()) forget_ttl(it);
   if (it.wake) wakes_.erase({*it.wake, it.request});
   acquisitions_.erase(RequestId(it.request));
 }
@@ -198,7 +184,7 @@ void Engine::send_acquire(BootTime now, Acquisition& it) {
                               .owner = it.spec.owner,
                               .ttl = it.spec.ttl,
                               .queue = store_queues_ && it.spec.wait > Millis(0)},
-                  std::min(now + it.spec.store_timeout, latest_answer(it))});
+                  answer_wanted_by(now, std::min(now + it.spec.store_timeout, latest_answer(it)))});
   reschedule(it);
 }
 
@@ -233,6 +219,9 @@ void Engine::acquire_failed(BootTime now, Acquisition& it, Error error) {
   if (told_at_once || !worth_retrying(error.code)) return end_acquire(now, it, std::move(error));
   it.last_error = std::move(error);
   it.try_at = now + store_retry(it.failures++, jitter_);
+  // One more attempt would be in flight at the end, and nobody would know what came of it.
+  const bool is_last = it.try_at >= answer_wanted_by(it.started, it.give_up_at);
+  if (is_last && !it.answered && !it.traces) return end_acquire(now, it, *it.last_error);
   reschedule(it);
 }
 
@@ -288,9 +277,10 @@ void Engine::confirm(BootTime now, Acquisition& it) {
   set_phase(it, Phase::confirming);
   it.renew_in_flight = true;
   it.renew_sent = now;
-  effects_.calls.push_back(SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}},
-                                     std::min(now + it.spec.store_timeout, it.give_up_at),
-                                     {}});
+  effects_.calls.push_back(
+      SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}},
+                answer_wanted_by(now, std::min(now + it.spec.store_timeout, it.give_up_at)),
+                {}});
   reschedule(it);
 }
 
@@ -373,9 +363,7 @@ void Engine::send_due_renewals(BootTime now) {
 void Engine::send_renewals(BootTime now, std::span<Acquisition* const> due) {
   SendRenew send;
   send.lane = renewal_lane(due.front()->spec.ttl.length());
-  // One that hangs must not cost a shorter lease that waits for the lane.
-  const Millis shortest = living_ttls_.lower_bound({*send.lane, Millis(0)})->first.second;
-  send.deadline = now + renewal_interval(shortest);
+  send.deadline = now + renewal_interval(due.front()->grant->ttl);
   for (Acquisition* it : due) {
     it->renew_in_flight = true;
     it->renew_sent = now;
@@ -387,7 +375,6 @@ void Engine::send_renewals(BootTime now, std::span<Acquisition* const> due) {
 }
 
 void Engine::change(Acquisition& it, LeaseState state) {
-  if (state == LeaseState::lost && it.lives()) forget_ttl(it);
   it.state = state;
   effects_.notices.push_back(LeaseChanged{it.request, state, it.grant->deadline});
   reschedule(it);
@@ -445,9 +432,9 @@ void Engine::leave(BootTime now, Acquisition& it) {
 
 void Engine::send_release(BootTime now, Acquisition& it) {
   it.release_in_flight = true;
-  effects_.calls.push_back(
-      SendRelease{ReleaseCall{it.spec.lock, it.request, it.keep_for},
-                  it.caller_waits ? it.answer_by : now + kBackgroundReleaseTimeout});
+  effects_.calls.push_back(SendRelease{
+      ReleaseCall{it.spec.lock, it.request, it.keep_for},
+      it.caller_waits ? answer_wanted_by(now, it.answer_by) : now + kBackgroundReleaseTimeout});
   reschedule(it);
 }
 

@@ -125,8 +125,6 @@ class Engine {
     Acquisition(const RequestId& id, AcquireSpec wanted, BootTime now)
         : request(id), spec(std::move(wanted)), started(now) {}
 
-    bool lives() const { return phase == Phase::holding && state != LeaseState::lost; }
-
     RequestId request;
     AcquireSpec spec;
     Phase phase = Phase::acquiring;
@@ -159,8 +157,6 @@ class Engine {
     std::optional<BootTime> wake;  // as it stands in wakes_
   };
 
-  using LaneTtl = std::pair<std::size_t, Millis>;
-
   // Spreads timers; need not be hard to guess, and must not cost a system call each.
   class Jitter final : public Random {
    public:
@@ -179,8 +175,6 @@ class Engine {
   Acquisition* find(const RequestId& request);
   void set_phase(Acquisition& it, Phase phase);
   void forget(Acquisition& it);
-  static LaneTtl lane_ttl(const Acquisition& it);
-  void forget_ttl(const Acquisition& it);
   void reschedule(Acquisition& it);
   void set_wake(Acquisition& it, std::optional<BootTime> wake);
   std::optional<BootTime> wake_of(const Acquisition& it) const;
@@ -218,7 +212,6 @@ class Engine {
   std::unordered_map<RequestId, Acquisition> acquisitions_;
   std::set<std::pair<BootTime, RequestId>> wakes_;
   std::size_t unsettled_ = 0;
-  std::map<LaneTtl, std::size_t> living_ttls_;  // of leases that are not lost, how many
   Effects effects_;
 };
 

@@ -34,13 +34,19 @@ inline Duration renewal_slack(Duration ttl) {
   return ttl / 64;
 }
 
-// Renewals of one lane are made one after the other, those of different lanes side by side. The
-// longest TTL of a lane is less than four times the shortest, so that waiting for each other costs
-// a long lease little.
+// Renewals of one lane share a few threads, those of different lanes none. The longest TTL of a
+// lane is less than four times the shortest, so that waiting for each other costs a short lease
+// little.
 inline constexpr std::size_t kRenewalLanes = 10;
 inline std::size_t renewal_lane(Millis ttl) {
   const auto times = static_cast<std::uint64_t>(ttl / Ttl::kMin);
   return (static_cast<std::size_t>(std::bit_width(times)) - 1) / 2;
+}
+
+// By when the store is to answer a call whose caller is told at `limit`: earlier, so that what the
+// store says of it is what the caller is told.
+inline BootTime answer_wanted_by(BootTime now, BootTime limit) {
+  return limit - std::clamp<Duration>((limit - now) / 20, Millis(0), Millis(50));
 }
 
 // Grows from `first` by doubling up to `most`.
