@@ -1,5 +1,6 @@
 #include "testing/store_conformance.h"
 
+#include <gmock/gmock.h>
 #include <sqlite3.h>
 
 #include <thread>
@@ -44,6 +45,21 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance,
                          ::testing::Values(StoreCase{
                              "file", [] { return std::make_unique<SqliteFile>(); }}),
                          name_of_store_case);
+
+TEST(SqliteStoreTest, FileThatIsBeingWrittenIsADefiniteRefusal) {
+  SqliteFile file;
+  Client client(file.open());
+  file.answer_after(std::chrono::hours(1));
+  for (const Millis wait : {Millis(0), Millis(500)}) {
+    // A machine that stalls for 50 ms at the end makes one unknown, not all of them.
+    Error refused(ErrorCode::outcome_unknown, "");
+    for (int i = 0; i < 10 && refused.code == ErrorCode::outcome_unknown; ++i) {
+      refused = client.acquire("job", {.wait = wait, .store_timeout = Millis(1000)}).error();
+    }
+    EXPECT_EQ(refused.code, ErrorCode::unavailable) << to_string(refused);
+    EXPECT_THAT(refused.message, ::testing::HasSubstr("another process is writing"));
+  }
+}
 
 }  // namespace
 }  // namespace leasehold::testing
