@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 7;
+inline constexpr int kFenceVersion = 8;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Every function sets its search_path, or
@@ -326,6 +326,10 @@ BEGIN ATOMIC
   WHERE c.relpersistence <> 't' OR c.oid = a_relation;
 END;
 
+-- As pg_trigger has the argument of guard().
+CREATE OR REPLACE FUNCTION leasehold_fence.argument(a_resource text) RETURNS bytea LANGUAGE sql IMMUTABLE
+RETURN convert_to(a_resource, 'UTF8') || decode('00', 'hex');
+
 CREATE OR REPLACE FUNCTION leasehold_fence.is_armed(a_relation regclass, a_resource text)
 RETURNS boolean LANGUAGE sql STABLE
 RETURN NOT leasehold_fence.has_parent(a_relation) AND NOT EXISTS (
@@ -334,8 +338,19 @@ RETURN NOT leasehold_fence.has_parent(a_relation) AND NOT EXISTS (
     SELECT 1 FROM pg_trigger t
     WHERE t.tgrelid = f.relation AND t.tgtype = n.type AND t.tgenabled IN ('O', 'A')
       AND t.tgfoid = 'leasehold_fence.guard()'::regprocedure AND t.tgqual IS NULL AND t.tgattr::text = ''
-      AND t.tgargs = convert_to(a_resource, 'UTF8') || decode('00', 'hex')));
+      AND t.tgargs = leasehold_fence.argument(a_resource)));
 
+-- Other guarded tables that have a table in common with this one.
+CREATE OR REPLACE FUNCTION leasehold_fence.sharers(a_relation regclass)
+RETURNS TABLE (relation regclass, resource text, shared regclass) LANGUAGE sql STABLE
+BEGIN ATOMIC
+  SELECT g.relation, g.resource, f.relation
+  FROM leasehold_fence.guarded g CROSS JOIN LATERAL leasehold_fence.family(g.relation) s
+    JOIN leasehold_fence.family(a_relation) f ON f.relation = s.relation
+  WHERE g.relation <> a_relation;
+END;
+
+-- Leaves the guards of others where they share a table with this one.
 CREATE OR REPLACE FUNCTION leasehold_fence.disarm(a_relation regclass) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -345,17 +360,40 @@ BEGIN
              JOIN pg_trigger g ON g.tgrelid = f.relation
            WHERE g.tgparentid = 0
              AND (g.tgfoid = 'leasehold_fence.guard()'::regprocedure
-                  OR g.tgname IN ('leasehold_fence_guard', 'leasehold_fence_truncate')) LOOP
+                  OR g.tgname IN ('leasehold_fence_guard', 'leasehold_fence_truncate'))
+             AND NOT (g.tgfoid = 'leasehold_fence.guard()'::regprocedure AND EXISTS (
+                        SELECT 1 FROM leasehold_fence.sharers(a_relation) s WHERE s.shared = f.relation
+                          AND g.tgargs = leasehold_fence.argument(s.resource))) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.relation);
   END LOOP;
   DELETE FROM leasehold_fence.guarded WHERE relation = a_relation;
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
-CREATE OR REPLACE FUNCTION leasehold_fence.guard_table(a_relation regclass, a_resource text)
+-- A table has the guard of one resource, or whoever has entered one of two could write what the
+-- other guards.
+CREATE OR REPLACE FUNCTION leasehold_fence.check_unshared(a_relation regclass, a_resource text)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   other record;
+BEGIN
+  FOR other IN SELECT relation, resource, shared FROM leasehold_fence.sharers(a_relation) LOOP
+    IF other.relation = other.shared THEN
+      PERFORM leasehold_fence.wrong(format('table %s is guarded by resource ''%s'' already; remove that '
+        'guard first', other.relation, other.resource));
+    ELSIF other.resource <> a_resource THEN
+      PERFORM leasehold_fence.wrong(format('table %s is part of table %s too, which is guarded by '
+        'resource ''%s''; guard both by one resource, or remove that guard first', other.shared,
+        other.relation, other.resource));
+    END IF;
+  END LOOP;
+END $$;
+
+-- The lock on the list makes those who guard at the same time see one another.
+CREATE OR REPLACE FUNCTION leasehold_fence.guard_table(a_relation regclass, a_resource text)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  guarding text;
   t record;
 BEGIN
   PERFORM leasehold_fence.check_resource(a_resource);
@@ -368,20 +406,20 @@ BEGIN
     PERFORM leasehold_fence.wrong(format('table %s is part of another table, and writes through that one '
       'would pass its guard; guard the whole', a_relation));
   END IF;
+  LOCK TABLE leasehold_fence.guarded IN SHARE ROW EXCLUSIVE MODE;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', a_relation);
-  FOR other IN SELECT g.relation, g.resource FROM leasehold_fence.guarded g
-                 JOIN leasehold_fence.family(a_relation) f ON f.relation = g.relation LOOP
-    IF other.relation <> a_relation
-       OR other.resource <> a_resource AND leasehold_fence.is_armed(a_relation, other.resource) THEN
-      PERFORM leasehold_fence.wrong(format('table %s is guarded by resource ''%s'' already; remove that '
-        'guard first', other.relation, other.resource));
-    END IF;
-    IF leasehold_fence.is_armed(a_relation, a_resource) THEN RETURN; END IF;
-  END LOOP;
+  SELECT resource INTO guarding FROM leasehold_fence.guarded WHERE relation = a_relation;
+  IF leasehold_fence.is_armed(a_relation, guarding) THEN
+    IF guarding = a_resource THEN RETURN; END IF;
+    PERFORM leasehold_fence.wrong(format('table %s is guarded by resource ''%s'' already; remove that '
+      'guard first', a_relation, guarding));
+  END IF;
+  PERFORM leasehold_fence.check_unshared(a_relation, a_resource);
   PERFORM leasehold_fence.disarm(a_relation);
   FOR t IN SELECT f.relation, n.type FROM leasehold_fence.family(a_relation) f
              CROSS JOIN unnest(f.needs) AS n(type) WHERE NOT f.inherits LOOP
-    EXECUTE format('CREATE TRIGGER %I BEFORE %s ON %s FOR EACH %s EXECUTE FUNCTION leasehold_fence.guard(%L)',
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE %s ON %s FOR EACH %s'
+      ' EXECUTE FUNCTION leasehold_fence.guard(%L)',
       CASE t.type WHEN 34 THEN 'leasehold_fence_truncate' ELSE 'leasehold_fence_guard' END,
       CASE t.type WHEN 34 THEN 'TRUNCATE' WHEN 31 THEN 'INSERT OR UPDATE OR DELETE'
         ELSE 'INSERT OR UPDATE OR DELETE OR TRUNCATE' END,
@@ -393,6 +431,7 @@ END $$;
 CREATE OR REPLACE FUNCTION leasehold_fence.unguard_table(a_relation regclass) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  LOCK TABLE leasehold_fence.guarded IN SHARE ROW EXCLUSIVE MODE;
   IF NOT EXISTS (SELECT 1 FROM leasehold_fence.guarded WHERE relation = a_relation) THEN
     PERFORM leasehold_fence.wrong(format('table %s is not guarded', a_relation));
   END IF;

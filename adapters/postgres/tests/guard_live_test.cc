@@ -257,6 +257,91 @@ TEST_F(GuardTest, TableBelowThatIsGuardedItselfIsNotTakenOver) {
   EXPECT_THAT(user_.exec("DELETE FROM orders"), StartsWith("LH002"));
 }
 
+// Two tables, and one that inherits from both, with a row.
+class SharedHeir : public GuardTest {
+ protected:
+  SharedHeir() {
+    EXPECT_EQ(user_.exec("CREATE TABLE a1(id int); CREATE TABLE a2(id int);"
+                         "CREATE TABLE ab() INHERITS (a1, a2); INSERT INTO ab VALUES(1)"),
+              "");
+  }
+
+  Status guard_by(const std::string& table, const std::string& resource) const {
+    return guard_table(user_.get(), table, ResourceName::parse(resource).value());
+  }
+  // A write to `ab` in a transaction that has entered this resource only.
+  std::string write_as(const std::string& resource) const {
+    const std::string said =
+        user_.exec("BEGIN;" + enter("33", "'" + resource + "'") + "; UPDATE ab SET id = 2");
+    EXPECT_EQ(user_.exec("ROLLBACK"), "");
+    return said;
+  }
+  bool is_armed(const std::string& table) const {
+    const auto tables = guards();
+    return std::any_of(tables.begin(), tables.end(),
+                       [&](const GuardedTable& it) { return it.table == table && it.armed; });
+  }
+};
+
+TEST_F(SharedHeir, IsNotTakenOverByAnotherResource) {
+  ASSERT_TRUE(good(guard_by("a1", "A1")));
+  const auto second = guard_by("a2", "A2");
+  EXPECT_TRUE(bad(second, ErrorCode::invalid));
+  if (!second) {
+    EXPECT_THAT(second.error().message, HasSubstr("public.ab"));
+    EXPECT_THAT(second.error().message, HasSubstr("public.a1"));
+    EXPECT_THAT(second.error().message, HasSubstr("'A1'"));
+  }
+  EXPECT_THAT(write_as("A2"), StartsWith("LH002"));
+  EXPECT_EQ(write_as("A1"), "");
+  EXPECT_TRUE(is_armed("a1"));
+  EXPECT_EQ(guards().size(), 2u) << "with orders";
+  ASSERT_TRUE(good(unguard_table(user_.get(), "a1")));
+  EXPECT_TRUE(good(guard_by("a2", "A2")));
+  EXPECT_THAT(write_as("A1"), StartsWith("LH002"));
+}
+
+TEST_F(SharedHeir, MayHaveTheSameResourceFromBoth) {
+  ASSERT_TRUE(good(guard_by("a1", "A")));
+  ASSERT_EQ(user_.exec("ALTER TABLE ab DISABLE TRIGGER ALL"), "");
+  ASSERT_TRUE(good(guard_by("a2", "A")));
+  EXPECT_TRUE(is_armed("a1"));
+  EXPECT_TRUE(is_armed("a2"));
+  ASSERT_TRUE(good(unguard_table(user_.get(), "a1")));
+  EXPECT_TRUE(is_armed("a2"));
+  EXPECT_THAT(user_.exec("DELETE FROM ab"), StartsWith("LH002"));
+  EXPECT_EQ(user_.exec("DELETE FROM ONLY a1"), "");
+  ASSERT_TRUE(good(unguard_table(user_.get(), "a2")));
+  EXPECT_EQ(user_.exec("DELETE FROM ab; TRUNCATE ab"), "");
+}
+
+TEST_F(SharedHeir, KeepsTheGuardOfTheOneThatStays) {
+  ASSERT_EQ(user_.exec("ALTER TABLE ab NO INHERIT a2"), "");
+  ASSERT_TRUE(good(guard_by("a1", "A1")));
+  ASSERT_TRUE(good(guard_by("a2", "A2")));
+  ASSERT_EQ(user_.exec("ALTER TABLE ab INHERIT a2"), "");
+  EXPECT_TRUE(is_armed("a1"));
+  EXPECT_FALSE(is_armed("a2"));
+  EXPECT_TRUE(bad(guard_by("a2", "A2"), ErrorCode::invalid));
+  EXPECT_TRUE(good(guard_by("a1", "A1"))) << "as it is";
+  ASSERT_TRUE(good(unguard_table(user_.get(), "a2")));
+  EXPECT_TRUE(is_armed("a1"));
+  EXPECT_THAT(write_as("A2"), StartsWith("LH002"));
+}
+
+// Each would look before the other has said what it guards.
+TEST_F(SharedHeir, IsNotTakenOverByOneWhoGuardsAtTheSameTime) {
+  ASSERT_EQ(user_.exec("BEGIN; SELECT leasehold_fence.guard_table('a1', 'A1')"), "");
+  const UserConnection other(url());
+  auto second = std::async(std::launch::async, [&] {
+    return guard_table(other.get(), "a2", ResourceName::parse("A2").value());
+  });
+  await_waiter();
+  ASSERT_EQ(user_.exec("COMMIT"), "");
+  EXPECT_TRUE(bad(second.get(), ErrorCode::invalid));
+  EXPECT_THAT(write_as("A2"), StartsWith("LH002"));
+}
+
 TEST_F(GuardTest, GuardFollowsARenamedTableAndGoesWithADroppedOne) {
   ASSERT_EQ(user_.exec("ALTER TABLE orders RENAME TO sales"), "");
   EXPECT_THAT(user_.exec("DELETE FROM sales"), StartsWith("LH002"));
