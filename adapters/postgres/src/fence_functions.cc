@@ -134,8 +134,8 @@ Status add_guard(Session session, std::string_view table, const ResourceName& re
   if (auto ok = check_fence_schema(session); !ok) return ok;
   auto name = find_table(session, table);
   if (!name) return fail(std::move(name.error()));
-  return without_rows(session.run("SELECT leasehold_fence.guard_table($1, $2)",
-                                  {name->c_str(), resource.str().c_str()}));
+  return without_rows(session.run_read_committed("SELECT leasehold_fence.guard_table($1, $2)",
+                                                 {name->c_str(), resource.str().c_str()}));
 }
 
 Status remove_guard(Session session, std::string_view table) {
@@ -143,7 +143,8 @@ Status remove_guard(Session session, std::string_view table) {
   if (auto ok = check_fence_schema(session); !ok) return ok;
   auto name = find_table(session, table);
   if (!name) return fail(std::move(name.error()));
-  return without_rows(session.run("SELECT leasehold_fence.unguard_table($1)", {name->c_str()}));
+  return without_rows(
+      session.run_read_committed("SELECT leasehold_fence.unguard_table($1)", {name->c_str()}));
 }
 
 Result<std::vector<GuardedTable>> read_guards(Session session) {

@@ -389,7 +389,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- The lock on the list makes those who guard at the same time see one another.
+-- The lock on the list makes those who guard at the same time see one another; that on the table
+-- and all below it keeps others from attaching and detaching. What there is, is asked only then.
 CREATE OR REPLACE FUNCTION leasehold_fence.guard_table(a_relation regclass, a_resource text)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -397,17 +398,21 @@ DECLARE
   t record;
 BEGIN
   PERFORM leasehold_fence.check_resource(a_resource);
+  IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+    PERFORM leasehold_fence.wrong('guarding needs a READ COMMITTED transaction: another one does not see '
+      'what others have attached to the table meanwhile');
+  END IF;
   IF NOT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                  WHERE c.oid = a_relation AND c.relkind IN ('r', 'p')
                    AND n.nspname NOT IN ('leasehold_fence', 'pg_catalog', 'information_schema')) THEN
     PERFORM leasehold_fence.wrong(format('%s is not a table of yours that can be guarded', a_relation));
   END IF;
+  LOCK TABLE leasehold_fence.guarded IN SHARE ROW EXCLUSIVE MODE;
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', a_relation);
   IF leasehold_fence.has_parent(a_relation) THEN
     PERFORM leasehold_fence.wrong(format('table %s is part of another table, and writes through that one '
       'would pass its guard; guard the whole', a_relation));
   END IF;
-  LOCK TABLE leasehold_fence.guarded IN SHARE ROW EXCLUSIVE MODE;
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', a_relation);
   SELECT resource INTO guarding FROM leasehold_fence.guarded WHERE relation = a_relation;
   IF leasehold_fence.is_armed(a_relation, guarding) THEN
     IF guarding = a_resource THEN RETURN; END IF;
@@ -426,6 +431,10 @@ BEGIN
       t.relation, CASE t.type WHEN 31 THEN 'ROW' ELSE 'STATEMENT' END, a_resource);
   END LOOP;
   INSERT INTO leasehold_fence.guarded VALUES (a_relation, a_resource);
+  IF NOT leasehold_fence.is_armed(a_relation, a_resource) THEN
+    PERFORM leasehold_fence.wrong(format('table %s was not guarded: something changes the triggers on it '
+      'or below it', a_relation));
+  END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION leasehold_fence.unguard_table(a_relation regclass) RETURNS void LANGUAGE plpgsql

@@ -216,6 +216,18 @@ Result<Rows> Session::run(const std::string& sql,
                 inside);
 }
 
+Result<Rows> Session::run_read_committed(const std::string& sql, Parameters parameters) const {
+  auto begun = answer(PQexec(connection_, "BEGIN ISOLATION LEVEL READ COMMITTED"), /*inside=*/true);
+  if (!begun) return begun;
+  auto rows = run(sql, parameters);
+  if (!rows) {
+    roll_back();
+    return rows;
+  }
+  if (auto ok = commit_open(); !ok) return fail(std::move(ok.error()));
+  return rows;
+}
+
 // The server tells who answers, the connection who was announced.
 bool Session::is_sessions_only_user() const {
   if (const auto known = has_own_session(connection_)) return *known;
@@ -362,6 +374,10 @@ Status Session::commit(TransactionId transaction) const {
     roll_back();
     return ok;
   }
+  return commit_open();
+}
+
+Status Session::commit_open() const {
   PGresult* result = PQexec(connection_, "COMMIT");
   const bool rolled_back = result != nullptr && std::string_view(PQcmdStatus(result)) == "ROLLBACK";
   auto done = answer(result, /*inside=*/false);

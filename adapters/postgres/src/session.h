@@ -61,6 +61,11 @@ class Session {
   [[nodiscard]] Result<Rows> run(const std::string& sql,
                                  const std::vector<const char*>& parameters) const;
 
+  // The same in a READ COMMITTED transaction of its own, whatever the session's default: each
+  // statement of a function sees what was committed before it.
+  [[nodiscard]] Result<Rows> run_read_committed(const std::string& sql,
+                                                Parameters parameters) const;
+
   // The same for a statement that is likely to come again. Outside a transaction it is prepared for
   // the next time, where it can be; inside it is not, because a preparation that was lost would end
   // the user's transaction.
@@ -97,6 +102,7 @@ class Session {
   Preparation preparation(const NamedStatement& statement) const;
   bool is_sessions_only_user() const;
   Status check_same(TransactionId transaction) const;
+  Status commit_open() const;
   Result<Rows> answer(PGresult* result, bool inside) const;
   Error failure(const PGresult* result, bool inside) const;
 

@@ -342,6 +342,48 @@ TEST_F(SharedHeir, IsNotTakenOverByOneWhoGuardsAtTheSameTime) {
   EXPECT_THAT(write_as("A2"), StartsWith("LH002"));
 }
 
+// While another session changes what the table belongs to, or what belongs to it.
+class GuardBehind : public GuardTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  GuardBehind() {
+    EXPECT_EQ(user_.exec("CREATE TABLE part(id int); CREATE TABLE whole(id int);" + isolated()),
+              "");
+  }
+
+  static std::string isolated() {
+    return std::string("SET default_transaction_isolation = '") + GetParam() + "'";
+  }
+  Status guard_behind(const std::string& change) const {
+    const UserConnection other(url());
+    EXPECT_EQ(other.exec("BEGIN; " + change), "");
+    auto waiting = std::async(std::launch::async, [&] { return guard("part"); });
+    await_waiter_elsewhere();
+    EXPECT_EQ(other.exec("COMMIT"), "");
+    return waiting.get();
+  }
+};
+
+TEST_P(GuardBehind, TableThatBecamePartOfAnotherMeanwhileIsRefused) {
+  EXPECT_TRUE(bad(guard_behind("ALTER TABLE part INHERIT whole"), ErrorCode::invalid));
+  EXPECT_EQ(guards().size(), 1u);
+  EXPECT_EQ(user_.exec("INSERT INTO part VALUES(1)"), "");
+}
+
+TEST_P(GuardBehind, TableThatWasMadeBelowMeanwhileIsGuarded) {
+  EXPECT_TRUE(good(guard_behind("CREATE TABLE heir() INHERITS (part)")));
+  EXPECT_THAT(user_.exec("INSERT INTO heir VALUES(1)"), StartsWith("LH002"));
+}
+
+TEST_P(GuardBehind, PlainSqlIsRefusedWhereItCannotSeeThat) {
+  const bool sees = std::string(GetParam()) == "read committed";
+  const std::string said = user_.exec("SELECT leasehold_fence.guard_table('part', 'ledger')");
+  EXPECT_EQ(said.substr(0, 5), sees ? "" : "LH003") << said;
+  EXPECT_EQ(guards().size(), sees ? 2u : 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GuardBehind,
+                         ::testing::Values("read committed", "repeatable read", "serializable"));
+
 TEST_F(GuardTest, GuardFollowsARenamedTableAndGoesWithADroppedOne) {
   ASSERT_EQ(user_.exec("ALTER TABLE orders RENAME TO sales"), "");
   EXPECT_THAT(user_.exec("DELETE FROM sales"), StartsWith("LH002"));
