@@ -377,11 +377,18 @@ Status Session::commit(TransactionId transaction) const {
   return commit_open();
 }
 
+// The work may have made the commit less durable since the transaction began. Both are one message:
+// it costs no round trip. After a failed statement the server would not come to the COMMIT.
 Status Session::commit_open() const {
-  PGresult* result = PQexec(connection_, "COMMIT");
+  static const std::string durably = std::string("SELECT ") + kDurably + "; COMMIT";
+  const bool failed = PQtransactionStatus(connection_) == PQTRANS_INERROR;
+  PGresult* result = PQexec(connection_, failed ? "COMMIT" : durably.c_str());
   const bool rolled_back = result != nullptr && std::string_view(PQcmdStatus(result)) == "ROLLBACK";
   auto done = answer(result, /*inside=*/false);
-  if (!done) return fail(std::move(done.error()));
+  if (!done) {
+    roll_back();
+    return fail(std::move(done.error()));
+  }
   if (!rolled_back) return {};
   return fail(ErrorCode::invalid,
               "a statement of the work had failed, so that the server rolled the transaction back");

@@ -34,6 +34,20 @@ TEST_F(ClaimTest, HolderCommitsWhileItsClaimIsThere) {
   EXPECT_EQ(fence_marks(user_.get())->at(0).claim, request_of('1'));
 }
 
+TEST_F(ClaimTest, CommitIsDurableWhateverTheWorkSays) {
+  watch_commits("data");
+  const UserConnection mine(url());
+  const auto claim = Claim::take(mine.get(), "ledger", request_of('1'));
+  ASSERT_TRUE(good(claim));
+  for (const char* sql : {"SET LOCAL synchronous_commit = off", "RESET ALL"}) {
+    EXPECT_TRUE(good(claim->transaction([&](OpenTransaction& open) {
+      EXPECT_EQ(mine.exec(sql), "");
+      return insert_row(open);
+    })));
+    EXPECT_EQ(commits(), "on") << sql;
+  }
+}
+
 TEST_F(ClaimTest, TheNextClaimPushesTheFirstOut) {
   const auto first = take('1');
   const auto second = take('2');

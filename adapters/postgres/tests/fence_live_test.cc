@@ -297,6 +297,24 @@ TEST_F(FenceTest, CommitIsDurableWhateverTheSessionSays) {
   EXPECT_EQ(user_.ask("SHOW synchronous_commit"), "off");
 }
 
+TEST_F(FenceTest, CommitIsDurableWhateverTheWorkSays) {
+  watch_commits("data");
+  const UserConnection mine(url());
+  const auto transaction = [&](const std::string& sql) {
+    return fence_of(mine).transaction(token_of(33, '1'), [&](OpenTransaction& open) {
+      EXPECT_EQ(mine.exec(sql), "");
+      return insert_row(open);
+    });
+  };
+  for (const char* sql :
+       {"SET LOCAL synchronous_commit = off", "RESET ALL", "SET synchronous_commit = local"}) {
+    EXPECT_TRUE(good(transaction(sql)));
+    EXPECT_EQ(commits(), "on") << sql;
+  }
+  EXPECT_TRUE(good(transaction("SET LOCAL synchronous_commit = remote_apply")));
+  EXPECT_EQ(commits(), "remote_apply");
+}
+
 TEST_F(FenceTest, EntryIsPreparedOnceAndItsLossIsNotNoticed) {
   const auto prepared = [&] {
     return user_.ask(
