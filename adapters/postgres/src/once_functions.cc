@@ -74,11 +74,8 @@ Result<std::optional<OnceResult>> claim_in_time(const OnceOptions& options,
 
 Status store_result(Session session, std::string_view key, std::string_view result) {
   if (auto ok = leasehold::detail::check_once_result(result); !ok) return ok;
-  if (auto ok = session.check_inside(); !ok) {
-    ok.error().message =
-        "the transaction was over or had failed before its work returned, so nothing was stored";
-    return ok;
-  }
+  if (auto ok = session.check_after_work(); !ok) return ok;
+  if (auto ok = session.check(); !ok) return ok;
   auto stored = session.run("SELECT leasehold_once.store($1, pg_catalog.decode($2, 'hex'))",
                             {std::string(key).c_str(), hex_of(result).c_str()});
   if (!stored) return fail(std::move(stored.error()));

@@ -143,15 +143,9 @@ Result<Handled> SerialQueue::finish(Taken taken, Status done, const HandleOption
 
 Status SerialQueue::remove(const Operation& operation) const {
   const Session session(connection_);
-  if (auto ok = session.check(); !ok) return ok;
-  session.read_what_was_sent();
   // A work that ended the transaction has let go of the entity.
-  if (is_over(connection_)) {
-    return fail(ErrorCode::invalid, "the transaction was over before its work returned");
-  }
-  if (PQtransactionStatus(connection_) == PQTRANS_INERROR) {
-    return fail(ErrorCode::invalid, "a statement of the work had failed");
-  }
+  if (auto ok = session.check_after_work(); !ok) return ok;
+  if (auto ok = session.check(); !ok) return ok;
   const std::string id = std::to_string(operation.id);
   const auto rows = session.run(
       "DELETE FROM leasehold_serial.operation WHERE id = $1"

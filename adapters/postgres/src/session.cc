@@ -360,9 +360,8 @@ Status Session::check_same(TransactionId transaction) const {
               "rolled back");
 }
 
-Status Session::commit(TransactionId transaction) const {
+Status Session::check_after_work() const {
   if (PQpipelineStatus(connection_) != PQ_PIPELINE_OFF) {
-    roll_back();
     return fail(ErrorCode::invalid,
                 "the work left the connection in pipeline mode; its transaction was rolled back");
   }
@@ -370,28 +369,32 @@ Status Session::commit(TransactionId transaction) const {
   if (PQtransactionStatus(connection_) == PQTRANS_IDLE) {
     return fail(ErrorCode::invalid, "the transaction was over before its work returned");
   }
-  if (auto ok = check_same(transaction); !ok) {
-    roll_back();
-    return ok;
+  if (PQtransactionStatus(connection_) == PQTRANS_INERROR) {
+    return fail(ErrorCode::invalid,
+                "a statement of the work had failed, so that its transaction was rolled back");
   }
-  return commit_open();
+  return {};
 }
 
-// The work may have made the commit less durable since the transaction began. Both are one message:
-// it costs no round trip. After a failed statement the server would not come to the COMMIT.
+Status Session::commit(TransactionId transaction) const {
+  Status ok = check_after_work();
+  if (ok) ok = check_same(transaction);
+  if (ok) return commit_open();
+  roll_back();
+  return ok;
+}
+
+// The work may have made the commit less durable since the transaction began. Both are one message,
+// which costs no round trip.
 Status Session::commit_open() const {
   static const std::string durably = std::string("SELECT ") + kDurably + "; COMMIT";
-  const bool failed = PQtransactionStatus(connection_) == PQTRANS_INERROR;
-  PGresult* result = PQexec(connection_, failed ? "COMMIT" : durably.c_str());
+  PGresult* result = PQexec(connection_, durably.c_str());
   const bool rolled_back = result != nullptr && std::string_view(PQcmdStatus(result)) == "ROLLBACK";
   auto done = answer(result, /*inside=*/false);
-  if (!done) {
-    roll_back();
-    return fail(std::move(done.error()));
-  }
-  if (!rolled_back) return {};
-  return fail(ErrorCode::invalid,
-              "a statement of the work had failed, so that the server rolled the transaction back");
+  if (done && !rolled_back) return {};
+  roll_back();
+  if (!done) return fail(std::move(done.error()));
+  return fail(ErrorCode::invalid, "the server rolled the transaction back");
 }
 
 // Reads what is still to come. A null stands behind each answer, and two where there is nothing.

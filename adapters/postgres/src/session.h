@@ -79,11 +79,12 @@ class Session {
                                         Parameters parameters) const;
   // `invalid`, and what is open is rolled back, if the transaction is not this one.
   [[nodiscard]] Status commit(TransactionId transaction) const;
-  // Reads what a work has sent without reading: it may have ended the transaction. Not in pipeline
-  // mode.
-  void read_what_was_sent() const;
-  // The same in pipeline mode, which it ends. False if that cannot be: the connection is lost, also
-  // if a COPY was sent there.
+  // When a work has returned: reads what it has sent without reading. `invalid` if its transaction
+  // is over or has failed, or the connection is in pipeline mode; what is open is to be rolled
+  // back.
+  [[nodiscard]] Status check_after_work() const;
+  // Ends pipeline mode, and reads what was sent there. False if that cannot be: the connection is
+  // lost, also if a COPY was sent there.
   bool leave_pipeline() const;
   // In pipeline mode, that ends first.
   void roll_back() const;
@@ -101,6 +102,7 @@ class Session {
   bool is_prepared(const NamedStatement& statement) const;
   Preparation preparation(const NamedStatement& statement) const;
   bool is_sessions_only_user() const;
+  void read_what_was_sent() const;
   Status check_same(TransactionId transaction) const;
   Status commit_open() const;
   Result<Rows> answer(PGresult* result, bool inside) const;

@@ -45,6 +45,40 @@ TEST_F(OnceTest, FailedStatementIsNotStored) {
   EXPECT_EQ(keys(), "0");
 }
 
+TEST_F(OnceTest, WorkThatLeavesPipelineModeOnIsToldSo) {
+  const auto left = once().run("k", "", [](OpenTransaction& open) -> Result<std::string> {
+    EXPECT_EQ(PQenterPipelineMode(open.handle()), 1);
+    EXPECT_EQ(PQsendQueryParams(open.handle(), "INSERT INTO data VALUES('x')", 0, nullptr, nullptr,
+                                nullptr, nullptr, 0),
+              1);
+    return "x";
+  });
+  ASSERT_TRUE(bad(left, ErrorCode::invalid));
+  EXPECT_THAT(left.error().message, HasSubstr("pipeline mode"));
+  EXPECT_EQ(PQpipelineStatus(user_.get()), PQ_PIPELINE_OFF);
+  EXPECT_EQ(keys(), "0");
+  EXPECT_EQ(rows(), "0");
+}
+
+TEST_F(OnceTest, AnswersThatTheWorkHasNotReadAreReadFirst) {
+  const auto run = [&](const char* sql) {
+    return once().run("k", "", [&](OpenTransaction& open) -> Result<std::string> {
+      EXPECT_EQ(PQsendQuery(open.handle(), sql), 1);
+      return "x";
+    });
+  };
+  const auto failed = run("INSERT INTO data VALUES('x'); SELECT 1/0");
+  ASSERT_TRUE(bad(failed, ErrorCode::invalid));
+  EXPECT_THAT(failed.error().message, HasSubstr("had failed"));
+  const auto over = run("ROLLBACK");
+  ASSERT_TRUE(bad(over, ErrorCode::invalid));
+  EXPECT_THAT(over.error().message, HasSubstr("was over"));
+  EXPECT_EQ(rows(), "0");
+  EXPECT_TRUE(good(run("INSERT INTO data VALUES('x'); SELECT 1")));
+  EXPECT_EQ(rows(), "1");
+  EXPECT_EQ(keys(), "1");
+}
+
 TEST_F(OnceTest, OtherKeysDoNotWait) {
   const UserConnection other(url());
   const auto first = once().run("k", "", [&](OpenTransaction& open) -> Result<std::string> {
