@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "leasehold/detail/visible_text.h"
+#include "leasehold/id.h"
 #include "part.h"
 #include "serial_schema.h"
 #include "session.h"
@@ -52,6 +53,11 @@ bool is_alive(const PGconn* connection) {
 
 bool is_over(const PGconn* connection) {
   return PQtransactionStatus(connection) == PQTRANS_IDLE;
+}
+
+// The work may make savepoints too: one of the same name would hide what it wrote before it.
+std::string unguessable_savepoint() {
+  return "leasehold_serial_" + RequestId::random(system_random()).hex();
 }
 
 Result<Operation> operation_of(const Rows& rows, int row) {
@@ -119,10 +125,11 @@ Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
   OwnedTransaction transaction(connection_, TransactionId{rows->number(4)});
   auto operation = operation_of(*rows, 0);
   if (!operation) return fail(std::move(operation.error()));
-  if (auto set = session.run("SAVEPOINT leasehold_serial_work", {}); !set) {
+  std::string savepoint = unguessable_savepoint();
+  if (auto set = session.run("SAVEPOINT " + savepoint, {}); !set) {
     return fail(std::move(set.error()));
   }
-  return Taken{std::move(transaction), std::move(*operation)};
+  return Taken{std::move(transaction), std::move(*operation), std::move(savepoint)};
 }
 
 Result<Handled> SerialQueue::finish(Taken taken, Status done, const HandleOptions& options) const {
@@ -163,7 +170,7 @@ Result<bool> SerialQueue::count_and_commit(Taken& taken, const Error& error,
   const Session session(connection_);
   session.leave_pipeline();
   if (!is_over(connection_)) {
-    const auto undone = session.run("ROLLBACK TO SAVEPOINT leasehold_serial_work", {});
+    const auto undone = session.run("ROLLBACK TO SAVEPOINT " + taken.savepoint, {});
     Result<bool> set_aside =
         undone ? count_failure(taken.operation, error, options) : fail(undone.error());
     if (set_aside) {

@@ -321,6 +321,23 @@ TEST_F(SerialQueueTest, WorkThatLeavesAnswersUnreadIsCountedAsFailed) {
   EXPECT_EQ(handle(queue()), "a:1");
 }
 
+TEST_F(SerialQueueTest, SavepointsOfAFailedWorkKeepNothing) {
+  push("a", "1");
+  for (const bool fails : {true, false}) {
+    const auto handled = queue().handle_one([&](OpenTransaction& open, const Operation&) -> Status {
+      EXPECT_TRUE(good(insert_row(open)));
+      EXPECT_EQ(user_.exec("SAVEPOINT leasehold_serial_work"), "");
+      if (fails) return fail(ErrorCode::internal, "no");
+      EXPECT_THAT(user_.exec("SELECT 1/0"), StartsWith("22012"));
+      return {};
+    });
+    ASSERT_TRUE(good(handled));
+    EXPECT_EQ(handled->what, Handled::What::failed);
+    EXPECT_EQ(rows(), "0");
+    end_pauses();
+  }
+}
+
 TEST_F(SerialQueueTest, SuccessThatCannotBeCommittedIsCountedAsFailed) {
   ASSERT_EQ(user_.exec("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
                        " $$BEGIN RAISE EXCEPTION 'not at this price'; END$$;"

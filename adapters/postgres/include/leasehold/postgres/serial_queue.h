@@ -93,6 +93,7 @@ class SerialQueue {
   struct Taken {
     OwnedTransaction transaction;
     Operation operation;
+    std::string savepoint;  // before the work
   };
 
   SerialQueue(pg_conn* connection, QueueName queue)
