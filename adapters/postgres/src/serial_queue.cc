@@ -60,6 +60,15 @@ std::string unguessable_savepoint() {
   return "leasehold_serial_" + RequestId::random(system_random()).hex();
 }
 
+// Of the work nothing was committed: it is not in doubt, whatever became of the count.
+Error uncounted(Error error, const Error& of_work) {
+  if (error.code == ErrorCode::outcome_unknown) error.code = ErrorCode::unavailable;
+  error.message =
+      "the operation was not done, and its failure may not have been counted: " + error.message +
+      "; the work had ended with " + to_string(of_work);
+  return error;
+}
+
 Result<Operation> operation_of(const Rows& rows, int row) {
   auto entity = EntityName::parse(rows.text(1, row));
   if (!entity) {
@@ -143,7 +152,7 @@ Result<Handled> SerialQueue::finish(Taken taken, Status done, const HandleOption
     return fail(std::move(error));
   }
   auto set_aside = count_and_commit(taken, error, options);
-  if (!set_aside) return fail(std::move(set_aside.error()));
+  if (!set_aside) return fail(uncounted(std::move(set_aside.error()), error));
   return Handled{*set_aside ? Handled::What::set_aside : Handled::What::failed,
                  std::move(taken.operation), std::move(error)};
 }

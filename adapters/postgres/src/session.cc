@@ -204,16 +204,24 @@ Result<Rows> Session::answer(PGresult* result, bool inside) const {
   return fail(failure(result, inside));
 }
 
+// A statement in an open transaction, be it a failed one, commits nothing, nor does one that cannot
+// be sent.
+bool Session::may_commit() const {
+  const PGTransactionStatusType status = PQtransactionStatus(connection_);
+  return PQstatus(connection_) == CONNECTION_OK && status != PQTRANS_INTRANS &&
+         status != PQTRANS_INERROR;
+}
+
 Result<Rows> Session::run(const std::string& sql, Parameters parameters) const {
   return run(sql, std::vector<const char*>(parameters));
 }
 
 Result<Rows> Session::run(const std::string& sql,
                           const std::vector<const char*>& parameters) const {
-  const bool inside = PQtransactionStatus(connection_) == PQTRANS_INTRANS;
+  const bool commits = may_commit();
   return answer(PQexecParams(connection_, sql.c_str(), static_cast<int>(parameters.size()), nullptr,
                              parameters.data(), nullptr, nullptr, /*resultFormat=*/0),
-                inside);
+                !commits);
 }
 
 Result<Rows> Session::run_read_committed(const std::string& sql, Parameters parameters) const {
@@ -388,9 +396,10 @@ Status Session::commit(TransactionId transaction) const {
 // which costs no round trip.
 Status Session::commit_open() const {
   static const std::string durably = std::string("SELECT ") + kDurably + "; COMMIT";
+  const bool lost_before = PQstatus(connection_) != CONNECTION_OK;
   PGresult* result = PQexec(connection_, durably.c_str());
   const bool rolled_back = result != nullptr && std::string_view(PQcmdStatus(result)) == "ROLLBACK";
-  auto done = answer(result, /*inside=*/false);
+  auto done = answer(result, /*inside=*/lost_before);
   if (done && !rolled_back) return {};
   roll_back();
   if (!done) return fail(std::move(done.error()));

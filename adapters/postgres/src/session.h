@@ -99,6 +99,7 @@ class Session {
   bool send_named(const NamedStatement& statement, Parameters parameters,
                   std::vector<Sent>& sent) const;
   Result<Rows> receive_all(const std::vector<Sent>& sent, bool& lost_preparation) const;
+  bool may_commit() const;
   bool is_prepared(const NamedStatement& statement) const;
   Preparation preparation(const NamedStatement& statement) const;
   bool is_sessions_only_user() const;

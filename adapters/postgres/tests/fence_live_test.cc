@@ -278,6 +278,18 @@ TEST_F(FenceTest, SessionThatIsEndedBeforeTheCommitIsNotKnown) {
   EXPECT_TRUE(bad(answer, ErrorCode::outcome_unknown));
 }
 
+TEST_F(FenceTest, SessionThatIsKnownToBeLostBeforeTheCommitHasCommittedNothing) {
+  const Fence mine = fence();
+  const std::string pid = user_.ask("SELECT pg_backend_pid()");
+  const UserConnection other(url());
+  const auto answer = mine.transaction(token_of(33, '1'), [&](OpenTransaction& open) -> Status {
+    EXPECT_EQ(other.ask("SELECT pg_terminate_backend(" + pid + ", 30000)"), "t");
+    (void)insert_row(open);
+    return {};
+  });
+  EXPECT_TRUE(bad(answer, ErrorCode::unavailable));
+}
+
 TEST_F(FenceTest, ConnectionsThatCannotBeUsedAreInvalid) {
   EXPECT_TRUE(bad(Fence::open(nullptr, "ledger"), ErrorCode::invalid));
   const Fence mine = fence();

@@ -1,6 +1,7 @@
 #include "leasehold/postgres/serial_queue.h"
 
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "fence_database.h"
@@ -13,6 +14,7 @@ namespace {
 
 using leasehold::testing::CrashingWorkers;
 using leasehold::testing::TempFolder;
+using ::testing::AllOf;
 
 class SerialQueueTest : public FenceDatabase {
  protected:
@@ -336,6 +338,66 @@ TEST_F(SerialQueueTest, SavepointsOfAFailedWorkKeepNothing) {
     EXPECT_EQ(rows(), "0");
     end_pauses();
   }
+}
+
+// What loses the connection, before or after the work has asked something in vain.
+TEST_F(SerialQueueTest, FailureWithoutAConnectionIsNotCountedAndNothingIsInDoubt) {
+  push("a", "1");
+  using Loss = std::function<void(PGconn*)>;
+  const auto terminate = [&](PGconn* handle) {
+    EXPECT_EQ(user_.ask("SELECT pg_terminate_backend(" + std::to_string(PQbackendPID(handle)) +
+                        ", 30000)"),
+              "t");
+  };
+  const auto copy = [](PGconn* handle) {
+    EXPECT_EQ(PQenterPipelineMode(handle), 1);
+    EXPECT_EQ(
+        PQsendQueryParams(handle, "COPY data FROM STDIN", 0, nullptr, nullptr, nullptr, nullptr, 0),
+        1);
+  };
+  const auto terminate_failed = [&](PGconn* handle) {
+    EXPECT_THAT(exec_on(handle, "SELECT 1/0"), StartsWith("22012"));
+    terminate(handle);
+  };
+  const auto terminate_and_ask = [&](PGconn* handle) {
+    terminate(handle);
+    EXPECT_NE(exec_on(handle, "SELECT 1"), "");
+  };
+  for (const Loss& lose :
+       {Loss(terminate), Loss(copy), Loss(terminate_failed), Loss(terminate_and_ask)}) {
+    for (const bool fails : {true, false}) {
+      const UserConnection mine(url());
+      const auto handled =
+          queue_of(mine).handle_one([&](OpenTransaction& open, const Operation&) -> Status {
+            EXPECT_TRUE(good(insert_row(open)));
+            lose(open.handle());
+            if (fails) return fail(ErrorCode::internal, "its own error");
+            return {};
+          });
+      EXPECT_TRUE(bad(handled, ErrorCode::unavailable)) << "fails: " << fails;
+      if (handled) continue;
+      EXPECT_THAT(to_string(handled.error()), HasSubstr(fails ? "its own error" : ""));
+      EXPECT_EQ(rows(), "0");
+      EXPECT_EQ(user_.ask("SELECT attempts FROM leasehold_serial.operation"), "0");
+    }
+  }
+  EXPECT_EQ(handle(queue()), "a:1");
+}
+
+TEST_F(SerialQueueTest, CountThatIsInDoubtDoesNotPutTheOperationInDoubt) {
+  ASSERT_EQ(
+      user_.exec("CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS"
+                 " $$BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END$$;"
+                 "CREATE CONSTRAINT TRIGGER late AFTER UPDATE ON leasehold_serial.operation"
+                 " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die()"),
+      "");
+  push("a", "1");
+  const UserConnection mine(url());
+  const SerialQueue on_mine = queue_of(mine);
+  EXPECT_THAT(handle(on_mine, fail(ErrorCode::internal, "its own error")),
+              AllOf(StartsWith("unavailable: "), HasSubstr("its own error")));
+  EXPECT_TRUE(bad(on_mine.push("a", "2"), ErrorCode::unavailable)) << "it was not even asked";
+  EXPECT_EQ(handle(queue()), "a:1");
 }
 
 TEST_F(SerialQueueTest, SuccessThatCannotBeCommittedIsCountedAsFailed) {

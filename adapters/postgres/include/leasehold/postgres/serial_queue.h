@@ -66,9 +66,10 @@ class SerialQueue {
   // deferred constraint is broken, or a statement of the work had failed. So is a work that ended
   // the transaction, but what it committed itself stays.
   //
-  // Fails, with nothing done, with `invalid` (a transaction is open already) or `unavailable`;
-  // `outcome_unknown` if the connection was lost during the commit: then it was done, or will be
-  // again.
+  // Fails, with nothing done, with `invalid` (a transaction is open already) or `unavailable`, also
+  // if the work lost the connection (a COPY that it leaves in pipeline mode does): then its failure
+  // is not counted. `outcome_unknown` if the connection was lost during the commit of a success:
+  // then it was done, or will be again.
   template <class Work>
   requires std::is_invocable_r_v<Status, Work&, OpenTransaction&, const Operation&>
   [[nodiscard]] Result<Handled> handle_one(Work&& work,
