@@ -7,6 +7,10 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);
 
+constexpr const char* kSettings =
+    "SELECT pg_catalog.set_config('lock_timeout', '10s', true),"
+    " pg_catalog.set_config('statement_timeout', '30s', true)";
+
 }  // namespace
 
 Status check_resource_url(const Url& url) {
@@ -23,12 +27,9 @@ Result<AdminConnection> AdminConnection::open(const Url& url) {
     connection.error().message = options->address + ": " + connection.error().message;
     return fail(std::move(connection.error()));
   }
-  auto patience = Session((*connection)->handle())
-                      .run(
-                          "SELECT pg_catalog.set_config('lock_timeout', '10s', false),"
-                          " pg_catalog.set_config('statement_timeout', '30s', false)",
-                          {});
-  if (!patience) return fail(std::move(patience.error()));
+  if (!begin_each_with((*connection)->handle(), kSettings)) {
+    return fail(ErrorCode::unavailable, "libpq is out of memory");
+  }
   return AdminConnection(options->address, std::move(*connection));
 }
 

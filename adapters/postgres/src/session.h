@@ -61,6 +61,10 @@ class Session {
   [[nodiscard]] Result<Rows> run(const std::string& sql,
                                  const std::vector<const char*>& parameters) const;
 
+  // The same in a transaction that begins with these settings; outside a transaction only.
+  [[nodiscard]] Result<Rows> run_after(const char* settings, const std::string& sql,
+                                       const std::vector<const char*>& parameters) const;
+
   // The same for a statement that is likely to come again. Outside a transaction it is prepared for
   // the next time, where it can be; inside it is not, because a preparation that was lost would end
   // the user's transaction.
@@ -88,11 +92,18 @@ class Session {
     const NamedStatement* statement;
     enum class As { text, preparation, prepared } as;
   };
+  bool send_text(const char* sql, const std::vector<const char*>& parameters,
+                 std::vector<Sent>& sent) const;
   Result<Rows> try_to_begin(const NamedStatement& statement, Parameters parameters,
                             bool& lost_preparation) const;
   bool send_named(const NamedStatement& statement, Parameters parameters,
                   std::vector<Sent>& sent) const;
-  Result<Rows> receive_all(const std::vector<Sent>& sent, bool& lost_preparation) const;
+  Result<Rows> receive_all(const std::vector<Sent>& sent, bool inside,
+                           bool& lost_preparation) const;
+  // `gone`: all of it was sent. Ends the pipeline.
+  Result<Rows> receive_pipeline(bool gone, const std::vector<Sent>& sent, bool inside,
+                                bool& lost_preparation) const;
+  const NamedStatement& beginning() const;
   bool is_prepared(const NamedStatement& statement) const;
   Preparation preparation(const NamedStatement& statement) const;
   bool is_sessions_only_user() const;
