@@ -7,9 +7,20 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);
 
-constexpr const char* kSettings =
-    "SELECT pg_catalog.set_config('lock_timeout', '10s', true),"
-    " pg_catalog.set_config('statement_timeout', '30s', true)";
+#define LEASEHOLD_PATIENCE                                     \
+  "SELECT pg_catalog.set_config('lock_timeout', '10s', true)," \
+  " pg_catalog.set_config('statement_timeout', '30s', true)"
+
+// The role's own names are found.
+constexpr const char* kPatient = LEASEHOLD_PATIENCE;
+constexpr const char* kPatientAndTrustingNoNames =
+    LEASEHOLD_PATIENCE ", pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)";
+
+constexpr const char* kFullName = R"sql(
+SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid
+)sql";
 
 }  // namespace
 
@@ -27,10 +38,16 @@ Result<AdminConnection> AdminConnection::open(const Url& url) {
     connection.error().message = options->address + ": " + connection.error().message;
     return fail(std::move(connection.error()));
   }
-  if (!begin_each_with((*connection)->handle(), kSettings)) {
+  if (!begin_each_with((*connection)->handle(), kPatientAndTrustingNoNames)) {
     return fail(ErrorCode::unavailable, "libpq is out of memory");
   }
   return AdminConnection(options->address, std::move(*connection));
+}
+
+std::string AdminConnection::full_name(const std::string& table) const {
+  if (table.find('\0') != std::string::npos) return table;
+  const auto rows = session().run_after(kPatient, kFullName, {table.c_str()});
+  return rows && rows->count() == 1 ? std::string(rows->text(0)) : table;
 }
 
 }  // namespace leasehold::postgres

@@ -1,6 +1,7 @@
 // Somebody who may create things in `public`, or schemas, and waits for a more powerful role to use
 // them unawares.
 #include "fence_database.h"
+#include "leasehold/client.h"
 #include "leasehold/postgres/adapter.h"
 #include "leasehold/postgres/once.h"
 #include "leasehold/postgres/outbox.h"
@@ -9,6 +10,7 @@
 #include "leasehold/postgres/transaction_lock.h"
 #include "leasehold/postgres/versioned_row.h"
 #include "testing/findings.h"
+#include "testing/servers/pgbouncer.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -54,40 +56,90 @@ class StrangerTest : public FenceDatabase {
     EXPECT_TRUE(good(open_store()));
   }
 
-  // In `public`: whatever fits the types that we use better than what pg_catalog has.
-  void set_traps() const {
-    as_stranger(seizing("public.seize() RETURNS boolean", "true"));
-    as_stranger(R"sql(
-SET search_path = pg_catalog;
+  // In `schema`: whatever fits the types that we use better than what pg_catalog has.
+  void set_traps(const std::string& schema = "public") const {
+    as_stranger(seizing(schema + ".seize() RETURNS boolean", "true"));
+    as_stranger("SET search_path = pg_catalog; SET traps.schema = '" + schema + "';" + R"sql(
 DO $do$ DECLARE
-  types text[] := '{text,name,bigint,integer,"\"char\"",timestamptz,interval,boolean,oid,regclass,numeric,text[]}';
-  body text := ' RETURNS boolean LANGUAGE sql AS ''SELECT public.seize()''';
-  l text; r text; called text;
+  types text[] := '{text,varchar,name,bigint,integer,smallint,"\"char\"",timestamptz,interval,boolean,oid,regclass,uuid,numeric,double precision,text[]}';
+  s text := current_setting('traps.schema');
+  body text := format(' RETURNS boolean LANGUAGE sql AS ''SELECT %I.seize()''', s);
+  l text; r text; called text; given text;
 BEGIN
   FOREACH l IN ARRAY types LOOP
     FOREACH called IN ARRAY ARRAY['format', 'unnest', 'cardinality', 'count', 'max', 'min', 'floor', 'ceil',
-        'to_hex', 'octet_length', 'encode', 'md5', 'length', 'pg_terminate_backend'] LOOP
+        'to_hex', 'octet_length', 'encode', 'md5', 'length', 'pg_terminate_backend', 'pg_advisory_lock'] LOOP
       IF to_regprocedure(format('pg_catalog.%I(%s)', called, l)) IS NULL THEN
-        EXECUTE format('CREATE FUNCTION public.%I(%s)', called, l) || body;
+        EXECUTE format('CREATE FUNCTION %I.%I(%s)', s, called, l) || body;
       END IF;
     END LOOP;
     FOREACH r IN ARRAY types LOOP
-      EXECUTE format('CREATE FUNCTION public.trap(%s, %s)', l, r) || body;
+      FOREACH given IN ARRAY ARRAY['boolean', 'numeric', 'text'] LOOP
+        EXECUTE format('CREATE FUNCTION %I.trap_%s(%s, %s) RETURNS %s LANGUAGE sql AS ''SELECT CASE WHEN %I.seize() THEN 1 END::text::%s''',
+                       s, given, l, r, given, s, given);
+      END LOOP;
       FOREACH called IN ARRAY ARRAY['=', '<>', '<', '<=', '>', '>=', '+', '-', '*', '||', '&', '|', '<<', '~', '!~', '~~'] LOOP
         IF to_regoperator(format('pg_catalog.%s(%s,%s)', called, l, r)) IS NULL THEN
-          EXECUTE format('CREATE OPERATOR public.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = public.trap)', called, l, r);
+          EXECUTE format('CREATE OPERATOR %I.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %I.trap_%s)', s, called, l, r, s,
+            CASE WHEN called IN ('+', '-', '*', '&', '|', '<<') THEN 'numeric' WHEN called = '||' THEN 'text' ELSE 'boolean' END);
         END IF;
       END LOOP;
       FOREACH called IN ARRAY ARRAY['format', 'concat', 'array_fill', 'generate_subscripts', 'encode', 'decode', 'substr',
           'hashtextextended', 'pg_advisory_xact_lock', 'current_setting', 'pg_notify'] LOOP
         IF to_regprocedure(format('pg_catalog.%I(%s,%s)', called, l, r)) IS NULL THEN
-          EXECUTE format('CREATE FUNCTION public.%I(%s, %s)', called, l, r) || body;
+          EXECUTE format('CREATE FUNCTION %I.%I(%s, %s)', s, called, l, r) || body;
         END IF;
       END LOOP;
-      EXECUTE format('CREATE FUNCTION public.format(text, %s, %s)', l, r) || body;
+      EXECUTE format('CREATE FUNCTION %I.format(text, %s, %s)', s, l, r) || body;
     END LOOP;
   END LOOP;
 END $do$)sql");
+  }
+
+  // What the program does at a database that its URL names.
+  void use_everything(const std::string& url) const {
+    const Url parsed = Url::parse(url).value();
+    const Adapter adapter = adapters().front();
+    for (const ExaminedAs as : {ExaminedAs::store, ExaminedAs::fence}) {
+      const auto examined = adapter.examine(parsed, {.as = as, .context = OpenOptions().begin()});
+      ASSERT_TRUE(good(examined));
+      EXPECT_THAT(leasehold::testing::told(examined->findings), HasSubstr("clock"));
+    }
+    for (const std::string mode : {"rows", "advisory"}) {
+      auto store = adapter.open_store(Url::parse(url + "?mode=" + mode).value(), {});
+      if (!store && store.error().code == ErrorCode::unsupported) continue;  // behind a pooler
+      ASSERT_TRUE(good(store));
+      Client client(std::move(*store));
+      const LockName lock = LockName::parse("job").value();
+      const auto lease = client.acquire(lock);
+      ASSERT_TRUE(good(lease));
+      EXPECT_TRUE(good(client.record(*lease, "k", {"p", "r"})));
+      EXPECT_TRUE(good(client.recall(lock, "k")));
+      EXPECT_TRUE(good(client.inspect(lock)));
+      EXPECT_TRUE(good(client.list()));
+      std::thread waiter([&] {
+        EXPECT_TRUE(bad(client.acquire(lock, {.wait = Millis(50)}), ErrorCode::timeout));
+      });
+      waiter.join();
+      EXPECT_TRUE(good(client.rotate_lineage()));
+    }
+    auto fence = adapter.open_fence(parsed).value();
+    EXPECT_TRUE(good(fence->install()));
+    EXPECT_TRUE(good(fence->guard("data", ledger())));
+    EXPECT_TRUE(good(fence->guards()));
+    EXPECT_TRUE(good(fence->marks()));
+    EXPECT_TRUE(good(fence->adopt(ledger(), lineage_of('b'), TokenNumber::of(5).value())));
+    EXPECT_TRUE(good(fence->reset(ledger())));
+    EXPECT_TRUE(good(fence->unguard("data")));
+    EXPECT_TRUE(
+        good(adapter.open_once(parsed).value()->forget_older_than(std::chrono::seconds(0))));
+    auto outbox = adapter.open_outbox(parsed).value();
+    EXPECT_TRUE(good(outbox->install()));
+    EXPECT_TRUE(good(outbox->enter(token_of(1, '1'))));
+    EXPECT_TRUE(good(outbox->next(10, {"other"}, 0)));
+    EXPECT_TRUE(good(outbox->status()));
+    EXPECT_TRUE(good(outbox->forget(token_of(1, '1'), Millis(0))));
+    EXPECT_TRUE(good(adapter.install_serial_queue(parsed)));
   }
 };
 
@@ -273,6 +325,17 @@ TEST_F(StrangerTest, NothingOfOursFindsWhatSomebodyElsePutThere) {
         std::string("session_status(NULL)")}) {
     EXPECT_EQ(user_.exec("SELECT * FROM leasehold." + call), "") << call;
   }
+  EXPECT_EQ(is_superuser(), "f");
+}
+
+TEST_F(StrangerTest, OurOwnConnectionsFindNothingOfSomebodyElse) {
+  install_everything();
+  as_stranger("CREATE SCHEMA postgres; GRANT USAGE ON SCHEMA postgres TO PUBLIC");
+  for (const char* schema : {"public", "postgres"}) set_traps(schema);
+  use_everything(url());
+  EXPECT_EQ(is_superuser(), "f");
+  const leasehold::testing::Pgbouncer pooler(fence_server());
+  use_everything(pooler.url(database_));
   EXPECT_EQ(is_superuser(), "f");
 }
 
