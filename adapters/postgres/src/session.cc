@@ -34,9 +34,8 @@ constexpr const char* kTooLong =
     "another transaction stayed inside for longer than this connection waits";
 
 constexpr NamedStatement kBegin = {"leasehold_begin_1", "BEGIN"};
-// On a connection of our own nobody has chosen another isolation.
-constexpr NamedStatement kBeginOurs = {"leasehold_begin_ours_1",
-                                       "BEGIN ISOLATION LEVEL READ COMMITTED"};
+constexpr NamedStatement kBeginReadCommitted = {"leasehold_begin_read_committed_1",
+                                                "BEGIN ISOLATION LEVEL READ COMMITTED"};
 
 std::string_view field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
@@ -239,6 +238,20 @@ Result<Rows> Session::run_after(const char* settings, const std::string& sql,
   return receive_pipeline(gone, sent, /*inside=*/false, lost_preparation);
 }
 
+Status Session::run_read_committed(const std::string& sql) const {
+  std::vector<Sent> sent;
+  bool lost_preparation = false;
+  const char* settings = settings_of(connection_);
+  const bool gone =
+      PQenterPipelineMode(connection_) == 1 && send_text(kBeginReadCommitted.sql, {}, sent) &&
+      (settings == nullptr || send_text(settings, {}, sent)) && send_text(sql.c_str(), {}, sent) &&
+      send_text("COMMIT", {}, sent) && PQpipelineSync(connection_) == 1;
+  auto done = receive_pipeline(gone, sent, /*inside=*/false, lost_preparation);
+  if (done) return {};
+  roll_back();
+  return fail(std::move(done.error()));
+}
+
 // The server tells who answers, the connection who was announced.
 bool Session::is_sessions_only_user() const {
   if (const auto known = has_own_session(connection_)) return *known;
@@ -339,8 +352,9 @@ Result<Rows> Session::receive_pipeline(bool gone, const std::vector<Sent>& sent,
   return answered;
 }
 
+// On a connection of our own nobody has chosen another isolation.
 const NamedStatement& Session::beginning() const {
-  return settings_of(connection_) == nullptr ? kBegin : kBeginOurs;
+  return settings_of(connection_) == nullptr ? kBegin : kBeginReadCommitted;
 }
 
 Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters parameters) const {

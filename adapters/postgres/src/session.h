@@ -65,6 +65,10 @@ class Session {
   [[nodiscard]] Result<Rows> run_after(const char* settings, const std::string& sql,
                                        const std::vector<const char*>& parameters) const;
 
+  // The same in a transaction of its own in which each statement sees what others have committed by
+  // then, whatever the session's default is: what is read after waiting for a lock must be new.
+  [[nodiscard]] Status run_read_committed(const std::string& sql) const;
+
   // The same for a statement that is likely to come again. Outside a transaction it is prepared for
   // the next time, where it can be; inside it is not, because a preparation that was lost would end
   // the user's transaction.

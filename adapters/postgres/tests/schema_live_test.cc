@@ -1,0 +1,69 @@
+// The schemas: who makes them.
+#include <future>
+#include <vector>
+
+#include "fence_database.h"
+#include "leasehold/postgres/adapter.h"
+
+namespace leasehold::postgres {
+namespace {
+
+class SchemaTest : public FenceDatabase {
+ protected:
+  Status open_store(const std::string& role = "postgres", const std::string& options = "") const {
+    const Url as_role = Url::parse(fence_server().url(database_, role) + options).value();
+    auto store = adapters().front().open_store(as_role, {});
+    if (!store) return fail(std::move(store.error()));
+    return {};
+  }
+};
+
+// ---- racing clients ------------------------------------------------------------------------
+
+// A role whose transactions see what was there when they began, before they had any lock.
+class RacingTest : public SchemaTest {
+ protected:
+  RacingTest() {
+    EXPECT_TRUE(good(remove_fence(user_.get())));
+    EXPECT_EQ(user_.exec("DROP ROLE IF EXISTS rr; CREATE ROLE rr LOGIN;"
+                         "ALTER ROLE rr SET default_transaction_isolation = 'repeatable read';"
+                         "GRANT CREATE ON DATABASE " +
+                         database_ + " TO rr"),
+              "");
+  }
+  ~RacingTest() override { EXPECT_EQ(user_.exec("DROP OWNED BY rr CASCADE; DROP ROLE rr"), ""); }
+
+  // All wait for the lock before the first has it.
+  template <class Work>
+  void race(const std::string& lock, Work work) const {
+    ASSERT_EQ(user_.exec("SELECT pg_advisory_lock(" + lock + ")"), "");
+    std::vector<std::future<Status>> clients;
+    for (int i = 0; i < 6; ++i) clients.push_back(std::async(std::launch::async, work));
+    while (user_.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                     " AND wait_event_type = 'Lock'") != "6") {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    ASSERT_EQ(user_.exec("SELECT pg_advisory_unlock(" + lock + ")"), "");
+    for (auto& client : clients) EXPECT_TRUE(good(client.get()));
+  }
+};
+
+TEST_F(RacingTest, FirstClientsAgreeWhateverTheirIsolation) {
+  race("7810758531586156404", [&] { return open_store("rr"); });
+}
+
+TEST_F(RacingTest, InstallersAgreeWhateverTheirIsolation) {
+  race("7810758531586156405", [&] {
+    const UserConnection mine(fence_server().url(database_, "rr"));
+    return install_fence(mine.get());
+  });
+  race("7810758531586156405", [&]() -> Status {
+    auto outbox =
+        adapters().front().open_once(Url::parse(fence_server().url(database_, "rr")).value());
+    if (!outbox) return fail(std::move(outbox.error()));
+    return (*outbox)->install();
+  });
+}
+
+}  // namespace
+}  // namespace leasehold::postgres
