@@ -1,4 +1,4 @@
-// The schemas: who makes them.
+// The lock store's schema: who makes it, and what its functions say to other programs.
 #include <future>
 #include <vector>
 
@@ -63,6 +63,53 @@ TEST_F(RacingTest, InstallersAgreeWhateverTheirIsolation) {
     if (!outbox) return fail(std::move(outbox.error()));
     return (*outbox)->install();
   });
+}
+
+// ---- NULL ----------------------------------------------------------------------------------
+
+struct Call {
+  std::string function;
+  std::vector<std::string> arguments;
+  std::size_t may_be_null = 99;  // the number of one that may
+};
+
+TEST_F(SchemaTest, FunctionsRefuseNull) {
+  ASSERT_TRUE(good(open_store()));
+  const std::string id = "'00000000-0000-0000-0000-000000000001'::uuid";
+  const std::vector<Call> calls = {
+      {"acquire", {"'l'::text", id, "'me'::text", "60000", "false", "1"}, 5},
+      {"renew", {"'{l}'::text[]", "ARRAY[" + id + "]", "'{60000}'::bigint[]"}},
+      {"record", {"'l'::text", id, "'k'::text", "'p'::bytea", "'r'::bytea"}},
+      {"force_release", {"'l'::text", id}},
+      {"release", {"'l'::text", id, "0", "false"}},
+      {"rotate", {id, id}},
+      {"session_acquire", {"'l'::text", id, "'me'::text", "60000", "false", "1", "false"}},
+      {"session_grant", {"'l'::text", id, "'me'::text", "60000", "false"}},
+      {"session_renew", {"'l'::text", id, "60000"}},
+      {"session_record", {"'l'::text", id, "'k'::text", "'p'::bytea", "'r'::bytea"}},
+      {"session_release", {"'l'::text", id, "false"}},
+      {"session_force", {"'l'::text", id}},
+      {"transaction_lock", {"'l'::text", "0", "1000"}}};
+  for (const Call& call : calls) {
+    for (std::size_t null = 0; null <= call.arguments.size(); ++null) {
+      std::string sql = "SELECT * FROM leasehold." + call.function + "(";
+      for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+        sql += (i == 0 ? "" : ", ") + (i == null ? "NULL" : call.arguments[i]);
+      }
+      sql += ")";
+      const bool all_given = null == call.arguments.size() || null == call.may_be_null;
+      if (all_given) {
+        EXPECT_EQ(user_.exec(sql), "") << sql;
+      } else {
+        EXPECT_THAT(user_.exec(sql), StartsWith("22004")) << sql;
+      }
+    }
+  }
+  for (const std::string& arrays : std::vector<std::string>{
+           "'{l,NULL}', ARRAY[" + id + ", " + id + "], '{1,1}'", "'{l}', '{NULL}', '{1}'",
+           "'{l}', ARRAY[" + id + "], '{NULL}'", "'{l}', '{}', '{1}'"}) {
+    EXPECT_THAT(user_.exec("SELECT leasehold.renew(" + arrays + ")"), StartsWith("22004"));
+  }
 }
 
 }  // namespace

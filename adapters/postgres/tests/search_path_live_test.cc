@@ -234,7 +234,7 @@ TEST_F(StrangerTest, EarlierStoreIsBroughtUpToDateByItsOwner) {
   EXPECT_THAT(in_use.error().store_words, HasSubstr("lock timeout")) << "acquires wait behind it";
   ASSERT_EQ(reader.exec("COMMIT"), "");
   EXPECT_TRUE(good(open_store()));
-  EXPECT_EQ(user_.ask("SELECT version || ' ' || row_store FROM leasehold.meta"), "4 " + store);
+  EXPECT_EQ(user_.ask("SELECT version || ' ' || row_store FROM leasehold.meta"), "5 " + store);
   EXPECT_EQ(user_.ask("SELECT convert_from(parameters, 'UTF8') || convert_from(result, 'UTF8')"
                       " FROM leasehold.once"),
             "C:\\x41 ü0");
