@@ -8,6 +8,7 @@
 
 #include "connection.h"
 #include "connection_memory.h"
+#include "leasehold/detail/sql_form.h"
 #include "leasehold/error.h"
 #include "leasehold/time.h"
 
@@ -33,6 +34,9 @@ inline constexpr const char* kDurably =
     "CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.<>)"
     " ALL ('{on,remote_apply}'::pg_catalog.text[])"
     " THEN pg_catalog.set_config('synchronous_commit', 'on', true) END";
+
+// For statements at tables of the user's own, in whose search_path others may have put operators.
+inline constexpr leasehold::detail::SqlForm kSqlForm = {'$', "OPERATOR(pg_catalog.", ")"};
 
 // The number of milliseconds as the server can reckon with it: a century at most, either way.
 std::string bounded(Millis span);
