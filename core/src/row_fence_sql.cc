@@ -26,11 +26,10 @@ std::string RowFenceSql::quoted(const std::string& identifier) {
 
 // A number without a lineage was written by hand, as `fence = 33`: it keeps its order.
 std::string RowFenceSql::admits(bool once) const {
-  const std::string number = parameter(2);
-  return "(fence IS NULL OR fence <= " + number +
-         ") AND (fence_lineage IS NULL OR fence_lineage = " + parameter(3) + ") AND (fence < " +
-         number + " OR fence_request IS NULL OR (" + (once ? "false" : "true") +
-         " AND fence_request = " + parameter(4) + "))";
+  return "(fence IS NULL OR " + compared("fence", "<=", 2) + ") AND (fence_lineage IS NULL OR " +
+         compared("fence_lineage", "=", 3) + ") AND (" + compared("fence", "<", 2) +
+         " OR fence_request IS NULL OR (" + (once ? "false" : "true") + " AND " +
+         compared("fence_request", "=", 4) + "))";
 }
 
 std::string RowFenceSql::update(bool once, const std::string& more) const {
@@ -58,8 +57,8 @@ std::string RowFenceSql::enter(const std::vector<std::string>& columns, bool onc
 }
 
 std::string RowFenceSql::count_refusal(bool once) const {
-  return "UPDATE " + table_ + " SET fence_refused = fence_refused + 1 WHERE " + is_key() +
-         " AND NOT coalesce(" + admits(once) +
+  return "UPDATE " + table_ + " SET fence_refused = " + form_.infix("fence_refused", "+", "1") +
+         " WHERE " + is_key() + " AND NOT coalesce(" + admits(once) +
          ", false) RETURNING fence, fence_lineage,"
          " fence_lineage IS NOT NULL AND fence_request IS NULL";
 }
@@ -72,17 +71,18 @@ std::string RowFenceSql::marks_where(const std::string& where) const {
 }
 
 std::string RowFenceSql::marks() const {
-  return marks_where(" WHERE fence IS NOT NULL OR fence_lineage IS NOT NULL OR fence_refused > 0");
+  return marks_where(" WHERE fence IS NOT NULL OR fence_lineage IS NOT NULL OR " +
+                     form_.infix("fence_refused", ">", "0"));
 }
 
 std::string RowFenceSql::adopt() const {
   const std::string number = parameter(2);
   const std::string lineage = parameter(3);
-  const std::string same = "(fence_lineage = " + lineage + " AND fence = " + number + ")";
-  return "UPDATE " + table_ + " SET fence_request = CASE WHEN " + same +
-         " THEN fence_request END, fence = " + number + ", fence_lineage = " + lineage + " WHERE " +
-         is_key() + " AND NOT coalesce(fence_lineage = " + lineage + " AND fence > " + number +
-         ", false) RETURNING 1";
+  const std::string same_lineage = compared("fence_lineage", "=", 3);
+  return "UPDATE " + table_ + " SET fence_request = CASE WHEN " + same_lineage + " AND " +
+         compared("fence", "=", 2) + " THEN fence_request END, fence = " + number +
+         ", fence_lineage = " + lineage + " WHERE " + is_key() + " AND NOT coalesce(" +
+         same_lineage + " AND " + compared("fence", ">", 2) + ", false) RETURNING 1";
 }
 
 }  // namespace leasehold::detail

@@ -7,22 +7,22 @@ namespace leasehold::detail {
 // Columns that are read are qualified: SQLite takes an unknown quoted name for a text otherwise.
 VersionedRowSql::VersionedRowSql(const std::string& table, const std::string& known_as,
                                  const std::string& key, const std::string& version,
-                                 const std::vector<std::string>& columns, char sign)
+                                 const std::vector<std::string>& columns, SqlForm form)
     : columns_(columns.size()) {
   const auto column = [&](const std::string& name) {
     return known_as + "." + RowFenceSql::quoted(name);
   };
-  const std::string where = " WHERE " + column(key) + " = " + sign + "1";
+  const std::string where = " WHERE " + form.infix(column(key), "=", form.parameter(1));
   read_ = "SELECT " + column(version);
-  write_ =
-      "UPDATE " + table + " SET " + RowFenceSql::quoted(version) + " = " + column(version) + " + 1";
+  write_ = "UPDATE " + table + " SET " + RowFenceSql::quoted(version) + " = " +
+           form.infix(column(version), "+", "1");
   int next = 3;
   for (const std::string& name : columns) {
     read_ += ", " + column(name);
-    write_ += ", " + RowFenceSql::quoted(name) + " = " + sign + std::to_string(next++);
+    write_ += ", " + RowFenceSql::quoted(name) + " = " + form.parameter(next++);
   }
   read_ += " FROM " + table + where;
-  write_ += where + " AND " + column(version) + " = " + sign + "2 RETURNING 1";
+  write_ += where + " AND " + form.infix(column(version), "=", form.parameter(2)) + " RETURNING 1";
 }
 
 Status VersionedRowSql::check_values(std::size_t count) const {

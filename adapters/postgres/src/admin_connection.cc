@@ -7,6 +7,21 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);
 
+#define LEASEHOLD_PATIENCE                                     \
+  "SELECT pg_catalog.set_config('lock_timeout', '10s', true)," \
+  " pg_catalog.set_config('statement_timeout', '30s', true)"
+
+// The role's own names are found.
+constexpr const char* kPatient = LEASEHOLD_PATIENCE;
+constexpr const char* kPatientAndTrustingNoNames =
+    LEASEHOLD_PATIENCE ", pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)";
+
+constexpr const char* kFullName = R"sql(
+SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid
+)sql";
+
 }  // namespace
 
 Status check_resource_url(const Url& url) {
@@ -23,13 +38,16 @@ Result<AdminConnection> AdminConnection::open(const Url& url) {
     connection.error().message = options->address + ": " + connection.error().message;
     return fail(std::move(connection.error()));
   }
-  auto patience = Session((*connection)->handle())
-                      .run(
-                          "SELECT pg_catalog.set_config('lock_timeout', '10s', false),"
-                          " pg_catalog.set_config('statement_timeout', '30s', false)",
-                          {});
-  if (!patience) return fail(std::move(patience.error()));
+  if (!begin_each_with((*connection)->handle(), kPatientAndTrustingNoNames)) {
+    return fail(ErrorCode::unavailable, "libpq is out of memory");
+  }
   return AdminConnection(options->address, std::move(*connection));
+}
+
+std::string AdminConnection::full_name(const std::string& table) const {
+  if (table.find('\0') != std::string::npos) return table;
+  const auto rows = session().run_after(kPatient, kFullName, {table.c_str()});
+  return rows && rows->count() == 1 ? std::string(rows->text(0)) : table;
 }
 
 }  // namespace leasehold::postgres

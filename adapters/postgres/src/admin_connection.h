@@ -20,6 +20,10 @@ class AdminConnection {
   // does not hang this program. `invalid` (URL) or `unavailable`, with the address.
   [[nodiscard]] static Result<AdminConnection> open(const Url& url);
 
+  // A table that the role's search_path finds, with its schema; else as it was. Everything else
+  // here finds only what pg_catalog has, and what is named in full.
+  std::string full_name(const std::string& table) const;
+
   Session session() const { return Session(connection_->handle()); }
   PGconn* handle() const { return connection_->handle(); }
 

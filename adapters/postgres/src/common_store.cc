@@ -121,7 +121,8 @@ void CommonStore::recall(LockName lock, std::string key, CallContext context,
   const auto rows =
       ask(statement("",
                     "SELECT pg_catalog.encode(parameters, 'hex'), pg_catalog.encode(result, 'hex') "
-                    "FROM @S.once WHERE lock = $1 AND key = $2"),
+                    "FROM @S.once WHERE lock OPERATOR(pg_catalog.=) $1"
+                    " AND key OPERATOR(pg_catalog.=) $2"),
           {lock.str().c_str(), key.c_str()}, context);
   if (!rows) return answer<Found>(done, fail(rows.error()));
   if (rows->count() == 0) return answer<Found>(done, Found());

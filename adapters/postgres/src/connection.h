@@ -79,8 +79,11 @@ class Connection {
                                                                 const CallContext& context,
                                                                 const detail::Alarm& closing);
 
-  // The last rows that the SQL gives. Several statements without parameters are one transaction.
+  // The last rows that the SQL gives. Several statements without parameters are one transaction,
+  // and find only names of pg_catalog and such as are written in full.
   [[nodiscard]] Result<Rows> run(const std::string& sql, detail::CallWait& wait);
+  // With parameters the search_path is the session's: behind a pooler the role's. Every operator
+  // and function has to be written in full.
   [[nodiscard]] Result<Rows> run(const std::string& sql, Parameters parameters,
                                  detail::CallWait& wait);
   // As prepared, if prepare() was called.

@@ -17,6 +17,7 @@ struct Memory {
   LastEntry last_entry;
   std::optional<bool> own_session;
   std::optional<TransactionId> open;  // and no other since
+  const char* settings = nullptr;
 };
 
 int on_event(PGEventId event, void* info, void*);
@@ -94,6 +95,16 @@ void watch_transaction(PGconn* connection, TransactionId transaction) noexcept {
 bool may_have_ended(const PGconn* connection, TransactionId transaction) {
   const Memory* memory = memory_of(connection);
   return memory == nullptr || memory->open != transaction;
+}
+
+const char* settings_of(const PGconn* connection) {
+  const Memory* memory = memory_of(connection);
+  return memory == nullptr ? nullptr : memory->settings;
+}
+
+bool begin_each_with(PGconn* connection, const char* settings) noexcept {
+  change_memory(connection, [&](Memory& memory) { memory.settings = settings; });
+  return settings_of(connection) == settings;
 }
 
 bool entered_last(const PGconn* connection, const LastEntry& entry) {

@@ -40,6 +40,12 @@ void watch_transaction(PGconn* connection, TransactionId transaction) noexcept;
 // tells as it tells ROLLBACK.
 bool may_have_ended(const PGconn* connection, TransactionId transaction);
 
+// For a connection of our own: a SELECT that sets what holds to the end of the transaction, and
+// with which each one begins; none for a user's. It is not set for the session, which behind a
+// pooler is somebody else's afterwards. False if there is no room for it.
+const char* settings_of(const PGconn* connection);
+[[nodiscard]] bool begin_each_with(PGconn* connection, const char* settings) noexcept;
+
 bool entered_last(const PGconn* connection, const LastEntry& entry);
 void remember(PGconn* connection, LastEntry entry) noexcept;
 

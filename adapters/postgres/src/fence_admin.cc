@@ -24,10 +24,10 @@ class PostgresFenceAdmin final : public FenceAdmin {
   Status remove() override { return named(remove_fence_schema(session())); }
 
   Status guard(const std::string& table, const ResourceName& resource) override {
-    return named(add_guard(session(), table, resource));
+    return named(add_guard(session(), connection_.full_name(table), resource));
   }
   Status unguard(const std::string& table) override {
-    return named(remove_guard(session(), table));
+    return named(remove_guard(session(), connection_.full_name(table)));
   }
   Result<std::vector<GuardedTable>> guards() override { return named(read_guards(session())); }
 

@@ -17,7 +17,8 @@ constexpr const char* kVersion = R"sql(
    AND p.pronamespace OPERATOR(pg_catalog.=) n.oid)
 )sql";
 
-// The lock makes racing installers agree; the catalogue is read after it.
+// The lock makes racing installers agree; the catalogue is read after it, and so must the snapshot
+// be taken.
 constexpr const char* kInstall = R"sql(
 DO $do$ DECLARE
   there text;
@@ -101,7 +102,7 @@ Status install_part(Session session, const Part& part) {
     if (!version) return fail(std::move(version.error()));
     if (*version >= part.version) return check_part(session, part);
   }
-  auto made = session.run(installation(part), {});
+  auto made = session.run_read_committed(installation(part));
   if (!made) {
     made.error().message = std::string("the schema ") + part.schema +
                            (*there ? " was not brought up to date: " : " was not made: ") +

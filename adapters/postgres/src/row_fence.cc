@@ -63,8 +63,10 @@ Result<RowFence> RowFence::open(pg_conn* connection, std::string_view table, std
       "SELECT w FROM pg_catalog.unnest(ARRAY[$2, 'fence', 'fence_lineage', 'fence_request', "
       "'fence_refused']) "
       "w"
-      " WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_attribute WHERE attrelid = $1::regclass::oid"
-      " AND attname = w AND attnum > 0 AND NOT attisdropped)",
+      " WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_attribute"
+      " WHERE attrelid OPERATOR(pg_catalog.=) $1::pg_catalog.regclass::pg_catalog.oid"
+      " AND attname OPERATOR(pg_catalog.=) w AND attnum OPERATOR(pg_catalog.>) 0"
+      " AND NOT attisdropped)",
       {name->c_str(), wanted.c_str()});
   if (!missing) return fail(std::move(missing.error()));
   if (missing->count() > 0) {
@@ -72,7 +74,7 @@ Result<RowFence> RowFence::open(pg_conn* connection, std::string_view table, std
                                         std::string(missing->text(0)) +
                                         "'; add_fence_columns() adds those of the fence");
   }
-  return RowFence(connection, RowFenceSql(*name, *name, wanted, '$'));
+  return RowFence(connection, RowFenceSql(*name, *name, wanted, kSqlForm));
 }
 
 Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const Token& token,

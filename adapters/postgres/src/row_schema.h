@@ -56,6 +56,15 @@ DO $once$ BEGIN
 END $once$;
 DROP FUNCTION IF EXISTS @S.record(text, uuid, text, text, text);
 
+-- A comparison with NULL is neither true nor false, so that who forgets something would be told what
+-- is not so.
+CREATE OR REPLACE FUNCTION @S.refuse_null() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE null_value_not_allowed USING MESSAGE =
+    'leasehold: invalid: an argument is NULL, or the arrays are not equally long; only the presence of a waiter may be NULL';
+END $$;
+
 CREATE OR REPLACE FUNCTION @S.listens(a_presence bigint) RETURNS boolean LANGUAGE sql
 RETURN a_presence IS NULL OR NOT pg_try_advisory_xact_lock_shared(a_presence);
 
@@ -118,6 +127,7 @@ DECLARE
   l record;
   is_withdrawn boolean;
 BEGIN
+  IF num_nulls(a_lock, a_request, a_owner, a_ttl_ms, a_queue) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   UPDATE @S.lock
     SET token = token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
@@ -195,6 +205,9 @@ DECLARE
   i integer;
   done boolean[] := array_fill(false, ARRAY[cardinality(a_locks)]);
 BEGIN
+  IF num_nulls(a_locks, a_requests, a_ttls_ms) > 0
+     OR num_nulls(VARIADIC a_locks) + num_nulls(VARIADIC a_requests) + num_nulls(VARIADIC a_ttls_ms) > 0
+     OR cardinality(a_requests) <> cardinality(a_locks) OR cardinality(a_ttls_ms) <> cardinality(a_locks) THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   FOR i IN SELECT n FROM generate_subscripts(a_locks, 1) n ORDER BY a_locks[n] LOOP
     UPDATE @S.lock SET expires_at = clock_timestamp() + a_ttls_ms[i] * interval '1 ms'
@@ -219,6 +232,7 @@ DECLARE
   was_released boolean;
   is_free boolean;
 BEGIN
+  IF num_nulls(a_lock, a_request, a_keep_ms, a_doubtful) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   IF a_keep_ms <= 0 AND NOT a_doubtful THEN
     UPDATE @S.lock SET request = NULL, expires_at = '-infinity', last_released = a_request
@@ -264,6 +278,7 @@ END $$;
 CREATE OR REPLACE FUNCTION @S.force_release(a_lock text, a_seen uuid) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF num_nulls(a_lock, a_seen) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   UPDATE @S.lock SET request = NULL, expires_at = '-infinity'
     WHERE name = a_lock AND request = a_seen AND expires_at > clock_timestamp();
@@ -276,6 +291,7 @@ CREATE OR REPLACE FUNCTION @S.record(a_lock text, a_request uuid, a_key text, a_
                           a_result bytea) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF num_nulls(a_lock, a_request, a_key, a_parameters, a_result) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   PERFORM 1 FROM @S.lock WHERE name = a_lock AND request = a_request
     AND expires_at > clock_timestamp() AND NOT kept FOR UPDATE;
@@ -287,6 +303,7 @@ END $$;
 CREATE OR REPLACE FUNCTION @S.rotate(a_row_store uuid, a_session_store uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF num_nulls(a_row_store, a_session_store) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   UPDATE @S.meta SET row_store = a_row_store, session_store = a_session_store;
 END $$;

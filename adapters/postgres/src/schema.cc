@@ -58,7 +58,9 @@ Status make_schema(Connection& connection, const std::string& schema, Random& ra
       connection.run(in_schema(std::string("SELECT ") + kStrangerInSchema, schema), wait);
   if (!stranger) return fail(stranger.error());
   if (!stranger->is_null(0)) return fail(belongs_to(schema, stranger->text(0)));
-  auto made = connection.run(creation(schema, random), wait);
+  // What is read after waiting for the lock must be new, whatever the role's default is.
+  auto made = connection.run(
+      "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; " + creation(schema, random), wait);
   if (made) return {};
   if (connection.broken()) return fail(std::move(made.error()));
   return fail(ErrorCode::unavailable,

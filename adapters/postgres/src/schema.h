@@ -9,7 +9,7 @@
 namespace leasehold::postgres {
 
 // The only one that this program works with.
-inline constexpr std::int64_t kSchemaVersion = 4;
+inline constexpr std::int64_t kSchemaVersion = 5;
 
 // Makes the schema unless it is there, and brings one of an earlier version up to date; clients
 // that race agree. `unavailable` if the role may not do that, or the schema belongs to somebody

@@ -22,11 +22,16 @@ constexpr Part kSerial = {"leasehold_serial", kSerialVersion, kSerialSchema, "th
 constexpr const char* kTakeNear = R"sql(
 SELECT o.id, o.entity, o.payload, o.attempts, pg_catalog.pg_current_xact_id()
 FROM leasehold_serial.operation o
-WHERE o.queue = $1 AND NOT o.set_aside AND o.due <= clock_timestamp()
-  AND o.id <= (SELECT max(id) FROM (SELECT id FROM leasehold_serial.operation
-                                    WHERE queue = $1 ORDER BY id LIMIT 100) oldest)
+WHERE o.queue OPERATOR(pg_catalog.=) $1 AND NOT o.set_aside
+  AND o.due OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()
+  AND o.id OPERATOR(pg_catalog.<=) (
+    SELECT pg_catalog.max(id) FROM (SELECT id FROM leasehold_serial.operation
+                                    WHERE queue OPERATOR(pg_catalog.=) $1
+                                    ORDER BY id LIMIT 100) oldest)
   AND NOT EXISTS (SELECT 1 FROM leasehold_serial.operation b
-                  WHERE b.queue = o.queue AND b.entity = o.entity AND b.id < o.id)
+                  WHERE b.queue OPERATOR(pg_catalog.=) o.queue
+                    AND b.entity OPERATOR(pg_catalog.=) o.entity
+                    AND b.id OPERATOR(pg_catalog.<) o.id)
 ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
 )sql";
 
@@ -35,13 +40,15 @@ ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
 constexpr const char* kTakeAny = R"sql(
 SELECT o.id, o.entity, o.payload, o.attempts, pg_catalog.pg_current_xact_id()
 FROM leasehold_serial.operation o
-WHERE NOT o.set_aside AND o.due <= clock_timestamp() AND o.id = ANY (ARRAY(
+WHERE NOT o.set_aside AND o.due OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()
+  AND o.id OPERATOR(pg_catalog.=) ANY (ARRAY(
   WITH RECURSIVE head(entity, id) AS (
-    (SELECT entity, id FROM leasehold_serial.operation WHERE queue = $1
+    (SELECT entity, id FROM leasehold_serial.operation WHERE queue OPERATOR(pg_catalog.=) $1
      ORDER BY entity, id LIMIT 1)
     UNION ALL
     SELECT n.entity, n.id FROM head h CROSS JOIN LATERAL (
-      SELECT entity, id FROM leasehold_serial.operation WHERE queue = $1 AND entity > h.entity
+      SELECT entity, id FROM leasehold_serial.operation
+      WHERE queue OPERATOR(pg_catalog.=) $1 AND entity OPERATOR(pg_catalog.>) h.entity
       ORDER BY entity, id LIMIT 1) n)
   SELECT id FROM head))
 ORDER BY o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED
@@ -87,7 +94,7 @@ Result<Rows> take_first(const Session& session, const QueueName& queue,
   const std::string limit = as_setting(options.idle_limit);
   auto limited = session.run(
       "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', $1::bigint::text, true)"
-      " WHERE $1::bigint > 0",
+      " WHERE $1::bigint OPERATOR(pg_catalog.>) 0",
       {limit.c_str()});
   if (!limited) return limited;
   auto rows = session.run(kTakeNear, {queue.str().c_str()});
@@ -164,7 +171,7 @@ Status SerialQueue::remove(const Operation& operation) const {
   if (auto ok = session.check(); !ok) return ok;
   const std::string id = std::to_string(operation.id);
   const auto rows = session.run(
-      "DELETE FROM leasehold_serial.operation WHERE id = $1"
+      "DELETE FROM leasehold_serial.operation WHERE id OPERATOR(pg_catalog.=) $1"
       " RETURNING leasehold_serial.commit_durably()",
       {id.c_str()});
   if (!rows) return fail(rows.error());
@@ -203,10 +210,13 @@ Result<bool> SerialQueue::count_failure(const Operation& operation, const Error&
   const auto rows =
       Session(connection_)
           .run(
-              "UPDATE leasehold_serial.operation SET attempts = attempts + 1, last_error = $2,"
-              " set_aside = attempts + 1 >= $3, due = clock_timestamp()"
-              " + $4::double precision * interval '1 millisecond'"
-              " WHERE id = $1 RETURNING set_aside, leasehold_serial.commit_durably()",
+              "UPDATE leasehold_serial.operation"
+              " SET attempts = attempts OPERATOR(pg_catalog.+) 1, last_error = $2,"
+              " set_aside = (attempts OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.>=) $3,"
+              " due = pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+)"
+              " ($4::double precision OPERATOR(pg_catalog.*) interval '1 millisecond')"
+              " WHERE id OPERATOR(pg_catalog.=) $1 RETURNING set_aside, "
+              "leasehold_serial.commit_durably()",
               {id.c_str(), why.c_str(), most.c_str(), pause.c_str()});
   if (!rows) return fail(rows.error());
   return rows->count() == 1 && rows->flag(0);
@@ -214,8 +224,10 @@ Result<bool> SerialQueue::count_failure(const Operation& operation, const Error&
 
 Result<std::int64_t> SerialQueue::waiting() const {
   const auto rows = Session(connection_)
-                        .run("SELECT count(*) FROM leasehold_serial.operation WHERE queue = $1",
-                             {queue_.str().c_str()});
+                        .run(
+                            "SELECT pg_catalog.count(*) FROM leasehold_serial.operation"
+                            " WHERE queue OPERATOR(pg_catalog.=) $1",
+                            {queue_.str().c_str()});
   if (!rows) return fail(rows.error());
   return rows->number(0);
 }
@@ -225,7 +237,7 @@ Result<std::vector<SerialProblem>> SerialQueue::set_aside() const {
       Session(connection_)
           .run(
               "SELECT id, entity, payload, attempts, last_error FROM leasehold_serial.operation"
-              " WHERE queue = $1 AND set_aside ORDER BY id",
+              " WHERE queue OPERATOR(pg_catalog.=) $1 AND set_aside ORDER BY id",
               {queue_.str().c_str()});
   if (!rows) return fail(rows.error());
   std::vector<SerialProblem> problems;
@@ -241,7 +253,8 @@ Status SerialQueue::resolve(std::int64_t id, const char* sql) const {
   const std::string number = std::to_string(id);
   const auto rows = Session(connection_)
                         .run(std::string(sql) +
-                                 " WHERE queue = $1 AND id = $2 AND set_aside"
+                                 " WHERE queue OPERATOR(pg_catalog.=) $1"
+                                 " AND id OPERATOR(pg_catalog.=) $2 AND set_aside"
                                  " RETURNING leasehold_serial.commit_durably()",
                              {queue_.str().c_str(), number.c_str()});
   if (!rows) return fail(rows.error());

@@ -73,7 +73,7 @@ const std::string& session_setup() {
   static const std::string sql =
       "SELECT pg_catalog.pg_backend_pid(),"
       " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
-      " pg_catalog.set_config('search_path', 'pg_catalog', false),"
+      " pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
       " pg_catalog.set_config('statement_timeout', '0', false),"
       // An acquire that nobody waits for any more should not wait for long either.
       " pg_catalog.set_config('lock_timeout', '10s', false),"

@@ -34,6 +34,8 @@ constexpr const char* kTooLong =
     "another transaction stayed inside for longer than this connection waits";
 
 constexpr NamedStatement kBegin = {"leasehold_begin_1", "BEGIN"};
+constexpr NamedStatement kBeginReadCommitted = {"leasehold_begin_read_committed_1",
+                                                "BEGIN ISOLATION LEVEL READ COMMITTED"};
 
 std::string_view field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
@@ -218,6 +220,9 @@ Result<Rows> Session::run(const std::string& sql, Parameters parameters) const {
 
 Result<Rows> Session::run(const std::string& sql,
                           const std::vector<const char*>& parameters) const {
+  const bool begins = PQtransactionStatus(connection_) == PQTRANS_IDLE;
+  const char* settings = settings_of(connection_);
+  if (begins && settings != nullptr) return run_after(settings, sql, parameters);
   const bool commits = may_commit();
   return answer(PQexecParams(connection_, sql.c_str(), static_cast<int>(parameters.size()), nullptr,
                              parameters.data(), nullptr, nullptr, /*resultFormat=*/0),
@@ -225,15 +230,34 @@ Result<Rows> Session::run(const std::string& sql,
 }
 
 Result<Rows> Session::run_read_committed(const std::string& sql, Parameters parameters) const {
-  auto begun = answer(PQexec(connection_, "BEGIN ISOLATION LEVEL READ COMMITTED"), /*inside=*/true);
-  if (!begun) return begun;
-  auto rows = run(sql, parameters);
+  auto rows = answer(PQexec(connection_, kBeginReadCommitted.sql), /*inside=*/true);
+  if (!rows) return rows;
+  const char* settings = settings_of(connection_);
+  if (settings != nullptr) rows = run(settings, Parameters());
+  if (rows) rows = run(sql, parameters);
   if (!rows) {
     roll_back();
     return rows;
   }
   if (auto ok = commit_open(); !ok) return fail(std::move(ok.error()));
   return rows;
+}
+
+bool Session::send_text(const char* sql, const std::vector<const char*>& parameters,
+                        std::vector<Sent>& sent) const {
+  sent.push_back({nullptr, Sent::As::text});
+  return PQsendQueryParams(connection_, sql, static_cast<int>(parameters.size()), nullptr,
+                           parameters.data(), nullptr, nullptr, /*resultFormat=*/0) == 1;
+}
+
+// What is sent up to the end of the pipeline is one transaction.
+Result<Rows> Session::run_after(const char* settings, const std::string& sql,
+                                const std::vector<const char*>& parameters) const {
+  std::vector<Sent> sent;
+  bool lost_preparation = false;
+  const bool gone = PQenterPipelineMode(connection_) == 1 && send_text(settings, {}, sent) &&
+                    send_text(sql.c_str(), parameters, sent) && PQpipelineSync(connection_) == 1;
+  return receive_pipeline(gone, sent, /*inside=*/false, lost_preparation);
 }
 
 // The server tells who answers, the connection who was announced.
@@ -266,7 +290,8 @@ bool Session::is_prepared(const NamedStatement& statement) const {
 
 Result<Rows> Session::run_often(const std::string& sql,
                                 const std::vector<const char*>& parameters) const {
-  if (PQtransactionStatus(connection_) != PQTRANS_IDLE) return run(sql, parameters);
+  const bool ours = settings_of(connection_) != nullptr;
+  if (ours || PQtransactionStatus(connection_) != PQTRANS_IDLE) return run(sql, parameters);
   const std::string name = name_for(sql);
   const NamedStatement statement{name.c_str(), sql.c_str()};
   if (!is_prepared(statement)) return run(sql, parameters);
@@ -300,7 +325,8 @@ bool Session::send_named(const NamedStatement& statement, Parameters parameters,
 
 // An answer for each that was sent, with a null behind it, and the end of the pipeline. After a
 // failure the rest is told as aborted. The rows of the last.
-Result<Rows> Session::receive_all(const std::vector<Sent>& sent, bool& lost_preparation) const {
+Result<Rows> Session::receive_all(const std::vector<Sent>& sent, bool inside,
+                                  bool& lost_preparation) const {
   Result<Rows> answered = fail(ErrorCode::internal, "there was no answer");
   auto next = sent.begin();
   for (bool at_end = false; !at_end && PQstatus(connection_) == CONNECTION_OK;) {
@@ -314,7 +340,7 @@ Result<Rows> Session::receive_all(const std::vector<Sent>& sent, bool& lost_prep
     }
     const bool lost = next->as != Sent::As::text && is_lost_preparation(result);
     const bool prepared = next->as == Sent::As::preparation;
-    answered = answer(result, /*inside=*/true);
+    answered = answer(result, inside);
     if (lost) remember(connection_, *next->statement, Preparation::impossible);
     if (answered && prepared) remember(connection_, *next->statement, Preparation::done);
     lost_preparation = lost_preparation || lost;
@@ -323,9 +349,25 @@ Result<Rows> Session::receive_all(const std::vector<Sent>& sent, bool& lost_prep
   return answered;
 }
 
+Result<Rows> Session::receive_pipeline(bool gone, const std::vector<Sent>& sent, bool inside,
+                                       bool& lost_preparation) const {
+  Result<Rows> answered =
+      gone ? receive_all(sent, inside, lost_preparation) : fail(failure(nullptr, inside));
+  if (answered && PQstatus(connection_) != CONNECTION_OK) {
+    answered = fail(failure(nullptr, inside));
+  }
+  PQexitPipelineMode(connection_);
+  return answered;
+}
+
+// On a connection of our own nobody has chosen another isolation.
+const NamedStatement& Session::beginning() const {
+  return settings_of(connection_) == nullptr ? kBegin : kBeginReadCommitted;
+}
+
 Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters parameters) const {
-  constexpr int kMostLosses = 2;  // one of each statement
-  (void)preparation(kBegin);      // asked now: in the pipeline it could not be
+  constexpr int kMostLosses = 2;   // one of each statement
+  (void)preparation(beginning());  // asked now: in the pipeline it could not be
   (void)preparation(statement);
   bool lost_preparation = false;
   auto begun = try_to_begin(statement, parameters, lost_preparation);
@@ -339,14 +381,11 @@ Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters par
 Result<Rows> Session::try_to_begin(const NamedStatement& statement, Parameters parameters,
                                    bool& lost_preparation) const {
   std::vector<Sent> sent;
-  const bool gone = PQenterPipelineMode(connection_) == 1 && send_named(kBegin, {}, sent) &&
+  const char* settings = settings_of(connection_);
+  const bool gone = PQenterPipelineMode(connection_) == 1 && send_named(beginning(), {}, sent) &&
+                    (settings == nullptr || send_text(settings, {}, sent)) &&
                     send_named(statement, parameters, sent) && PQpipelineSync(connection_) == 1;
-  Result<Rows> answered =
-      gone ? receive_all(sent, lost_preparation) : fail(failure(nullptr, /*inside=*/true));
-  if (answered && PQstatus(connection_) != CONNECTION_OK) {
-    answered = fail(failure(nullptr, /*inside=*/true));
-  }
-  PQexitPipelineMode(connection_);
+  auto answered = receive_pipeline(gone, sent, /*inside=*/true, lost_preparation);
   if (!answered) roll_back();
   return answered;
 }

@@ -8,6 +8,7 @@
 
 #include "connection.h"
 #include "connection_memory.h"
+#include "leasehold/detail/sql_form.h"
 #include "leasehold/error.h"
 #include "leasehold/time.h"
 
@@ -33,6 +34,9 @@ inline constexpr const char* kDurably =
     "CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.<>)"
     " ALL ('{on,remote_apply}'::pg_catalog.text[])"
     " THEN pg_catalog.set_config('synchronous_commit', 'on', true) END";
+
+// For statements at tables of the user's own, in whose search_path others may have put operators.
+inline constexpr leasehold::detail::SqlForm kSqlForm = {'$', "OPERATOR(pg_catalog.", ")"};
 
 // The number of milliseconds as the server can reckon with it: a century at most, either way.
 std::string bounded(Millis span);
@@ -61,10 +65,14 @@ class Session {
   [[nodiscard]] Result<Rows> run(const std::string& sql,
                                  const std::vector<const char*>& parameters) const;
 
-  // The same in a READ COMMITTED transaction of its own, whatever the session's default: each
-  // statement of a function sees what was committed before it.
+  // The same in a transaction that begins with these settings; outside a transaction only.
+  [[nodiscard]] Result<Rows> run_after(const char* settings, const std::string& sql,
+                                       const std::vector<const char*>& parameters) const;
+
+  // The same in a transaction of its own in which each statement sees what others have committed by
+  // then, whatever the session's default is: what is read after waiting for a lock must be new.
   [[nodiscard]] Result<Rows> run_read_committed(const std::string& sql,
-                                                Parameters parameters) const;
+                                                Parameters parameters = {}) const;
 
   // The same for a statement that is likely to come again. Outside a transaction it is prepared for
   // the next time, where it can be; inside it is not, because a preparation that was lost would end
@@ -94,11 +102,18 @@ class Session {
     const NamedStatement* statement;
     enum class As { text, preparation, prepared } as;
   };
+  bool send_text(const char* sql, const std::vector<const char*>& parameters,
+                 std::vector<Sent>& sent) const;
   Result<Rows> try_to_begin(const NamedStatement& statement, Parameters parameters,
                             bool& lost_preparation) const;
   bool send_named(const NamedStatement& statement, Parameters parameters,
                   std::vector<Sent>& sent) const;
-  Result<Rows> receive_all(const std::vector<Sent>& sent, bool& lost_preparation) const;
+  Result<Rows> receive_all(const std::vector<Sent>& sent, bool inside,
+                           bool& lost_preparation) const;
+  // `gone`: all of it was sent. Ends the pipeline.
+  Result<Rows> receive_pipeline(bool gone, const std::vector<Sent>& sent, bool inside,
+                                bool& lost_preparation) const;
+  const NamedStatement& beginning() const;
   bool may_commit() const;
   bool is_prepared(const NamedStatement& statement) const;
   Preparation preparation(const NamedStatement& statement) const;

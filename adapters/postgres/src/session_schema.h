@@ -77,6 +77,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
 BEGIN
+  IF num_nulls(a_lock, a_request, a_owner, a_ttl_ms, a_queue) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   LOOP
     SELECT k.*, m.session_store INTO l FROM @S.session_lock k, @S.meta m
@@ -143,6 +144,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
 BEGIN
+  IF num_nulls(a_lock, a_request, a_owner, a_ttl_ms, a_queue, a_attempt, a_retried) > 0 THEN PERFORM @S.refuse_null(); END IF;
   o_key := @S.key(a_lock);
   PERFORM set_config('application_name', @S.session_name(a_request, a_attempt), false);
   o_has_lock := pg_try_advisory_lock(o_key);
@@ -197,6 +199,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   renewed boolean;
 BEGIN
+  IF num_nulls(a_lock, a_request, a_ttl_ms) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   PERFORM set_config('idle_session_timeout', a_ttl_ms::text, false);
   UPDATE @S.session_lock SET expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms'
@@ -220,6 +223,7 @@ DECLARE
   w record;
   done boolean;
 BEGIN
+  IF num_nulls(a_lock, a_request, a_doubtful) > 0 THEN PERFORM @S.refuse_null(); END IF;
   -- The row is there before it is looked at: a grant that is not committed yet is waited for.
   LOOP
     SELECT *, expires_at > clock_timestamp() AS alive INTO l FROM @S.session_lock
@@ -262,6 +266,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
 BEGIN
+  IF num_nulls(a_lock, a_seen) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   UPDATE @S.session_lock SET request = NULL, expires_at = '-infinity'
     WHERE name = a_lock AND request = a_seen AND expires_at > clock_timestamp() RETURNING * INTO l;
@@ -275,6 +280,7 @@ CREATE OR REPLACE FUNCTION @S.session_record(a_lock text, a_request uuid, a_key 
                                   a_result bytea) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF num_nulls(a_lock, a_request, a_key, a_parameters, a_result) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
   PERFORM 1 FROM @S.session_lock WHERE name = a_lock AND request = a_request
     AND expires_at > clock_timestamp() FOR UPDATE;
@@ -333,6 +339,7 @@ DECLARE
                   WHERE name = 'idle_in_transaction_session_timeout');
   ends timestamptz;
 BEGIN
+  IF num_nulls(a_lock, a_wait_ms, a_idle_ms) > 0 THEN PERFORM @S.refuse_null(); END IF;
   IF current_setting('transaction_isolation') <> 'read committed' THEN
     RAISE invalid_transaction_state USING MESSAGE =
       'a transaction that is not READ COMMITTED would read what was there before it had the lock';

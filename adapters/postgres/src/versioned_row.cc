@@ -13,7 +13,7 @@ Result<VersionedRow> VersionedRow::open(pg_conn* connection, VersionedRowOptions
   auto table = find_table(session, options.table);
   if (!table) return fail(std::move(table.error()));
   VersionedRowSql sql(*table, *table, options.key_column, options.version_column, options.columns,
-                      '$');
+                      kSqlForm);
   return VersionedRow(connection, std::move(options), std::move(sql));
 }
 

@@ -1,6 +1,7 @@
 // Somebody who may create things in `public`, or schemas, and waits for a more powerful role to use
 // them unawares.
 #include "fence_database.h"
+#include "leasehold/client.h"
 #include "leasehold/postgres/adapter.h"
 #include "leasehold/postgres/once.h"
 #include "leasehold/postgres/outbox.h"
@@ -9,6 +10,7 @@
 #include "leasehold/postgres/transaction_lock.h"
 #include "leasehold/postgres/versioned_row.h"
 #include "testing/findings.h"
+#include "testing/servers/pgbouncer.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -54,40 +56,128 @@ class StrangerTest : public FenceDatabase {
     EXPECT_TRUE(good(open_store()));
   }
 
-  // In `public`: whatever fits the types that we use better than what pg_catalog has.
-  void set_traps() const {
-    as_stranger(seizing("public.seize() RETURNS boolean", "true"));
-    as_stranger(R"sql(
-SET search_path = pg_catalog;
+  // In `schema`: whatever fits the types that we use better than what pg_catalog has.
+  void set_traps(const std::string& schema = "public") const {
+    as_stranger(seizing(schema + ".seize() RETURNS boolean", "true"));
+    as_stranger("SET search_path = pg_catalog; SET traps.schema = '" + schema + "';" + R"sql(
 DO $do$ DECLARE
-  types text[] := '{text,name,bigint,integer,"\"char\"",timestamptz,interval,boolean,oid,regclass,numeric,text[]}';
-  body text := ' RETURNS boolean LANGUAGE sql AS ''SELECT public.seize()''';
-  l text; r text; called text;
+  types text[] := '{text,varchar,name,bigint,integer,smallint,"\"char\"",timestamptz,interval,boolean,oid,regclass,uuid,numeric,double precision,text[]}';
+  s text := current_setting('traps.schema');
+  body text := format(' RETURNS boolean LANGUAGE sql AS ''SELECT %I.seize()''', s);
+  l text; r text; called text; given text;
 BEGIN
   FOREACH l IN ARRAY types LOOP
     FOREACH called IN ARRAY ARRAY['format', 'unnest', 'cardinality', 'count', 'max', 'min', 'floor', 'ceil',
-        'to_hex', 'octet_length', 'encode', 'md5', 'length', 'pg_terminate_backend'] LOOP
+        'to_hex', 'octet_length', 'encode', 'md5', 'length', 'pg_terminate_backend', 'pg_advisory_lock'] LOOP
       IF to_regprocedure(format('pg_catalog.%I(%s)', called, l)) IS NULL THEN
-        EXECUTE format('CREATE FUNCTION public.%I(%s)', called, l) || body;
+        EXECUTE format('CREATE FUNCTION %I.%I(%s)', s, called, l) || body;
       END IF;
     END LOOP;
     FOREACH r IN ARRAY types LOOP
-      EXECUTE format('CREATE FUNCTION public.trap(%s, %s)', l, r) || body;
+      FOREACH given IN ARRAY ARRAY['boolean', 'numeric', 'text'] LOOP
+        EXECUTE format('CREATE FUNCTION %I.trap_%s(%s, %s) RETURNS %s LANGUAGE sql AS ''SELECT CASE WHEN %I.seize() THEN 1 END::text::%s''',
+                       s, given, l, r, given, s, given);
+      END LOOP;
       FOREACH called IN ARRAY ARRAY['=', '<>', '<', '<=', '>', '>=', '+', '-', '*', '||', '&', '|', '<<', '~', '!~', '~~'] LOOP
         IF to_regoperator(format('pg_catalog.%s(%s,%s)', called, l, r)) IS NULL THEN
-          EXECUTE format('CREATE OPERATOR public.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = public.trap)', called, l, r);
+          EXECUTE format('CREATE OPERATOR %I.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %I.trap_%s)', s, called, l, r, s,
+            CASE WHEN called IN ('+', '-', '*', '&', '|', '<<') THEN 'numeric' WHEN called = '||' THEN 'text' ELSE 'boolean' END);
         END IF;
       END LOOP;
       FOREACH called IN ARRAY ARRAY['format', 'concat', 'array_fill', 'generate_subscripts', 'encode', 'decode', 'substr',
           'hashtextextended', 'pg_advisory_xact_lock', 'current_setting', 'pg_notify'] LOOP
         IF to_regprocedure(format('pg_catalog.%I(%s,%s)', called, l, r)) IS NULL THEN
-          EXECUTE format('CREATE FUNCTION public.%I(%s, %s)', called, l, r) || body;
+          EXECUTE format('CREATE FUNCTION %I.%I(%s, %s)', s, called, l, r) || body;
         END IF;
       END LOOP;
-      EXECUTE format('CREATE FUNCTION public.format(text, %s, %s)', l, r) || body;
+      EXECUTE format('CREATE FUNCTION %I.format(text, %s, %s)', s, l, r) || body;
     END LOOP;
   END LOOP;
 END $do$)sql");
+  }
+
+  // The ways that keep their mark or version in a row of the user's.
+  void use_rows(const std::string& table, const std::string& key,
+                const std::string& version) const {
+    ASSERT_EQ(
+        user_.exec("CREATE TABLE " + table + "(id " + key + " PRIMARY KEY, paid boolean, version " +
+                   version + "); INSERT INTO " + table + " VALUES('7', false, 1)"),
+        "");
+    ASSERT_TRUE(good(add_fence_columns(user_.get(), table)));
+    const auto rows = RowFence::open(user_.get(), table);
+    ASSERT_TRUE(good(rows));
+    EXPECT_TRUE(good(rows->enter("7", token_of(33, '1'), {"paid"})));
+    EXPECT_TRUE(good(rows->write("7", token_of(33, '1'), {{"paid", "true"}})));
+    EXPECT_TRUE(
+        bad(rows->write("7", token_of(32, '2'), {{"paid", "true"}}), ErrorCode::fenced_out));
+    EXPECT_TRUE(good(rows->marks()));
+    EXPECT_TRUE(good(rows->adopt("7", lineage_of('b'), TokenNumber::of(5).value())));
+    const auto row =
+        VersionedRow::open(user_.get(), {.table = table, .key = "7", .columns = {"paid"}});
+    ASSERT_TRUE(good(row));
+    const auto seen = row->read();
+    ASSERT_TRUE(good(seen));
+    EXPECT_TRUE(row->write(*seen, seen->value).value_or(false));
+  }
+
+  void use_queue() const {
+    const auto queue = SerialQueue::open(user_.get(), "orders").value();
+    EXPECT_TRUE(good(queue.push("a", "1")));
+    for (const Status& answer : {Status(fail(ErrorCode::busy, "not now")), Status()}) {
+      EXPECT_TRUE(
+          good(queue.handle_one([&](OpenTransaction&, const Operation&) { return answer; })));
+      ASSERT_EQ(user_.exec("UPDATE leasehold_serial.operation SET due = '-infinity'"), "");
+    }
+    EXPECT_EQ(queue.waiting().value_or(-1), 0);
+    EXPECT_TRUE(good(queue.set_aside()));
+    EXPECT_TRUE(bad(queue.retry(1), ErrorCode::invalid));
+    EXPECT_TRUE(bad(queue.skip(1), ErrorCode::invalid));
+  }
+
+  // What the program does at a database that its URL names.
+  void use_everything(const std::string& url) const {
+    const Url parsed = Url::parse(url).value();
+    const Adapter adapter = adapters().front();
+    for (const ExaminedAs as : {ExaminedAs::store, ExaminedAs::fence}) {
+      const auto examined = adapter.examine(parsed, {.as = as, .context = OpenOptions().begin()});
+      ASSERT_TRUE(good(examined));
+      EXPECT_THAT(leasehold::testing::told(examined->findings), HasSubstr("clock"));
+    }
+    for (const std::string mode : {"rows", "advisory"}) {
+      auto store = adapter.open_store(Url::parse(url + "?mode=" + mode).value(), {});
+      if (!store && store.error().code == ErrorCode::unsupported) continue;  // behind a pooler
+      ASSERT_TRUE(good(store));
+      Client client(std::move(*store));
+      const LockName lock = LockName::parse("job").value();
+      const auto lease = client.acquire(lock);
+      ASSERT_TRUE(good(lease));
+      EXPECT_TRUE(good(client.record(*lease, "k", {"p", "r"})));
+      EXPECT_TRUE(good(client.recall(lock, "k")));
+      EXPECT_TRUE(good(client.inspect(lock)));
+      EXPECT_TRUE(good(client.list()));
+      std::thread waiter([&] {
+        EXPECT_TRUE(bad(client.acquire(lock, {.wait = Millis(50)}), ErrorCode::timeout));
+      });
+      waiter.join();
+      EXPECT_TRUE(good(client.rotate_lineage()));
+    }
+    auto fence = adapter.open_fence(parsed).value();
+    EXPECT_TRUE(good(fence->install()));
+    EXPECT_TRUE(good(fence->guard("data", ledger())));
+    EXPECT_TRUE(good(fence->guards()));
+    EXPECT_TRUE(good(fence->marks()));
+    EXPECT_TRUE(good(fence->adopt(ledger(), lineage_of('b'), TokenNumber::of(5).value())));
+    EXPECT_TRUE(good(fence->reset(ledger())));
+    EXPECT_TRUE(good(fence->unguard("data")));
+    EXPECT_TRUE(
+        good(adapter.open_once(parsed).value()->forget_older_than(std::chrono::seconds(0))));
+    auto outbox = adapter.open_outbox(parsed).value();
+    EXPECT_TRUE(good(outbox->install()));
+    EXPECT_TRUE(good(outbox->enter(token_of(1, '1'))));
+    EXPECT_TRUE(good(outbox->next(10, {"other"}, 0)));
+    EXPECT_TRUE(good(outbox->status()));
+    EXPECT_TRUE(good(outbox->forget(token_of(1, '1'), Millis(0))));
+    EXPECT_TRUE(good(adapter.install_serial_queue(parsed)));
   }
 };
 
@@ -182,7 +272,7 @@ TEST_F(StrangerTest, EarlierStoreIsBroughtUpToDateByItsOwner) {
   EXPECT_THAT(in_use.error().store_words, HasSubstr("lock timeout")) << "acquires wait behind it";
   ASSERT_EQ(reader.exec("COMMIT"), "");
   EXPECT_TRUE(good(open_store()));
-  EXPECT_EQ(user_.ask("SELECT version || ' ' || row_store FROM leasehold.meta"), "4 " + store);
+  EXPECT_EQ(user_.ask("SELECT version || ' ' || row_store FROM leasehold.meta"), "5 " + store);
   EXPECT_EQ(user_.ask("SELECT convert_from(parameters, 'UTF8') || convert_from(result, 'UTF8')"
                       " FROM leasehold.once"),
             "C:\\x41 ü0");
@@ -219,14 +309,7 @@ TEST_F(StrangerTest, NothingOfOursFindsWhatSomebodyElsePutThere) {
       "k", "p", [](OpenTransaction&) -> Result<std::string> { return "r"; })));
   EXPECT_TRUE(good(Once::open(mine)->forget_older_than(std::chrono::seconds(0))));
 
-  const auto queue = SerialQueue::open(mine, "orders").value();
-  EXPECT_TRUE(good(queue.push("a", "1")));
-  for (const Status& answer : {Status(fail(ErrorCode::busy, "not now")), Status()}) {
-    EXPECT_TRUE(good(queue.handle_one([&](OpenTransaction&, const Operation&) { return answer; })));
-    ASSERT_EQ(user_.exec("UPDATE leasehold_serial.operation SET due = '-infinity'"), "");
-  }
-  EXPECT_TRUE(good(queue.waiting()));
-  EXPECT_TRUE(good(queue.set_aside()));
+  use_queue();
 
   ASSERT_EQ(user_.exec("BEGIN"), "");
   const auto put =
@@ -241,23 +324,8 @@ TEST_F(StrangerTest, NothingOfOursFindsWhatSomebodyElsePutThere) {
   EXPECT_TRUE(good(outbox->delivered(token_of(1, '1'), *put)));
   EXPECT_TRUE(good(outbox->forget(token_of(1, '1'), Millis(0))));
 
-  ASSERT_EQ(user_.exec("CREATE TABLE orders(id int PRIMARY KEY, paid boolean, version bigint);"
-                       "INSERT INTO orders VALUES(7, false, 1)"),
-            "");
-  ASSERT_TRUE(good(add_fence_columns(mine, "orders")));
-  const auto orders = RowFence::open(mine, "orders");
-  ASSERT_TRUE(good(orders));
-  EXPECT_TRUE(good(orders->enter("7", token_of(33, '1'), {"paid"})));
-  EXPECT_TRUE(good(orders->write("7", token_of(33, '1'), {{"paid", "true"}})));
-  EXPECT_TRUE(
-      bad(orders->write("7", token_of(32, '2'), {{"paid", "true"}}), ErrorCode::fenced_out));
-  EXPECT_TRUE(good(orders->marks()));
-  EXPECT_TRUE(good(orders->adopt("7", lineage_of('b'), TokenNumber::of(5).value())));
-  const auto row = VersionedRow::open(mine, {.table = "orders", .key = "7", .columns = {"paid"}});
-  ASSERT_TRUE(good(row));
-  const auto seen = row->read();
-  ASSERT_TRUE(good(seen));
-  EXPECT_TRUE(good(row->write(*seen, seen->value)));
+  use_rows("orders", "int", "bigint");
+  use_rows("parcels", "varchar", "numeric");
 
   ASSERT_EQ(user_.exec("BEGIN"), "");
   EXPECT_TRUE(good(lock_in_transaction(mine, LockName::parse("l").value(), {})));
@@ -273,6 +341,17 @@ TEST_F(StrangerTest, NothingOfOursFindsWhatSomebodyElsePutThere) {
         std::string("session_status(NULL)")}) {
     EXPECT_EQ(user_.exec("SELECT * FROM leasehold." + call), "") << call;
   }
+  EXPECT_EQ(is_superuser(), "f");
+}
+
+TEST_F(StrangerTest, OurOwnConnectionsFindNothingOfSomebodyElse) {
+  install_everything();
+  as_stranger("CREATE SCHEMA postgres; GRANT USAGE ON SCHEMA postgres TO PUBLIC");
+  for (const char* schema : {"public", "postgres"}) set_traps(schema);
+  use_everything(url());
+  EXPECT_EQ(is_superuser(), "f");
+  const leasehold::testing::Pgbouncer pooler(fence_server());
+  use_everything(pooler.url(database_));
   EXPECT_EQ(is_superuser(), "f");
 }
 
@@ -293,30 +372,51 @@ TEST_F(StrangerTest, EveryFunctionSetsItsSearchPathOrIsBound) {
 
 // A copy of what pg_catalog has stands before it, so that a name that is not written in full finds
 // the copy.
-TEST_F(StrangerTest, EnteringNamesEverythingInFull) {
-  as_stranger(R"sql(CREATE SCHEMA copy; GRANT USAGE ON SCHEMA copy TO PUBLIC;
+class CopyTest : public StrangerTest {
+ protected:
+  CopyTest() {
+    as_stranger(R"sql(CREATE SCHEMA copy; GRANT USAGE ON SCHEMA copy TO PUBLIC;
 DO $do$ DECLARE
   f record;
 BEGIN
-  FOR f IN SELECT p.proname, oidvectortypes(p.proargtypes) AS takes FROM pg_proc p
-           WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind = 'f'
-             AND p.proname = ANY (SELECT regexp_split_to_table(prosrc, E'\\W+') FROM pg_proc
-                                  WHERE proname = 'enter') LOOP
+  FOR f IN SELECT p.proname, oidvectortypes(p.proargtypes) AS takes, p.prokind FROM pg_proc p
+           WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind IN ('f', 'a')
+             AND (p.proname = ANY (SELECT regexp_split_to_table(prosrc, E'\\W+') FROM pg_proc
+                                   WHERE proname = 'enter')
+                  OR p.proname IN ('max', 'min', 'count', 'clock_timestamp', 'unnest')) LOOP
+    CONTINUE WHEN f.takes LIKE '%"any"%';
     EXECUTE format($$CREATE FUNCTION copy.%I(%s) RETURNS text LANGUAGE plpgsql AS
       'BEGIN RAISE EXCEPTION ''a copy was called''; END'$$, f.proname, f.takes);
   END LOOP;
   FOR f IN SELECT o.oprname, o.oprleft::regtype AS l, o.oprright::regtype AS r FROM pg_operator o
-           WHERE o.oprkind = 'b' AND o.oprleft IN ('text'::regtype, 'bigint'::regtype, 'name'::regtype)
-             AND o.oprright = o.oprleft LOOP
+           WHERE o.oprkind = 'b'
+             AND o.oprleft = ANY ('{text,bigint,integer,smallint,name,oid,numeric,timestamptz,double precision}'::regtype[])
+             AND o.oprright = ANY ('{text,bigint,integer,smallint,name,oid,numeric,timestamptz,interval}'::regtype[]) LOOP
     EXECUTE format($$CREATE OR REPLACE FUNCTION copy.operator(%s, %s) RETURNS boolean LANGUAGE plpgsql AS
       'BEGIN RAISE EXCEPTION ''a copy was used''; END'$$, f.l, f.r);
     EXECUTE format('CREATE OPERATOR copy.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = copy.operator)',
                    f.oprname, f.l, f.r);
   END LOOP;
 END $do$)sql");
-  ASSERT_EQ(user_.exec("SET search_path = copy, pg_catalog"), "");
-  ASSERT_THAT(user_.exec("SELECT now()"), HasSubstr("a copy was called"));
-  ASSERT_THAT(user_.exec("SELECT 'a'::text = 'b'::text"), HasSubstr("a copy was used"));
+  }
+
+  void find_the_copy_first() const {
+    ASSERT_EQ(user_.exec("SET search_path = copy, pg_catalog, public"), "");
+    ASSERT_THAT(user_.exec("SELECT now()"), HasSubstr("a copy was called"));
+    ASSERT_THAT(user_.exec("SELECT 'a'::text = 'b'::text"), HasSubstr("a copy was used"));
+  }
+};
+
+TEST_F(CopyTest, RowsAndQueuesNameEverythingInFull) {
+  install_everything();
+  find_the_copy_first();
+  use_rows("orders", "int", "bigint");
+  use_rows("parcels", "varchar", "integer");
+  use_queue();
+}
+
+TEST_F(CopyTest, EnteringNamesEverythingInFull) {
+  find_the_copy_first();
   for (const char* token : {"33", "33", "34"}) EXPECT_EQ(user_.exec(enter(token)), "") << token;
   EXPECT_THAT(user_.exec(enter("33")), StartsWith("LH001"));
   EXPECT_EQ(user_.exec("SET synchronous_commit = off;" + enter("34")), "");

@@ -91,8 +91,8 @@ Result<RowFence> RowFence::open(sqlite3* db, std::string_view table, std::string
       return fail(std::move(ok.error()));
     }
   }
-  return RowFence(db,
-                  RowFenceSql(qualified(*name), RowFenceSql::quoted(*name), std::string(key), '?'));
+  return RowFence(db, RowFenceSql(qualified(*name), RowFenceSql::quoted(*name), std::string(key),
+                                  {.sign = '?'}));
 }
 
 Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const Token& token,

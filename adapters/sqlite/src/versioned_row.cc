@@ -14,7 +14,7 @@ Result<VersionedRow> VersionedRow::open(sqlite3* connection, VersionedRowOptions
   if (!table) return fail(std::move(table.error()));
   const std::string quoted = RowFenceSql::quoted(*table);
   VersionedRowSql sql("main." + quoted, quoted, options.key_column, options.version_column,
-                      options.columns, '?');
+                      options.columns, {.sign = '?'});
   return VersionedRow(connection, std::move(options), std::move(sql));
 }
 

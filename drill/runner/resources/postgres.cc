@@ -7,14 +7,20 @@
 #include "admin_connection.h"
 #include "leasehold/postgres/claim.h"
 #include "leasehold/postgres/fence.h"
+#include "part.h"
 
 namespace leasehold::drill {
 namespace {
 
-struct Clear {
-  void operator()(PGresult* result) const { PQclear(result); }
-};
-using Rows = std::unique_ptr<PGresult, Clear>;
+using postgres::Rows;
+
+// A table of this name that somebody else has made could run what they like as this role.
+constexpr postgres::Part kDrill = {"leasehold_drill", 1, R"sql(
+CREATE OR REPLACE FUNCTION leasehold_drill.version() RETURNS integer LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
+CREATE TABLE IF NOT EXISTS leasehold_drill.cell(name text PRIMARY KEY, value bigint NOT NULL);
+)sql",
+                                   "the drill's table", "with a drill whose role may"};
 
 class PostgresResource final : public Resource {
  public:
@@ -24,13 +30,14 @@ class PostgresResource final : public Resource {
   Status prepare(bool create) {
     if (create) {
       if (auto done = postgres::install_fence(connection_.handle()); !done) return done;
-      auto made =
-          run("CREATE TABLE IF NOT EXISTS drill_cell(name text PRIMARY KEY, value bigint NOT NULL)",
-              {});
-      if (!made) return fail(made.error());
-      made = run("INSERT INTO drill_cell VALUES($1, 0) ON CONFLICT DO NOTHING", {name_});
+      auto installed = connection_.named(postgres::install_part(connection_.session(), kDrill));
+      if (!installed) return installed;
+      const auto made = run("INSERT INTO leasehold_drill.cell VALUES($1, 0) ON CONFLICT DO NOTHING",
+                            {name_.c_str()});
       if (!made) return fail(made.error());
     }
+    auto there = connection_.named(postgres::check_part(connection_.session(), kDrill));
+    if (!there) return there;
     if (fencing_ != Fencing::token) return {};
     auto fence = postgres::Fence::open(connection_.handle(), name_);
     if (!fence) return fail(fence.error());
@@ -57,33 +64,31 @@ class PostgresResource final : public Resource {
   }
 
   Result<std::uint64_t> peek() override {
-    const auto rows = run("SELECT value FROM drill_cell WHERE name = $1", {name_});
+    const auto rows =
+        run("SELECT value FROM leasehold_drill.cell WHERE name = $1", {name_.c_str()});
     if (!rows) return fail(rows.error());
     std::uint64_t value = 0;
-    const std::string_view text = PQgetvalue(rows->get(), 0, 0);
+    const std::string_view text = rows->count() == 0 ? "" : rows->text(0);
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
   }
 
  private:
   Status put(std::uint64_t value) {
-    const auto done =
-        run("UPDATE drill_cell SET value = $2 WHERE name = $1", {name_, std::to_string(value)});
+    const std::string number = std::to_string(value);
+    const auto done = run("UPDATE leasehold_drill.cell SET value = $2 WHERE name = $1",
+                          {name_.c_str(), number.c_str()});
     if (!done) return fail(done.error());
     return {};
   }
 
-  Result<Rows> run(const char* sql, const std::vector<std::string>& values) {
-    std::vector<const char*> raw;
-    for (const std::string& value : values) raw.push_back(value.c_str());
-    Rows rows(PQexecParams(connection_.handle(), sql, static_cast<int>(raw.size()), nullptr,
-                           raw.data(), nullptr, nullptr, 0));
-    const ExecStatusType status = PQresultStatus(rows.get());
-    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return rows;
-    return connection_.named(Result<Rows>(
-        fail(ErrorCode::unavailable,
-             "cannot use the table drill_cell of the drill, which it makes if the role may",
-             postgres::words_of(rows.get()))));
+  Result<Rows> run(const char* sql, postgres::Parameters values) {
+    auto rows = connection_.session().run(sql, values);
+    if (!rows) {
+      rows.error().message =
+          "cannot use the drill's table leasehold_drill.cell: " + std::move(rows.error().message);
+    }
+    return connection_.named(std::move(rows));
   }
 
   postgres::AdminConnection connection_;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "leasehold/detail/sql_form.h"
 #include "leasehold/error.h"
 
 namespace leasehold::detail {
@@ -16,13 +17,12 @@ namespace leasehold::detail {
 class RowFenceSql {
  public:
   // `table` is quoted already, and so is `known_as`, which it is called in its own statement.
-  // `sign` begins a parameter: '$' or '?'. Columns that are read are qualified: SQLite takes an
-  // unknown quoted name for a text otherwise.
-  RowFenceSql(std::string table, std::string known_as, const std::string& key, char sign)
+  // Columns that are read are qualified: SQLite takes an unknown quoted name for a text otherwise.
+  RowFenceSql(std::string table, std::string known_as, const std::string& key, SqlForm form)
       : table_(std::move(table)),
         known_as_(std::move(known_as)),
         key_(known_as_ + "." + quoted(key)),
-        sign_(sign) {}
+        form_(form) {}
 
   // Sets the mark, and the columns to the parameters from 5 on. No row changed: refused, or not
   // there. `invalid` if one of the columns is of the mark: nobody but the fence sets those.
@@ -41,8 +41,12 @@ class RowFenceSql {
   static std::string quoted(const std::string& identifier);
 
  private:
-  std::string parameter(int number) const { return sign_ + std::to_string(number); }
-  std::string is_key() const { return key_ + " = " + parameter(1); }
+  std::string parameter(int number) const { return form_.parameter(number); }
+  // The column compared with that parameter.
+  std::string compared(const char* column, const char* sql_operator, int number) const {
+    return form_.infix(column, sql_operator, parameter(number));
+  }
+  std::string is_key() const { return form_.infix(key_, "=", parameter(1)); }
   std::string update(bool once, const std::string& more) const;
   std::string admits(bool once) const;
   std::string marks_where(const std::string& where) const;
@@ -50,7 +54,7 @@ class RowFenceSql {
   std::string table_;
   std::string known_as_;
   std::string key_;
-  char sign_;
+  SqlForm form_;
 };
 
 }  // namespace leasehold::detail

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "leasehold/detail/sql_form.h"
 #include "leasehold/error.h"
 
 namespace leasehold::detail {
@@ -12,9 +13,9 @@ namespace leasehold::detail {
 class VersionedRowSql {
  public:
   // `table` is quoted already, and so is `known_as`, which it is called in its own statement.
-  // `sign` begins a parameter: '$' or '?'.
   VersionedRowSql(const std::string& table, const std::string& known_as, const std::string& key,
-                  const std::string& version, const std::vector<std::string>& columns, char sign);
+                  const std::string& version, const std::vector<std::string>& columns,
+                  SqlForm form);
 
   // Parameter 1 is the row's key. Gives the version, then the columns.
   const std::string& read() const { return read_; }
