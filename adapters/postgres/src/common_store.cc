@@ -44,7 +44,7 @@ Status CommonStore::look_and_prepare(const CallContext& context) {
   if (!server) return fail(std::move(server.error()));
   server_ = std::move(*server);
   if (auto ok = suits(server_); !ok) return ok;
-  return ensure_schema(**connection, options_.schema, random_, wait);
+  return ensure_schema(**connection, {options_.schema, options_.schema_owner}, random_, wait);
 }
 
 // Behind a pooler the next transaction may be another session's: nothing can be prepared.

@@ -11,7 +11,6 @@
 #include "options.h"
 #include "pooling.h"
 #include "schema.h"
-#include "schema_owner.h"
 #include "server.h"
 
 namespace leasehold::postgres {
@@ -386,7 +385,7 @@ class Examination {
             options_.schema +
             "'), pg_catalog.has_database_privilege("
             "pg_catalog.current_database(), 'CREATE'), " +
-            in_schema(kStrangerToSuperuser, options_.schema));
+            stranger_in({options_.schema, options_.schema_owner}));
     if (!there) {
       findings_.unseen(check, "whether its schema is there", there.error(), "");
       return std::nullopt;
@@ -406,9 +405,10 @@ class Examination {
       return std::nullopt;
     }
     if (!there->is_null(2)) {
-      findings_.add(Severity::danger, check,
-                    {belongs_to(options_.schema, there->text(2)).message,
-                     "Nobody with this role's rights should use it.", ""});
+      findings_.add(
+          Severity::danger, check,
+          {belongs_to_stranger({options_.schema, options_.schema_owner}, there->text(2)).message,
+           "Nobody with this role's rights should use it.", ""});
       return std::nullopt;
     }
     const auto meta =

@@ -88,6 +88,14 @@ Result<Host> host_of(const HostPort& where, const Url& url, const TlsOptions& tl
   return host;
 }
 
+// Needs no quotes in a literal of SQL, whatever the session's settings are.
+bool is_role_name(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
+  };
+  return text.size() <= 63 && std::all_of(text.begin(), text.end(), plain);
+}
+
 Status read_choices(const Url& url, Options& options) {
   const std::string mode = url.option("mode");
   if (!mode.empty() && mode != "rows" && mode != "advisory") {
@@ -107,6 +115,11 @@ Status read_choices(const Url& url, Options& options) {
                  "'");
     }
     options.schema = schema;
+  }
+  options.schema_owner = url.option("schema_owner");
+  if (!options.schema_owner.empty() && !is_role_name(options.schema_owner)) {
+    return bad("the option schema_owner is 1 to 63 letters, digits and any of '_.-', not '" +
+               options.schema_owner + "'");
   }
   if (const std::string count = url.option("connections"); !count.empty()) {
     const char* end = count.data() + count.size();
@@ -131,8 +144,8 @@ bool is_schema_name(const std::string& text) {
 }
 
 Result<Options> Options::of(const Url& url) {
-  if (auto ok = url.only_options(
-          {"mode", "failover", "schema", "connections", "tls", "ca", "cert", "key", "server_name"});
+  if (auto ok = url.only_options({"mode", "failover", "schema", "schema_owner", "connections",
+                                  "tls", "ca", "cert", "key", "server_name"});
       !ok) {
     return fail(std::move(ok.error()));
   }

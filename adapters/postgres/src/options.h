@@ -27,11 +27,13 @@ struct Options {
   Mode mode = Mode::rows;
   bool no_failover = false;  // the user asserts that no standby will take over
   std::string schema = "leasehold";
+  std::string schema_owner;  // whom the user trusts with it; may be empty
   std::size_t connections = 32;
   std::vector<Host> hosts;
 
   // postgres://user:password@host:port,host:port/database?mode=rows|advisory&failover=none&
-  // schema=NAME&connections=N, and the options of TlsOptions. Fails with `invalid`.
+  // schema=NAME&schema_owner=NAME&connections=N, and the options of TlsOptions. Fails with
+  // `invalid`.
   [[nodiscard]] static Result<Options> of(const Url& url);
 };
 

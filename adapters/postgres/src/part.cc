@@ -43,7 +43,7 @@ END $do$
 
 std::string installation(const Part& part) {
   std::string sql = replaced(kInstall, "@TRUSTED", kTrustedNames);
-  sql = replaced(std::move(sql), "@STRANGER", kStrangerInSchema);
+  sql = replaced(std::move(sql), "@STRANGER", stranger_in_schema());
   sql = replaced(std::move(sql), "@VERSION_OF", kVersion);
   sql = replaced(std::move(sql), "@DDL", std::string(part.ddl) + kPartFunctions);
   sql = replaced(std::move(sql), "@VERSION", std::to_string(part.version));
@@ -51,7 +51,7 @@ std::string installation(const Part& part) {
 }
 
 Result<bool> is_installed(Session session, const Part& part) {
-  auto rows = session.run(in_schema(std::string("SELECT n.oid, ") + kStrangerInSchema +
+  auto rows = session.run(in_schema("SELECT n.oid, " + stranger_in_schema() +
                                         " FROM pg_catalog.pg_namespace n"
                                         " WHERE n.nspname OPERATOR(pg_catalog.=) '@N'",
                                     part.schema),

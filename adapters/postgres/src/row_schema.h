@@ -207,7 +207,9 @@ DECLARE
 BEGIN
   IF num_nulls(a_locks, a_requests, a_ttls_ms) > 0
      OR num_nulls(VARIADIC a_locks) + num_nulls(VARIADIC a_requests) + num_nulls(VARIADIC a_ttls_ms) > 0
-     OR cardinality(a_requests) <> cardinality(a_locks) OR cardinality(a_ttls_ms) <> cardinality(a_locks) THEN PERFORM @S.refuse_null(); END IF;
+     OR cardinality(a_requests) <> cardinality(a_locks) OR cardinality(a_ttls_ms) <> cardinality(a_locks) THEN
+    PERFORM @S.refuse_null();
+  END IF;
   PERFORM @S.commit_durably();
   FOR i IN SELECT n FROM generate_subscripts(a_locks, 1) n ORDER BY a_locks[n] LOOP
     UPDATE @S.lock SET expires_at = clock_timestamp() + a_ttls_ms[i] * interval '1 ms'

@@ -40,31 +40,27 @@ DO $do$ BEGIN
 END $do$
 )sql";
 
-std::string creation(const std::string& schema, Random& random) {
+std::string creation(const SchemaPlace& place, Random& random) {
   std::string ddl = std::string(kMeta) + kPartFunctions + kRowSchema + kSessionSchema;
   ddl += "INSERT INTO @S.meta(version, row_store, session_store) VALUES (@VERSION, '" +
          StoreId::random(random).hex() + "', '" + StoreId::random(random).hex() +
          "') ON CONFLICT (one) DO UPDATE SET version = excluded.version;";
   std::string sql = replaced(kCreate, "@TRUSTED", kTrustedNames);
-  sql = replaced(std::move(sql), "@STRANGER", kStrangerInSchema);
+  sql = replaced(std::move(sql), "@STRANGER", stranger_in(place));
   sql = replaced(std::move(sql), "@DDL", ddl);
   sql = replaced(std::move(sql), "@VERSION", std::to_string(kSchemaVersion));
-  return in_schema(sql, schema);
+  return in_schema(sql, place.name);
 }
 
-Status make_schema(Connection& connection, const std::string& schema, Random& random,
+Status make_schema(Connection& connection, const SchemaPlace& place, Random& random,
                    detail::CallWait& wait) {
-  const auto stranger =
-      connection.run(in_schema(std::string("SELECT ") + kStrangerInSchema, schema), wait);
-  if (!stranger) return fail(stranger.error());
-  if (!stranger->is_null(0)) return fail(belongs_to(schema, stranger->text(0)));
   // What is read after waiting for the lock must be new, whatever the role's default is.
   auto made = connection.run(
-      "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; " + creation(schema, random), wait);
+      "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; " + creation(place, random), wait);
   if (made) return {};
   if (connection.broken()) return fail(std::move(made.error()));
   return fail(ErrorCode::unavailable,
-              "the schema '" + schema +
+              "the schema '" + place.name +
                   "' is not in the database, or of an earlier version, and cannot be made by this "
                   "role, or not while others use it; let its owner, or one that may CREATE in the "
                   "database, take a lock once, and see docs/postgres.md for the GRANT lines",
@@ -72,20 +68,19 @@ Status make_schema(Connection& connection, const std::string& schema, Random& ra
 }
 
 // 0 if it is not there.
-Result<std::int64_t> schema_version(Connection& connection, const std::string& schema,
+Result<std::int64_t> schema_version(Connection& connection, const SchemaPlace& place,
                                     detail::CallWait& wait) {
   const auto seen = connection.run(
-      in_schema(std::string("SELECT pg_catalog.to_regclass('@S.meta') IS NOT NULL, ") +
-                    kStrangerToSuperuser,
-                schema),
+      in_schema("SELECT pg_catalog.to_regclass('@S.meta') IS NOT NULL, ", place.name) +
+          stranger_in(place),
       wait);
   if (!seen) return fail(seen.error());
-  if (!seen->is_null(1)) return fail(belongs_to(schema, seen->text(1)));
+  if (!seen->is_null(1)) return fail(belongs_to_stranger(place, seen->text(1)));
   if (!seen->flag(0)) return 0;
-  const auto version = connection.run(in_schema("SELECT version FROM @S.meta", schema), wait);
+  const auto version = connection.run(in_schema("SELECT version FROM @S.meta", place.name), wait);
   if (!version) return fail(version.error());
   if (version->count() == 1) return version->number(0);
-  return fail(ErrorCode::unsupported, "the schema '" + schema + "' has no version");
+  return fail(ErrorCode::unsupported, "the schema '" + place.name + "' has no version");
 }
 
 }  // namespace
@@ -101,17 +96,29 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-Status ensure_schema(Connection& connection, const std::string& schema, Random& random,
+std::string stranger_in(const SchemaPlace& place) {
+  return in_schema(replaced(kStrangerBesides, "@OWNER", place.owner), place.name);
+}
+
+Error belongs_to_stranger(const SchemaPlace& place, std::string_view stranger) {
+  Error error = belongs_to(place.name, stranger);
+  error.message +=
+      "; or, unless this role is a superuser, say in the URL that you trust it: schema_owner=" +
+      std::string(stranger);
+  return error;
+}
+
+Status ensure_schema(Connection& connection, const SchemaPlace& place, Random& random,
                      detail::CallWait& wait) {
-  auto version = schema_version(connection, schema, wait);
+  auto version = schema_version(connection, place, wait);
   if (version && *version < kSchemaVersion) {
-    if (auto ok = make_schema(connection, schema, random, wait); !ok) return ok;
-    version = schema_version(connection, schema, wait);
+    if (auto ok = make_schema(connection, place, random, wait); !ok) return ok;
+    version = schema_version(connection, place, wait);
   }
   if (!version) return fail(std::move(version.error()));
   if (*version == kSchemaVersion) return {};
   return fail(ErrorCode::unsupported,
-              "the schema '" + schema + "' has version " + std::to_string(*version) +
+              "the schema '" + place.name + "' has version " + std::to_string(*version) +
                   "; this program works with version " + std::to_string(kSchemaVersion));
 }
 

@@ -11,11 +11,22 @@ namespace leasehold::postgres {
 // The only one that this program works with.
 inline constexpr std::int64_t kSchemaVersion = 5;
 
+struct SchemaPlace {
+  std::string name;
+  std::string owner;  // whom the user trusts; may be empty
+};
+
 // Makes the schema unless it is there, and brings one of an earlier version up to date; clients
 // that race agree. `unavailable` if the role may not do that, or the schema belongs to somebody
 // whom this role had better not trust; `unsupported` if a later version is there.
-[[nodiscard]] Status ensure_schema(Connection& connection, const std::string& schema,
-                                   Random& random, detail::CallWait& wait);
+[[nodiscard]] Status ensure_schema(Connection& connection, const SchemaPlace& place, Random& random,
+                                   detail::CallWait& wait);
+
+// An expression: somebody who owns the schema, or something in it, and is not to be trusted by this
+// role; NULL if there is none.
+std::string stranger_in(const SchemaPlace& place);
+// What is wrong then.
+Error belongs_to_stranger(const SchemaPlace& place, std::string_view stranger);
 
 std::string replaced(std::string text, std::string_view from, std::string_view to);
 

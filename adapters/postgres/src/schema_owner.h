@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "leasehold/error.h"
+#include "schema.h"
 
 namespace leasehold::postgres {
 
@@ -20,9 +21,10 @@ inline constexpr const char* kStrangerToSuperuser = R"sql(
 )sql";
 
 // Somebody who owns schema "@N" or something in it, and is neither this role, nor one that could
-// become it; nor, for an ordinary role, one that it is a member of, nor the database's owner. NULL
-// if there is none. What is made there would be theirs.
-inline constexpr const char* kStrangerInSchema = R"sql(
+// become it; nor, for an ordinary role, one that it is a member of, nor the database's owner, nor
+// the one called "@OWNER", whom it was told to trust. NULL if there is none. What is made there
+// would be theirs.
+inline constexpr const char* kStrangerBesides = R"sql(
 (SELECT pg_catalog.pg_get_userbyid(o.owner)
  FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL (
    SELECT n.nspowner UNION ALL
@@ -34,11 +36,17 @@ inline constexpr const char* kStrangerInSchema = R"sql(
    AND NOT pg_catalog.pg_has_role(o.owner, current_user, 'MEMBER')
    AND (pg_catalog.current_setting('is_superuser') OPERATOR(pg_catalog.=) 'on'
         OR NOT pg_catalog.pg_has_role(current_user, o.owner, 'MEMBER')
+           AND pg_catalog.pg_get_userbyid(o.owner) OPERATOR(pg_catalog.<>) '@OWNER'
            AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_database d
                            WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
                              AND d.datdba OPERATOR(pg_catalog.=) o.owner))
  LIMIT 1)
 )sql";
+
+// The same for a role that was told nothing.
+inline std::string stranger_in_schema() {
+  return replaced(kStrangerBesides, "@OWNER", "");
+}
 
 // The names in what follows are those of pg_catalog, to the end of the transaction.
 inline constexpr const char* kTrustedNames =

@@ -37,6 +37,7 @@ TEST(OptionsTest, WrongUrlsAreInvalidAndNameTheField) {
   expect_invalid("postgres://u:hunter2@h/db?failover=maybe", "failover");
   expect_invalid("postgres://u:hunter2@h/db?schema=a;b", "schema");
   expect_invalid("postgres://u:hunter2@h/db?schema=pg_x", "schema");
+  expect_invalid("postgres://u:hunter2@h/db?schema_owner=a%27b", "schema_owner");
   expect_invalid("postgres://u:hunter2@h/db?connections=0", "connections");
   expect_invalid("postgres://u:hunter2@h/db?sslmode=disable", "sslmode");
   expect_invalid("postgres://u:hunter2@h/db?ca=/nowhere", "/nowhere");

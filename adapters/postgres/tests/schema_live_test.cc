@@ -1,9 +1,11 @@
-// The lock store's schema: who makes it, and what its functions say to other programs.
+// The lock store's schema: who makes it, whose it may be, and what its functions say to other
+// programs.
 #include <future>
 #include <vector>
 
 #include "fence_database.h"
 #include "leasehold/postgres/adapter.h"
+#include "testing/findings.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -63,6 +65,62 @@ TEST_F(RacingTest, InstallersAgreeWhateverTheirIsolation) {
     if (!outbox) return fail(std::move(outbox.error()));
     return (*outbox)->install();
   });
+}
+
+// ---- whose it is ---------------------------------------------------------------------------
+
+class TrustTest : public SchemaTest {
+ protected:
+  TrustTest() {
+    for (const std::string role : {"maker", "app"}) {
+      EXPECT_EQ(user_.exec("DROP ROLE IF EXISTS " + role + "; CREATE ROLE " + role + " LOGIN"), "");
+    }
+    EXPECT_EQ(user_.exec("GRANT CREATE ON DATABASE " + database_ + " TO maker"), "");
+    EXPECT_TRUE(good(open_store("maker")));
+    EXPECT_EQ(user_.exec("GRANT USAGE ON SCHEMA leasehold TO app;"
+                         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA leasehold"
+                         " TO app"),
+              "");
+  }
+  ~TrustTest() override {
+    EXPECT_EQ(user_.exec("DROP OWNED BY maker, app CASCADE; DROP ROLE maker, app"), "");
+  }
+
+  void expect_refused(const Status& opened) const {
+    ASSERT_TRUE(bad(opened, ErrorCode::unavailable));
+    EXPECT_THAT(opened.error().message, HasSubstr("belongs to the role 'maker'"));
+    EXPECT_THAT(opened.error().message, HasSubstr("schema_owner=maker"));
+  }
+};
+
+TEST_F(TrustTest, SchemaOfAnotherRoleIsRefusedAlsoIfItIsComplete) {
+  for (const char* mode : {"?mode=rows", "?mode=advisory"}) expect_refused(open_store("app", mode));
+  const auto examined = adapters().front().examine(
+      Url::parse(fence_server().url(database_, "app")).value(), {.context = OpenOptions().begin()});
+  ASSERT_TRUE(good(examined));
+  EXPECT_THAT(leasehold::testing::told(examined->findings), HasSubstr("'maker'"));
+}
+
+TEST_F(TrustTest, OneObjectOfAnotherRoleIsEnough) {
+  ASSERT_EQ(user_.exec("ALTER SCHEMA leasehold OWNER TO postgres"), "");
+  expect_refused(open_store("app"));
+}
+
+TEST_F(TrustTest, OwnerThatTheUrlNamesIsTrusted) {
+  EXPECT_TRUE(good(open_store("app", "?schema_owner=maker")));
+  expect_refused(open_store("app", "?schema_owner=mak"));
+  expect_refused(open_store("postgres", "?schema_owner=maker"));
+}
+
+TEST_F(TrustTest, RoleOfWhichOneIsAMemberIsTrusted) {
+  ASSERT_EQ(user_.exec("GRANT maker TO app"), "");
+  EXPECT_TRUE(good(open_store("app")));
+}
+
+TEST_F(TrustTest, OwnerOfTheDatabaseIsTrusted) {
+  ASSERT_EQ(user_.exec("ALTER DATABASE " + database_ + " OWNER TO maker"), "");
+  EXPECT_TRUE(good(open_store("app")));
+  ASSERT_EQ(user_.exec("ALTER DATABASE " + database_ + " OWNER TO postgres"), "");
 }
 
 // ---- NULL ----------------------------------------------------------------------------------

@@ -103,7 +103,8 @@ Result<std::unique_ptr<Resource>> open_it(const ResourceChoice& choice) {
   if (!url) return fail(url.error());
   if (auto read = url->read_secrets(); !read) return fail(read.error());
   // What the store in the same database is told means nothing here.
-  for (const char* of_locks : {"mode", "schema", "connections"}) url->query.erase(of_locks);
+  for (const char* of_locks : {"mode", "schema", "schema_owner", "connections"})
+    url->query.erase(of_locks);
   auto connection = postgres::AdminConnection::open(*url);
   if (!connection) return fail(connection.error());
   auto resource =
