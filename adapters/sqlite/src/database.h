@@ -89,6 +89,8 @@ class Connection {
   // as durable as the connection's own commits are, and does nothing if those are not synced
   // either.
   [[nodiscard]] Status sync_what_was_read() const;
+  // Of a database that has one and has used it; nothing else is done.
+  [[nodiscard]] Status sync_log() const;
 
  private:
   sqlite3* db_;
