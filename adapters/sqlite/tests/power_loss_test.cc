@@ -137,7 +137,11 @@ TEST_F(PowerLossTest, AfterAFailedSyncNoLockIsGranted) {
   EXPECT_EQ(take(**table, "job", RequestId::random(random)).error().code, ErrorCode::unavailable);
 }
 
-TEST_F(PowerLossTest, AfterAFailedCheckpointOnlyNumbersThatAreOnDiskAreGranted) {
+class FailedCheckpointTest : public PowerLossTest,
+                             public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(FailedCheckpointTest, OnlyNumbersThatAreOnDiskAreGrantedAfterIt) {
+  disk.fail_sync_of = std::string("locks.db") + GetParam();
   auto table = open(folder.file("locks.db"), "boot-1").value();
   const RequestId held = RequestId::random(random);
   ASSERT_TRUE(take(*table, "held", held));
@@ -156,6 +160,9 @@ TEST_F(PowerLossTest, AfterAFailedCheckpointOnlyNumbersThatAreOnDiskAreGranted) 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
 }
+
+INSTANTIATE_TEST_SUITE_P(SyncOf, FailedCheckpointTest, ::testing::Values("", "-wal"),
+                         [](const auto& file) { return *file.param ? "TheLog" : "TheDatabase"; });
 
 TEST_F(PowerLossTest, HoleInTheLogAfterAFailedSyncRepeatsNoToken) {
   const std::string path = folder.file("work/locks.db");
