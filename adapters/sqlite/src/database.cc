@@ -181,6 +181,13 @@ Status Connection::sync_what_was_read() const {
   return sync_log();
 }
 
+int Connection::pages_written() const {
+  int written = 0;
+  int unused = 0;
+  sqlite3_db_status(db_, SQLITE_DBSTATUS_CACHE_WRITE, &written, &unused, 0);
+  return written;
+}
+
 Status Connection::sync_log() const {
   sqlite3_file* log = nullptr;
   sqlite3_file_control(db_, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
