@@ -17,7 +17,7 @@ class GateFenceAdmin final : public FenceAdmin {
     if (access(folder_.ledger().c_str(), F_OK) == 0) {
       auto image = read_ledger(folder_);
       if (!image) return fail(std::move(image.error()));
-      return {};
+      return sync_found(folder_);
     }
     auto lock = FolderLock::take(folder_);
     if (!lock) return fail(std::move(lock.error()));

@@ -22,14 +22,18 @@ std::string parent_of(std::string path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Durable even if it was there: whoever made it may have died before that. Where the parent may not
-// be read, another user made it.
+// Where the parent may not be read, another user made the folder.
+Status sync_parent(const std::string& path) {
+  const std::string parent = parent_of(path);
+  return access(parent.c_str(), R_OK) == 0 ? sync_folder(parent) : Status();
+}
+
+// Durable even if it was there: whoever made it may have died before that.
 Status make_folder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return fail(ErrorCode::unavailable, "cannot create the state folder " + path, words_of(errno));
   }
-  const std::string parent = parent_of(path);
-  return access(parent.c_str(), R_OK) == 0 ? sync_folder(parent) : Status();
+  return sync_parent(path);
 }
 
 }  // namespace
@@ -45,6 +49,11 @@ Result<FolderLock> FolderLock::take(const StateFolder& folder) {
     return fail(ErrorCode::busy, "the state folder " + folder.path + " is in use by another gate");
   }
   return FolderLock(std::move(file));
+}
+
+Status sync_found(const StateFolder& folder) {
+  if (auto ok = sync_parent(folder.path); !ok) return ok;
+  return sync_folder(folder.path);
 }
 
 Status sync_folder(const std::string& path) {

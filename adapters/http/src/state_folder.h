@@ -29,6 +29,10 @@ class FolderLock {
   detail::Fd file_;
 };
 
+// Makes the folder and what is in it durable, as far as names go: whoever made them may have died
+// before that.
+[[nodiscard]] Status sync_found(const StateFolder& folder);
+
 // Makes the folder's own entries durable: a file that was created or renamed.
 [[nodiscard]] Status sync_folder(const std::string& path);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include "fence_admin.h"
 #include "ledger.h"
 #include "testing/recorded_disk.h"
 #include "testing/results.h"
@@ -164,6 +165,33 @@ TEST_P(LedgerPairTest, MarksThatTheSecondGateActedUponStay) {
 INSTANTIATE_TEST_SUITE_P(Folder, LedgerPairTest, ::testing::Bool(), [](const auto& used_before) {
   return used_before.param ? "UsedBefore" : "New";
 });
+
+TEST(InstallPairTest, LedgerThatIsToldAsInstalledStays) {
+  const leasehold::testing::TempFolder folder{"/dev/shm"};
+  leasehold::testing::SeededRandom random{1};
+  const std::filesystem::path now = folder.path() / "now";
+  const auto install = [&] {
+    return open_fence_admin(Url::parse("gate:" + (now / "state").string()).value())
+        .value()
+        ->install();
+  };
+  for (std::size_t killed = 0; !::testing::Test::HasFailure(); ++killed) {
+    SCOPED_TRACE("the first is killed after " + std::to_string(killed) + " steps");
+    std::filesystem::remove_all(now);
+    std::filesystem::create_directory(now);
+    RecordedDisk disk(now);
+    disk.die_after(killed);
+    (void)install();
+    const bool was_killed = disk.dead();
+    disk.come();
+    ASSERT_TRUE(good(install()));
+    disk.stop();
+    disk.folder_after(disk.steps(), Unsynced::none, random, folder.path() / "cut");
+    EXPECT_TRUE(good(read_ledger({folder.path() / "cut" / "state"})));
+    std::filesystem::remove_all(folder.path() / "cut");
+    if (!was_killed) break;
+  }
+}
 
 }  // namespace
 }  // namespace leasehold::http

@@ -177,10 +177,21 @@ Status Connection::sync_what_was_read() const {
   if (!level) return fail(std::move(level.error()));
   auto row = level->step();
   if (!row) return fail(std::move(row.error()));
+  if (!*row || level->integer(0) < kFull) return {};
+  return sync_log();
+}
+
+int Connection::pages_written() const {
+  int written = 0;
+  int unused = 0;
+  sqlite3_db_status(db_, SQLITE_DBSTATUS_CACHE_WRITE, &written, &unused, 0);
+  return written;
+}
+
+Status Connection::sync_log() const {
   sqlite3_file* log = nullptr;
   sqlite3_file_control(db_, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-  const bool open = log != nullptr && log->pMethods != nullptr;
-  if (!*row || level->integer(0) < kFull || !open) return {};
+  if (log == nullptr || log->pMethods == nullptr) return {};
   if (log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) == SQLITE_OK) return {};
   return fail(ErrorCode::unavailable, "the disk failed to sync the log of the database");
 }

@@ -89,8 +89,22 @@ class Connection {
   // as durable as the connection's own commits are, and does nothing if those are not synced
   // either.
   [[nodiscard]] Status sync_what_was_read() const;
+  // Does `work`, which succeeds also where it finds its work done. If nothing was left to write,
+  // what it found is synced as above; in a transaction of the caller that is for his commit.
+  template <class Work>
+  auto durably(Work work) const -> decltype(work()) {
+    const int before = pages_written();
+    auto done = work();
+    if (!done || in_transaction() || pages_written() != before) return done;
+    if (auto ok = sync_what_was_read(); !ok) return fail(std::move(ok.error()));
+    return done;
+  }
+  // Of a database that has one and has used it; nothing else is done.
+  [[nodiscard]] Status sync_log() const;
 
  private:
+  int pages_written() const;
+
   sqlite3* db_;
 };
 

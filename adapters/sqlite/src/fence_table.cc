@@ -178,14 +178,40 @@ Status write_adoption(Connection connection, const ResourceName& resource, const
   return update->bind(1, resource.str()).bind(2, text).bind(3, at_least.value()).run();
 }
 
+Status adopt(Connection connection, const ResourceName& resource, const Lineage& lineage,
+             TokenNumber at_least) {
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto threshold = read_threshold(connection, resource);
+  if (!threshold) return fail(std::move(threshold.error()));
+  const bool same = *threshold && (*threshold)->lineage == lineage.str();
+  if (same && (*threshold)->token == at_least.value()) return {};
+  if (same && (*threshold)->token > at_least.value()) {
+    return fail(leasehold::detail::would_lower(resource, (*threshold)->token, at_least));
+  }
+  if (auto ok = write_adoption(connection, resource, lineage, at_least); !ok) return ok;
+  return transaction->commit();
+}
+
+Status reset(Connection connection, const ResourceName& resource) {
+  auto update = connection.prepare(
+      "UPDATE main.leasehold_fence SET lineage = NULL, least = NULL, token = NULL, request = NULL,"
+      " claim = NULL WHERE resource = ?1");
+  if (!update) return fail(std::move(update.error()));
+  if (auto ok = update->bind(1, resource.str()).run(); !ok) return ok;
+  if (connection.changes() == 1) return {};
+  return fail(leasehold::detail::unknown_resource(resource));
+}
+
 }  // namespace
 
 Status install_fence_table(Connection connection) {
-  auto installed =
-      install_part(connection, kFence,
-                   std::string(kTable) + enter_trigger() + claim_trigger() + confirm_trigger());
-  if (!installed) return installed;
-  return connection.exec(kKeepMarks);
+  return connection.durably([&] {
+    auto installed =
+        install_part(connection, kFence,
+                     std::string(kTable) + enter_trigger() + claim_trigger() + confirm_trigger());
+    return installed ? connection.exec(kKeepMarks) : installed;
+  });
 }
 
 Status check_fence_table(Connection connection) {
@@ -287,28 +313,12 @@ Error counted(Connection connection, const ResourceName& resource, Error error) 
 Status adopt_lineage(Connection connection, const ResourceName& resource, const Lineage& lineage,
                      TokenNumber at_least) {
   if (auto ok = check_fence_table(connection); !ok) return ok;
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto threshold = read_threshold(connection, resource);
-  if (!threshold) return fail(std::move(threshold.error()));
-  const bool same = *threshold && (*threshold)->lineage == lineage.str();
-  if (same && (*threshold)->token == at_least.value()) return {};
-  if (same && (*threshold)->token > at_least.value()) {
-    return fail(leasehold::detail::would_lower(resource, (*threshold)->token, at_least));
-  }
-  if (auto ok = write_adoption(connection, resource, lineage, at_least); !ok) return ok;
-  return transaction->commit();
+  return connection.durably([&] { return adopt(connection, resource, lineage, at_least); });
 }
 
 Status reset_mark(Connection connection, const ResourceName& resource) {
   if (auto ok = check_fence_table(connection); !ok) return ok;
-  auto update = connection.prepare(
-      "UPDATE main.leasehold_fence SET lineage = NULL, least = NULL, token = NULL, request = NULL,"
-      " claim = NULL WHERE resource = ?1");
-  if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, resource.str()).run(); !ok) return ok;
-  if (connection.changes() == 1) return {};
-  return fail(leasehold::detail::unknown_resource(resource));
+  return connection.durably([&] { return reset(connection, resource); });
 }
 
 bool has_snapshot(Connection connection) {

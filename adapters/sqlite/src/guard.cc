@@ -207,6 +207,31 @@ Status check_outside(Connection connection) {
   return fail(ErrorCode::invalid, "guarding needs a connection without an open transaction");
 }
 
+Status guard(Connection connection, std::string_view table, const ResourceName& resource) {
+  auto installed = install_part(
+      connection, kGuard, kTables + go_inside("leasehold_enter") + go_inside("leasehold_confirm"));
+  if (!installed) return installed;
+
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  auto name = find_table(connection, table);
+  if (!name) return fail(std::move(name.error()));
+  if (auto ok = settle(connection); !ok) return ok;
+  auto there = find_guard(connection, *name);
+  if (!there) return fail(std::move(there.error()));
+  if (*there && (*there)->what.armed) {
+    const ResourceName& guarding = (*there)->what.resource;
+    if (guarding == resource) return {};
+    return fail(ErrorCode::invalid, "table '" + *name + "' is guarded by resource '" +
+                                        guarding.str() + "' already; remove that guard first");
+  }
+  if (*there) {
+    if (auto ok = forget(connection, (*there)->id); !ok) return ok;
+  }
+  if (auto ok = create(connection, {*name, resource, /*armed=*/true}); !ok) return ok;
+  return transaction->commit();
+}
+
 }  // namespace
 
 const Part& guard_part() {
@@ -238,28 +263,7 @@ Status add_guard(Connection connection, std::string_view table, const ResourceNa
   if (auto ok = check_outside(connection); !ok) return ok;
   if (auto ok = check_fence_table(connection); !ok) return ok;
   if (auto name = find_table(connection, table); !name) return fail(std::move(name.error()));
-  auto installed = install_part(
-      connection, kGuard, kTables + go_inside("leasehold_enter") + go_inside("leasehold_confirm"));
-  if (!installed) return installed;
-
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto name = find_table(connection, table);
-  if (!name) return fail(std::move(name.error()));
-  if (auto ok = settle(connection); !ok) return ok;
-  auto there = find_guard(connection, *name);
-  if (!there) return fail(std::move(there.error()));
-  if (*there && (*there)->what.armed) {
-    const ResourceName& guarding = (*there)->what.resource;
-    if (guarding == resource) return {};
-    return fail(ErrorCode::invalid, "table '" + *name + "' is guarded by resource '" +
-                                        guarding.str() + "' already; remove that guard first");
-  }
-  if (*there) {
-    if (auto ok = forget(connection, (*there)->id); !ok) return ok;
-  }
-  if (auto ok = create(connection, {*name, resource, /*armed=*/true}); !ok) return ok;
-  return transaction->commit();
+  return connection.durably([&] { return guard(connection, table, resource); });
 }
 
 Status remove_guard(Connection connection, std::string_view table) {

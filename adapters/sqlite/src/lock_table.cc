@@ -23,6 +23,12 @@ constexpr Millis kBetweenAsks{1};
 // is to come. Below it, with a minus: by when its socket, which was missing, is to be there again.
 constexpr std::int64_t kNotCalled = 0;
 
+// How often a pause is doubled while another process writes (1 ms), and while the log cannot be
+// begun anew (20 ms). How often SQLite is to try while it keeps others from writing.
+constexpr int kDoublingsInLine = 6;
+constexpr int kDoublingsAside = 10;
+constexpr int kAttemptsToCopy = 4;
+
 constexpr const char* kSchema = R"sql(
 CREATE TABLE store(
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -59,7 +65,7 @@ CREATE TABLE once(
   PRIMARY KEY (lock, key)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<std::string_view, 25> kStatements = {
+constexpr std::array<std::string_view, 24> kStatements = {
     // kBegin
     "BEGIN IMMEDIATE",
     // kCommit
@@ -122,8 +128,6 @@ constexpr std::array<std::string_view, 25> kStatements = {
     // kRecord
     "INSERT INTO once(lock, key, parameters, result) VALUES(?1, ?2, ?3, ?4)"
     " ON CONFLICT DO NOTHING",
-    // kTouch
-    "UPDATE once SET on_disk = on_disk - 1 WHERE lock = ?1 AND key = ?2 AND on_disk <= 0",
     // kIsOnDisk
     "UPDATE once SET on_disk = 1 WHERE lock = ?1 AND key = ?2",
     // kHolds
@@ -153,6 +157,18 @@ Error damaged(const std::string& path) {
 
 Error used_up() {
   return Error(ErrorCode::unavailable, "the token numbers of this store are used up");
+}
+
+// Also of a checkpoint that was given up: see on_busy_checkpoint.
+bool is_busy(sqlite3* db) {
+  const int code = sqlite3_errcode(db) & 0xff;
+  return code == SQLITE_BUSY || code == SQLITE_INTERRUPT;
+}
+
+Error log_in_use() {
+  return Error(ErrorCode::unavailable,
+               "the log of the store could not be begun anew: another process is reading or "
+               "writing and did not finish in time");
 }
 
 // What another program wrote into the file may go to a terminal.
@@ -201,11 +217,9 @@ LockTable::LockTable(Options options, Database database)
 
 LockTable::~LockTable() {
   if (wal_frames_ <= options_.frames_at_close) return;
-  // The copying and its syncs hold up no writer. The log is then cut because how far it was copied
-  // is known only while somebody has the file open: short programs, one after the other, would all
-  // read it from its beginning.
-  checkpoint(SQLITE_CHECKPOINT_PASSIVE);
-  checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
+  // The log is cut because how far it was copied is known only while somebody has the file open:
+  // short programs, one after the other, would all read it from its beginning.
+  copy_long_log(SQLITE_CHECKPOINT_TRUNCATE);
 }
 
 Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext context) {
@@ -335,50 +349,87 @@ Status LockTable::enter_boot() {
   return transaction->commit();
 }
 
-bool LockTable::worth_waiting(int attempts) {
-  return (sqlite3_errcode(database_.handle()) & 0xff) == SQLITE_BUSY &&
-         on_busy(this, attempts) != 0;
+bool LockTable::may_wait() const {
+  const CallContext& patience = patience_.context;
+  return !hurried_ && !patience.stop.stop_requested() && BootClock::now() < patience.deadline;
 }
 
-// Who holds up new numbers holds up nothing else. If it fails, this object may be gone.
-bool LockTable::step_aside() {
-  if (!patience_.step_aside) return true;
+Pause LockTable::next_pause(int attempts, int most_doublings) const {
+  const std::int64_t step = 20LL << std::min(attempts, most_doublings);
+  const auto jitter = static_cast<std::int64_t>(options_.random->next() % 1024);
+  return Pause(step / 2 + step * jitter / 1024);
+}
+
+bool LockTable::worth_waiting(int attempts) {
+  return is_busy(database_.handle()) && on_busy(this, attempts) != 0;
+}
+
+// Who holds up new numbers holds up nothing else. A reader may stay for minutes. If it is false,
+// this object may be gone.
+bool LockTable::worth_stepping_aside(int attempts) {
+  if (!is_busy(database_.handle()) || !may_wait()) return false;
+  const Pause pause = next_pause(attempts, kDoublingsAside);
+  if (!patience_.step_aside) {
+    std::this_thread::sleep_for(pause);
+    return true;
+  }
   const Patience mine = patience_;  // others have their own
-  if (!mine.step_aside()) return false;
+  if (!mine.step_aside(pause)) return false;
   patience_ = mine;
   return true;
 }
 
+// A transaction of another process takes some tens of microseconds, rarely a sync of the disk.
 int LockTable::on_busy(void* self, int attempts) {
   const auto& table = *static_cast<LockTable*>(self);
-  const CallContext& patience = table.patience_.context;
-  const bool enough =
-      table.hurried_ || patience.stop.stop_requested() || BootClock::now() >= patience.deadline;
-  if (enough) return 0;
-  // A transaction of another process takes some tens of microseconds, rarely a sync of the disk.
-  const std::int64_t step = 20LL << std::min(attempts, 6);
-  const auto jitter = static_cast<std::int64_t>(table.options_.random->next() % 1024);
-  std::this_thread::sleep_for(std::chrono::microseconds(step / 2 + step * jitter / 1024));
+  if (!table.may_wait()) return 0;
+  std::this_thread::sleep_for(table.next_pause(attempts, kDoublingsInLine));
   return 1;
 }
 
-// Does not wait for others: SQLite would do it with the right to write in its hand, so that a
-// reader who stays would hold up every renewal.
+// SQLite asks this with the right to write in its hand, so that a reader who stays would hold up
+// every renewal. When told to wait no longer, it copies what it can; the interrupt comes before
+// that.
+int LockTable::on_busy_checkpoint(void* self, int attempts) {
+  const auto& table = *static_cast<LockTable*>(self);
+  if (attempts < kAttemptsToCopy) {
+    std::this_thread::sleep_for(table.next_pause(attempts, kDoublingsInLine));
+    return 1;
+  }
+  sqlite3_interrupt(table.database_.handle());
+  return 0;
+}
+
+// Copies the whole log into the database and syncs that, or nothing: SQLite does not sync a part,
+// but the next process need not copy it again. If a sync then failed, the part would be lost and
+// nobody would write it any more. So no mode will do that works beside a writer or a reader of
+// earlier.
 int LockTable::checkpoint(int mode) {
-  sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
+  sqlite3_busy_handler(database_.handle(), on_busy_checkpoint, this);
   const int code = sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, mode, nullptr, nullptr);
   sqlite3_busy_handler(database_.handle(), on_busy, this);
   if ((code & 0xff) == SQLITE_IOERR) disk_failed_ = true;
   return code;
 }
 
+// Nobody can write while the log is copied; so most of it is synced before.
+void LockTable::copy_long_log(int mode) {
+  if (database_.connection().sync_log()) {
+    checkpoint(mode);
+  } else {
+    disk_failed_ = true;
+  }
+}
+
 int LockTable::on_commit(void* self, sqlite3*, const char*, int frames) {
   auto& table = *static_cast<LockTable*>(self);
+  const bool new_log = frames < table.wal_frames_;
   table.wal_frames_ = frames;
-  if (frames < table.options_.checkpoint_frames) return SQLITE_OK;
-  // With somebody always in the middle of something the log never begins anew by itself.
-  const bool too_long = frames >= 8 * table.options_.checkpoint_frames;
-  table.checkpoint(too_long ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE);
+  const int limit = table.options_.checkpoint_frames;
+  if (new_log || table.copy_at_ == 0) table.copy_at_ = limit;
+  if (frames < table.copy_at_) return SQLITE_OK;
+  table.copy_at_ = frames + limit / 8;  // unless a new log is begun, which a reader may hold up
+  table.copy_long_log(SQLITE_CHECKPOINT_FULL);
   return SQLITE_OK;
 }
 
@@ -419,7 +470,7 @@ Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::stri
     auto raised = raise_ceiling(call.lock);
     if (raised) continue;
     // Who is in the way may be raising it.
-    if (!worth_waiting(attempts) || !step_aside()) return fail(std::move(raised.error()));
+    if (!worth_stepping_aside(attempts)) return fail(std::move(raised.error()));
   }
 }
 
@@ -437,6 +488,7 @@ Status LockTable::settle(Statement& testimony) {
                 "program is started again");
   }
   if (checkpoint(SQLITE_CHECKPOINT_RESTART) != SQLITE_OK) {
+    if (is_busy(database_.handle())) return fail(log_in_use());
     return fail(last_error(database_.handle(), "the log of the store could not be begun anew"));
   }
   auto said = testimony.run();
@@ -449,7 +501,7 @@ Status LockTable::settle(Statement& testimony) {
 Status LockTable::settle_patiently(const std::function<Status()>& attempt) {
   for (int attempts = 0;; ++attempts) {
     auto settled = attempt();
-    if (settled || !worth_waiting(attempts) || !step_aside()) return settled;
+    if (settled || !worth_stepping_aside(attempts)) return settled;
   }
 }
 
@@ -475,11 +527,9 @@ Result<std::optional<std::int64_t>> LockTable::reserve(const LockName& lock) {
   auto reserved = number(db, "SELECT reserved FROM store");
   if (!reserved) return fail(std::move(reserved.error()));
   constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
-  const bool some_are_left = *reserved > used;
-  if (!some_are_left && used > last - options_.token_block) return fail(used_up());
-  // One more where others have reserved some: only what this process writes and syncs itself is
-  // surely there, whatever became of a sync of theirs.
-  *reserved = some_are_left ? std::min(*reserved, last - 1) + 1 : used + options_.token_block;
+  if (*reserved > used) return *reserved;  // by somebody who died, or by an earlier attempt
+  if (used > last - options_.token_block) return fail(used_up());
+  *reserved = used + options_.token_block;
   auto update = db.prepare("UPDATE store SET reserved = ?1");
   if (!update) return fail(std::move(update.error()));
   if (auto ok = update->bind(1, *reserved).run(); !ok) return fail(std::move(ok.error()));
@@ -946,10 +996,6 @@ Result<std::optional<OnceRecord>> LockTable::recall(const LockName& lock, const 
 
 Status LockTable::settle_record(const LockName& lock, const std::string& key) {
   return settle_patiently([&]() -> Status {
-    // Written again, as in reserve().
-    auto touch = sql(kTouch);
-    if (!touch) return fail(std::move(touch.error()));
-    if (auto ok = (*touch)->bind(1, lock.str()).bind(2, key).run(); !ok) return ok;
     auto testimony = sql(kIsOnDisk);
     if (!testimony) return fail(std::move(testimony.error()));
     return settle((*testimony)->bind(1, lock.str()).bind(2, key));

@@ -14,6 +14,7 @@
 #include "leasehold/store.h"
 #include "machine.h"
 #include "own_waiters.h"
+#include "turnstile.h"
 #include "wake_socket.h"
 
 namespace leasehold::sqlite {
@@ -54,8 +55,9 @@ class LockTable {
 
   struct Patience {
     CallContext context;
-    // While numbers are not to be had: lets other threads do what they can. False: the end.
-    std::function<bool()> step_aside = {};
+    // While numbers are not to be had: lets other threads do what they can, for so long at least.
+    // False: the end.
+    std::function<bool(Pause)> step_aside = {};
   };
   // Applies to every operation until the next call: how long to wait for another process.
   void be_patient(Patience patience) { patience_ = std::move(patience); }
@@ -109,7 +111,6 @@ class LockTable {
     kLocks,
     kRecall,
     kRecord,
-    kTouch,
     kIsOnDisk,
     kHolds,
     kSqlCount
@@ -148,6 +149,7 @@ class LockTable {
                       const OnceRecord& what);
   Status settle_record(const LockName& lock, const std::string& key);
   int checkpoint(int mode);
+  void copy_long_log(int mode);
   Result<Statement*> sql(Sql which);
   Result<Transaction> begin();
   std::int64_t now() const { return options_.clock->now().time_since_epoch().count(); }
@@ -173,10 +175,13 @@ class LockTable {
   Status wake_first(const LockName& lock, std::vector<Waiter> first);
   Result<LockStatus> read_status(Statement& row);
 
+  bool may_wait() const;
+  Pause next_pause(int attempts, int most_doublings) const;
   // Another process was in the way, and there is still time.
   bool worth_waiting(int attempts);
-  bool step_aside();
+  bool worth_stepping_aside(int attempts);
   static int on_busy(void* self, int attempts);
+  static int on_busy_checkpoint(void* self, int attempts);
   static int on_commit(void* self, sqlite3* db, const char* name, int frames);
 
   Options options_;
@@ -184,6 +189,7 @@ class LockTable {
   std::atomic<bool> hurried_ = false;
   WakeFolder wake_folder_;
   int wal_frames_ = 0;
+  int copy_at_ = 0;  // so many frames
   bool disk_failed_ = false;
   OwnWaiters own_waiters_;
   Database database_;

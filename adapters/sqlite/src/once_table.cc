@@ -61,7 +61,7 @@ constexpr const char* kWriting = "another process is writing, perhaps under the 
 }  // namespace
 
 Status install_once_table(Connection connection) {
-  return install_part(connection, kOnce, kTable);
+  return connection.durably([&] { return install_part(connection, kOnce, kTable); });
 }
 
 Status check_once_table(Connection connection) {

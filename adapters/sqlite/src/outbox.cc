@@ -59,8 +59,10 @@ constexpr const char* kIndexByKey =
 
 Status install(Connection connection) {
   if (auto ok = install_fence_table(connection); !ok) return ok;
-  if (auto ok = install_part(connection, kPart, table()); !ok) return ok;
-  return connection.exec(kIndexByKey);
+  return connection.durably([&] {
+    auto installed = install_part(connection, kPart, table());
+    return installed ? connection.exec(kIndexByKey) : installed;
+  });
 }
 
 std::string bytes_of(const Statement& statement, int column) {

@@ -58,14 +58,7 @@ Error no_row(const ResourceName& key) {
   return Error(ErrorCode::invalid, "there is no row '" + key.str() + "'");
 }
 
-}  // namespace
-
-Status add_fence_columns(sqlite3* db, std::string_view table) {
-  const Connection connection(db);
-  if (connection.in_transaction()) {
-    return fail(ErrorCode::invalid,
-                "adding columns needs a connection without an open transaction");
-  }
+Status add_columns(Connection connection, std::string_view table) {
   auto transaction = Transaction::begin(connection);
   if (!transaction) return fail(std::move(transaction.error()));
   auto name = find_table(connection, table);
@@ -79,6 +72,17 @@ Status add_fence_columns(sqlite3* db, std::string_view table) {
     if (auto ok = connection.exec(sql.c_str()); !ok) return ok;
   }
   return transaction->commit();
+}
+
+}  // namespace
+
+Status add_fence_columns(sqlite3* db, std::string_view table) {
+  const Connection connection(db);
+  if (connection.in_transaction()) {
+    return fail(ErrorCode::invalid,
+                "adding columns needs a connection without an open transaction");
+  }
+  return connection.durably([&] { return add_columns(connection, table); });
 }
 
 Result<RowFence> RowFence::open(sqlite3* db, std::string_view table, std::string_view key) {
@@ -98,18 +102,24 @@ Result<RowFence> RowFence::open(sqlite3* db, std::string_view table, std::string
 Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const Token& token,
                                                      const std::vector<std::string>& columns,
                                                      Entry entry) const {
-  const Connection connection(db_);
   auto name = ResourceName::parse(key);
   if (!name) return fail(std::move(name.error()));
+  return Connection(db_).durably([&] { return raise(*name, token, columns, entry); });
+}
+
+Result<std::vector<RowFence::Value>> RowFence::raise(const ResourceName& key, const Token& token,
+                                                     const std::vector<std::string>& columns,
+                                                     Entry entry) const {
+  const Connection connection(db_);
   const TokenTexts texts(token);
   auto update = connection.prepare(sql_.enter(columns, entry == Entry::once));
   if (!update) return fail(write_error(connection, std::move(update.error())));
-  texts.bind_to(update->bind(1, name->str()));
+  texts.bind_to(update->bind(1, key.str()));
   auto row = update->step();
   if (!row) return fail(write_error(connection, std::move(row.error())));
   if (!*row) {
     update->reset();
-    return fail(refused(*name, token, entry));
+    return fail(refused(key, token, entry));
   }
   std::vector<Value> values;
   for (int column = 1; column <= static_cast<int>(columns.size()); ++column) {
@@ -128,9 +138,14 @@ Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const
 
 Status RowFence::write(std::string_view key, const Token& token, const Values& values,
                        Entry entry) const {
-  const Connection connection(db_);
   auto name = ResourceName::parse(key);
   if (!name) return fail(std::move(name.error()));
+  return Connection(db_).durably([&] { return put(*name, token, values, entry); });
+}
+
+Status RowFence::put(const ResourceName& key, const Token& token, const Values& values,
+                     Entry entry) const {
+  const Connection connection(db_);
   std::vector<std::string> columns;
   for (const auto& [column, value] : values) columns.push_back(column);
   const auto sql = write_sql(columns, entry);
@@ -138,7 +153,7 @@ Status RowFence::write(std::string_view key, const Token& token, const Values& v
   const TokenTexts texts(token);
   auto update = connection.prepare(*sql);
   if (!update) return fail(write_error(connection, std::move(update.error())));
-  texts.bind_to(update->bind(1, name->str()));
+  texts.bind_to(update->bind(1, key.str()));
   int next = 5;
   for (const auto& [column, value] : values) {
     if (value) {
@@ -149,7 +164,7 @@ Status RowFence::write(std::string_view key, const Token& token, const Values& v
   }
   if (auto ok = update->run(); !ok) return fail(write_error(connection, std::move(ok.error())));
   if (connection.changes() > 0) return {};
-  return fail(refused(*name, token, entry));
+  return fail(refused(key, token, entry));
 }
 
 Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry) const {
@@ -190,13 +205,18 @@ Result<std::vector<FenceMark>> RowFence::marks() const {
 }
 
 Status RowFence::adopt(std::string_view key, const Lineage& lineage, TokenNumber at_least) const {
-  const Connection connection(db_);
   auto name = ResourceName::parse(key);
   if (!name) return fail(std::move(name.error()));
+  return Connection(db_).durably([&] { return let_in(*name, lineage, at_least); });
+}
+
+Status RowFence::let_in(const ResourceName& key, const Lineage& lineage,
+                        TokenNumber at_least) const {
+  const Connection connection(db_);
   const std::string from = lineage.str();
   auto update = connection.prepare(sql_.adopt());
   if (!update) return fail(std::move(update.error()));
-  update->bind(1, name->str()).bind(2, at_least.value()).bind(3, from);
+  update->bind(1, key.str()).bind(2, at_least.value()).bind(3, from);
   bool any = false;
   for (auto row = update->step(); !row || *row; row = update->step()) {
     if (!row) return fail(std::move(row.error()));
@@ -206,10 +226,10 @@ Status RowFence::adopt(std::string_view key, const Lineage& lineage, TokenNumber
   if (any) return {};
   auto look = connection.prepare(sql_.mark());
   if (!look) return fail(std::move(look.error()));
-  auto there = look->bind(1, name->str()).step();
+  auto there = look->bind(1, key.str()).step();
   if (!there) return fail(std::move(there.error()));
-  if (!*there) return fail(no_row(*name));
-  return fail(leasehold::detail::would_lower(*name, look->integer(6), at_least));
+  if (!*there) return fail(no_row(key));
+  return fail(leasehold::detail::would_lower(key, look->integer(6), at_least));
 }
 
 }  // namespace leasehold::sqlite

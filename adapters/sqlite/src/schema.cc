@@ -43,6 +43,26 @@ Status create_part(Connection connection, const Part& part, const std::string& d
   return insert->bind(1, std::string_view(part.name)).bind(2, part.version).run();
 }
 
+Status drop_parts(Connection connection, std::initializer_list<Part> parts,
+                  const std::function<Status()>& drop) {
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  bool any = false;
+  for (const Part& part : parts) {
+    auto there = has_part(connection, part);
+    if (!there) return fail(std::move(there.error()));
+    any = any || *there;
+  }
+  if (!any) return {};
+  if (auto ok = drop(); !ok) return ok;
+  for (const Part& part : parts) {
+    auto forget = connection.prepare("DELETE FROM main.leasehold_version WHERE part = ?1");
+    if (!forget) return fail(std::move(forget.error()));
+    if (auto ok = forget->bind(1, std::string_view(part.name)).run(); !ok) return ok;
+  }
+  return transaction->commit();
+}
+
 }  // namespace
 
 Status install_part(Connection connection, const Part& part, const std::string& ddl) {
@@ -80,22 +100,7 @@ Status remove_parts(Connection connection, std::initializer_list<Part> parts,
   if (connection.in_transaction()) {
     return fail(ErrorCode::invalid, "removing needs a connection without an open transaction");
   }
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  bool any = false;
-  for (const Part& part : parts) {
-    auto there = has_part(connection, part);
-    if (!there) return fail(std::move(there.error()));
-    any = any || *there;
-  }
-  if (!any) return {};
-  if (auto ok = drop(); !ok) return ok;
-  for (const Part& part : parts) {
-    auto forget = connection.prepare("DELETE FROM main.leasehold_version WHERE part = ?1");
-    if (!forget) return fail(std::move(forget.error()));
-    if (auto ok = forget->bind(1, std::string_view(part.name)).run(); !ok) return ok;
-  }
-  return transaction->commit();
+  return connection.durably([&] { return drop_parts(connection, parts, drop); });
 }
 
 Status check_part(Connection connection, const Part& part) {

@@ -52,7 +52,8 @@ void SqliteStore::with_table(CallContext context, const Completion<Reply>& done,
   Result<Reply> reply = [&]() -> Result<Reply> {
     auto pass = turnstile_.enter(context);
     if (!pass) return fail(std::move(pass.error()));
-    table_->be_patient({context, [&] { return pass->step_aside(context).has_value(); }});
+    table_->be_patient(
+        {context, [&](Pause pause) { return pass->step_aside(context, pause).has_value(); }});
     return work(*table_);
   }();
   if (!reply && reply.error().code == ErrorCode::unavailable && context.stop.stop_requested()) {

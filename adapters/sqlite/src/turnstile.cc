@@ -1,5 +1,7 @@
 #include "turnstile.h"
 
+#include <algorithm>
+
 namespace leasehold::sqlite {
 
 Result<Turnstile::Pass> Turnstile::enter(const CallContext& context) {
@@ -24,13 +26,30 @@ Result<Turnstile::Pass> Turnstile::enter(const CallContext& context) {
   return fail(ErrorCode::unavailable, "other threads of this process kept the database busy");
 }
 
-Status Turnstile::Pass::step_aside(const CallContext& context) {
+Status Turnstile::Pass::step_aside(const CallContext& context, Pause pause) {
   Turnstile& turnstile = *std::exchange(turnstile_, nullptr);
   turnstile.leave();
+  turnstile.rest(context, pause);
   auto again = turnstile.enter(context);
   if (!again) return fail(std::move(again.error()));
   turnstile_ = std::exchange(again->turnstile_, nullptr);
   return {};
+}
+
+void Turnstile::rest(const CallContext& context, Pause pause) {
+  Ticket ticket;
+  std::list<Ticket*>::const_iterator place;
+  {
+    const MutexLock lock(mutex_);
+    if (closed_) return;
+    place = resting_.insert(resting_.end(), &ticket);
+  }
+  {
+    const std::stop_callback on_stop(context.stop, [&] { ticket.called.ring(); });
+    ticket.called.wait_until(std::min<BootTime>(context.deadline, BootClock::now() + pause));
+  }
+  const MutexLock lock(mutex_);
+  resting_.erase(place);
 }
 
 void Turnstile::leave() {
@@ -49,13 +68,13 @@ void Turnstile::leave() {
 
 std::size_t Turnstile::in_line() {
   const MutexLock lock(mutex_);
-  return urgent_.size() + ordinary_.size();
+  return urgent_.size() + ordinary_.size() + resting_.size();
 }
 
 void Turnstile::close() {
   const MutexLock lock(mutex_);
   closed_ = true;
-  for (const auto* tickets : {&urgent_, &ordinary_}) {
+  for (const auto* tickets : {&urgent_, &ordinary_, &resting_}) {
     for (Ticket* ticket : *tickets) ticket->called.ring();
   }
   emptied_.wait(mutex_, [&]() LEASEHOLD_REQUIRES(mutex_) { return !occupied_; });

@@ -2,6 +2,7 @@
 // alive first.
 #pragma once
 
+#include <chrono>
 #include <list>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "leasehold/store.h"
 
 namespace leasehold::sqlite {
+
+using Pause = std::chrono::microseconds;
 
 // std::mutex is unfair: under load a renewal could wait behind the same two busy threads for ever.
 class Turnstile {
@@ -23,8 +26,9 @@ class Turnstile {
       if (turnstile_ != nullptr) turnstile_->leave();
     }
 
-    // Leaves, and enters again at the end of the line; outside for good if that fails, as enter().
-    [[nodiscard]] Status step_aside(const CallContext& context);
+    // Leaves, pauses, and enters again at the end of the line; outside for good if that fails, as
+    // enter(). Deadline, stop and close() end the pause.
+    [[nodiscard]] Status step_aside(const CallContext& context, Pause pause = Pause(0));
 
    private:
     friend class Turnstile;
@@ -36,7 +40,7 @@ class Turnstile {
   // Thousands of callers may stand in line: who is urgent does not stand behind them.
   [[nodiscard]] Result<Pass> enter(const CallContext& context) LEASEHOLD_EXCLUDES(mutex_);
 
-  // How many wait.
+  // How many wait or pause.
   std::size_t in_line() LEASEHOLD_EXCLUDES(mutex_);
 
   // Nobody enters any more; returns when the last one has left.
@@ -48,6 +52,7 @@ class Turnstile {
     bool admitted = false;
   };
   void leave() LEASEHOLD_EXCLUDES(mutex_);
+  void rest(const CallContext& context, Pause pause) LEASEHOLD_EXCLUDES(mutex_);
   std::list<Ticket*>& line_of(const CallContext& call) LEASEHOLD_REQUIRES(mutex_) {
     return call.urgent ? urgent_ : ordinary_;
   }
@@ -56,6 +61,7 @@ class Turnstile {
   ConditionVariable emptied_;
   std::list<Ticket*> urgent_ LEASEHOLD_GUARDED_BY(mutex_);
   std::list<Ticket*> ordinary_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::list<Ticket*> resting_ LEASEHOLD_GUARDED_BY(mutex_);  // have stepped aside
   bool occupied_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
 };

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace leasehold::sqlite::testing {
@@ -52,7 +53,8 @@ int on_truncate(sqlite3_file* it, sqlite3_int64 size) {
 
 int on_sync(sqlite3_file* it, int flags) {
   File& file = of(it);
-  if (file.disk->fail_sync != 0) {
+  const std::string_view path = file.path == nullptr ? "" : file.path;
+  if (file.disk->fail_sync != 0 && path.ends_with(file.disk->fail_sync_of)) {
     note(file, Step::Kind::failed_sync);
     return file.disk->fail_sync;
   }

@@ -51,6 +51,7 @@ class Disk {
 
   // SQLite error codes to answer from now on; 0: works.
   int fail_sync = 0;
+  std::string fail_sync_of = {};  // only of files whose names end so
   int fail_write = 0;
   bool ignore_syncs = false;
   bool record = true;

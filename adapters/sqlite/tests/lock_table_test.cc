@@ -641,7 +641,7 @@ TEST_F(LockTableTest, WhoWaitsForNewNumbersLetsOthersWrite) {
   ASSERT_TRUE(reader.connection().exec("BEGIN; SELECT * FROM lock"));
   sql("UPDATE store SET ceiling = 0");  // none are left
   int stepped_aside = 0;
-  const auto renew = [&] {
+  const auto renew = [&](Pause) {
     beside->be_patient({{BootClock::now(), {}}});
     const auto renewed = beside->renew({{name(), held, Ttl::of(30s).value()}});
     EXPECT_TRUE(renewed) << renewed.error().message;
@@ -676,7 +676,7 @@ TEST_F(LockTableTest, WhoWaitsToStoreAnOutcomeLetsOthersPass) {
   auto reader = Database::open(path, false).value();
   ASSERT_TRUE(reader.connection().exec("BEGIN; SELECT * FROM lock"));
   int stepped_aside = 0;
-  const auto end_after_three = [&] { return ++stepped_aside < 3; };
+  const auto end_after_three = [&](Pause) { return ++stepped_aside < 3; };
   table->be_patient({{BootClock::now() + 10s, {}}, end_after_three});
   EXPECT_EQ(table->record(name(), held, "key", {"what", "done"}).error().code,
             ErrorCode::outcome_unknown);

@@ -34,9 +34,8 @@ class PowerLossTest : public testing::FaultyDiskTest {
     return LockTable::open(std::move(options), {BootClock::now() + 10s, {}});
   }
 
-  Result<Granted> take(LockTable& table, const std::string& lock, const RequestId& request,
-                       std::function<bool()> step_aside = {}) {
-    table.be_patient({{BootClock::now() + 10s, {}}, std::move(step_aside)});
+  Result<Granted> take(LockTable& table, const std::string& lock, const RequestId& request) {
+    table.be_patient({{BootClock::now() + 10s, {}}});
     auto reply = table.acquire(
         {name(lock), request, OwnerLabel::parse("test").value(), Ttl::of(1h).value(), false}, "");
     if (!reply) return fail(reply.error());
@@ -138,7 +137,11 @@ TEST_F(PowerLossTest, AfterAFailedSyncNoLockIsGranted) {
   EXPECT_EQ(take(**table, "job", RequestId::random(random)).error().code, ErrorCode::unavailable);
 }
 
-TEST_F(PowerLossTest, AfterAFailedCheckpointOnlyNumbersThatAreOnDiskAreGranted) {
+class FailedCheckpointTest : public PowerLossTest,
+                             public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(FailedCheckpointTest, OnlyNumbersThatAreOnDiskAreGrantedAfterIt) {
+  disk.fail_sync_of = std::string("locks.db") + GetParam();
   auto table = open(folder.file("locks.db"), "boot-1").value();
   const RequestId held = RequestId::random(random);
   ASSERT_TRUE(take(*table, "held", held));
@@ -157,6 +160,9 @@ TEST_F(PowerLossTest, AfterAFailedCheckpointOnlyNumbersThatAreOnDiskAreGranted) 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
 }
+
+INSTANTIATE_TEST_SUITE_P(SyncOf, FailedCheckpointTest, ::testing::Values("", "-wal"),
+                         [](const auto& file) { return *file.param ? "TheLog" : "TheDatabase"; });
 
 TEST_F(PowerLossTest, HoleInTheLogAfterAFailedSyncRepeatsNoToken) {
   const std::string path = folder.file("work/locks.db");
@@ -338,73 +344,213 @@ INSTANTIATE_TEST_SUITE_P(Meetings, TwoFaultsTest,
                                            Meeting{"TheSecondComes", false, true}),
                          [](const auto& each) { return each.param.name; });
 
-// A reader lets a process copy the log only in part, which SQLite does not sync. If a later sync
-// fails, that part is lost too, and the next process has nothing of it to copy any more.
-class PartlyCopiedLogTest : public PowerLossTest {
+// ---- somebody reads ------------------------------------------------------------------------
+
+class ReaderTest : public PowerLossTest {
  protected:
+  using Act = std::function<void(LockTable&, const RequestId&)>;
+
+  ReaderTest() {
+    disk.ignore_syncs = true;
+    begin_anew();
+  }
+  void begin_anew() {
+    std::filesystem::remove_all(folder.file("work"));
+    std::filesystem::create_directories(folder.file("work"));
+    disk.steps_.clear();
+  }
   Database reader() {
-    auto database = Database::open(path_, false, disk.name()).value();
+    auto database = Database::open(path, false, disk.name()).value();
     EXPECT_TRUE(database.connection().exec("BEGIN; SELECT count(*) FROM store"));
     return database;
   }
-  std::int64_t last_before(std::size_t strike) {
-    std::filesystem::remove_all(folder.file("work"));
-    std::filesystem::create_directories(folder.file("work"));
-    auto open_all_the_time = open(path_, "boot-1").value();
-    auto struck = open(path_, "boot-1").value();
-    const RequestId other = RequestId::random(random);
-    EXPECT_TRUE(take(*open_all_the_time, "other", other));
-    for (int i = 0; i < 4; ++i) {
+  static LockTable::Patience patience(std::function<bool(Pause)> step_aside = {}) {
+    return {{BootClock::now() + 10s, {}}, std::move(step_aside)};
+  }
+  // All the numbers there are; holds the lock then.
+  RequestId use_up(LockTable& table) {
+    for (int i = 0;; ++i) {
       const RequestId request = RequestId::random(random);
-      EXPECT_TRUE(take(*struck, "job", request));
-      EXPECT_TRUE(struck->release({name("job"), request, 0ms}));
+      EXPECT_TRUE(take(table, "job", request));
+      if (i == 3) return request;
+      EXPECT_TRUE(table.release({name("job"), request, 0ms}));
+    }
+  }
+  std::ptrdiff_t writes(const std::string& file) {
+    return std::ranges::count_if(disk.steps_, [&](const Disk::Step& step) {
+      return step.kind == Disk::Step::Kind::write && step.file == file;
+    });
+  }
+
+  const std::string path = work("locks.db");
+};
+
+struct Settled {
+  const char* name;
+  std::function<bool(LockTable&, const RequestId& holder)> act;
+};
+void PrintTo(const Settled& it, std::ostream* out) {
+  *out << it.name;
+}
+LockName job() {
+  return LockName::parse("job").value();
+}
+const Settled kSettled[] = {
+    {"NewNumbers",
+     [](LockTable& table, const RequestId& holder) {
+       if (!table.release({job(), holder, 0ms})) return false;
+       const AcquireCall call{job(), holder, OwnerLabel::parse("test").value(), Ttl::of(1h).value(),
+                              false};
+       return table.acquire(call, "").has_value();
+     }},
+    {"Outcome",
+     [](LockTable& table, const RequestId& holder) {
+       return table.record(job(), holder, "key", {"", "0"}).has_value();
+     }},
+    {"Lineage",
+     [](LockTable& table, const RequestId&) { return table.rotate_lineage().has_value(); }},
+};
+
+class StayingReaderTest : public ReaderTest, public ::testing::WithParamInterface<Settled> {};
+
+TEST_P(StayingReaderTest, WhoWaitsForItWritesNothingMeanwhile) {
+  auto table = open(path, "boot-1").value();
+  const RequestId holder = use_up(*table);
+  std::optional<Database> somebody = reader();
+  std::vector<Pause> pauses;
+  std::ptrdiff_t in_the_log = 0;
+  const std::ptrdiff_t in_the_database = writes(path);
+  table->be_patient(patience([&](Pause pause) {
+    pauses.push_back(pause);
+    if (pauses.size() == 1) in_the_log = writes(path + "-wal");
+    if (pauses.size() < 100) return true;
+    EXPECT_EQ(writes(path + "-wal"), in_the_log);
+    EXPECT_EQ(writes(path), in_the_database) << "a part of the log was copied, and not synced";
+    somebody.reset();
+    return true;
+  }));
+  EXPECT_TRUE(GetParam().act(*table, holder));
+  ASSERT_EQ(pauses.size(), 100u);
+  EXPECT_LT(pauses.front(), 1ms);
+  EXPECT_GE(*std::min_element(pauses.begin() + 20, pauses.end()), 5ms);
+  EXPECT_LE(*std::ranges::max_element(pauses), 50ms);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, StayingReaderTest, ::testing::ValuesIn(kSettled),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_F(ReaderTest, RenewalsOnALongLogAreNotEachSynced) {
+  checkpoint_frames = 80;
+  auto table = open(path, "boot-1").value();
+  const RequestId held = RequestId::random(random);
+  ASSERT_TRUE(take(*table, "held", held));
+  const auto somebody = reader();
+  disk.steps_.clear();
+  for (int i = 0; i < 200; ++i) {
+    clock.advance(1s);
+    ASSERT_TRUE(table->renew({{name("held"), held, Ttl::of(1h).value()}}));
+  }
+  const auto syncs = std::ranges::count(disk.steps_, Disk::Step::Kind::sync, &Disk::Step::kind);
+  EXPECT_GT(syncs, 0);
+  EXPECT_LT(syncs, 50);
+  EXPECT_EQ(writes(path), 0) << "a part of the log was copied, and not synced";
+}
+
+// A reader would let a process copy the log only in part, which SQLite does not sync. If a later
+// sync failed, that part would be lost too, and the next process would have nothing of it to copy.
+class PartlyCopiedLogTest : public ReaderTest {
+ protected:
+  // One reader comes before the other has gone. When both have, the process that waits for them
+  // loses a sync. Another goes on, and the power goes.
+  template <class Act, class GoOn>
+  void strike(std::size_t strike, const Act& act, const GoOn& go_on, int outcomes_before = 0) {
+    begin_anew();
+    auto open_all_the_time = open(path, "boot-1").value();
+    auto struck = open(path, "boot-1").value();
+    const RequestId other = RequestId::random(random);
+    ASSERT_TRUE(take(*open_all_the_time, "other", other));
+    const RequestId holder = use_up(*struck);
+    struck->be_patient(patience());
+    for (int i = 0; i < outcomes_before; ++i) {
+      ASSERT_TRUE(struck->record(name("job"), holder, key(i), outcome()));
     }
     std::optional<Database> first = reader();
     std::optional<Database> second;
     int stepped_aside = 0;
-    const auto between_attempts = [&] {
+    struck->be_patient(patience([&](Pause) {
       if (++stepped_aside == 1) {
         second = reader();
         first.reset();
-        open_all_the_time->be_patient({{BootClock::now() + 10s, {}}});
+        open_all_the_time->be_patient(patience());
         EXPECT_TRUE(open_all_the_time->renew({{name("other"), other, Ttl::of(2h).value()}}));
       } else if (stepped_aside == 2) {
         second.reset();
         disk.strike_at(disk.steps() + strike, Disk::Fault::lost_sync);
       }
       return true;
-    };
-    const RequestId request = RequestId::random(random);
-    if (take(*struck, "job", request, between_attempts)) {
-      EXPECT_TRUE(struck->release({name("job"), request, 0ms}));
-    }
+    }));
+    act(*struck, holder);
     EXPECT_GE(stepped_aside, 2);
     disk.next_process();
     struck.reset();
-    auto next = open(path_, "boot-1").value();
-    const auto granted = take(*next, "job", RequestId::random(random));
-    EXPECT_TRUE(granted);
-    const std::size_t steps = disk.steps();
-    disk.files_after(steps, Unsynced::none, random, folder.file("work"), folder.file("cut"));
-    return granted ? granted->token.value() : 0;
+    auto next = open(path, "boot-1").value();
+    next->be_patient(patience());
+    go_on(*next);
+    disk.files_after(disk.steps(), Unsynced::none, random, folder.file("work"), folder.file("cut"));
   }
-
- private:
-  const std::string path_ = work("locks.db");
+  // In no order: the pages of the table split everywhere.
+  static std::string key(int i) { return std::to_string(1000 + i * 37 % 101); }
+  static OnceRecord outcome() { return {std::string(200, 'p'), "0"}; }
 };
 
 TEST_F(PartlyCopiedLogTest, NoTokenComesAgain) {
-  disk.ignore_syncs = true;
-  for (std::size_t strike = 0; strike < 16; ++strike) {
-    SCOPED_TRACE("a sync is lost from step " + std::to_string(strike) + " on");
-    const std::int64_t last = last_before(strike);
+  for (std::size_t step = 0; step < 16; ++step) {
+    SCOPED_TRACE("a sync is lost from step " + std::to_string(step) + " on");
+    std::int64_t last = 0;
+    strike(
+        step,
+        [&](LockTable& table, const RequestId& holder) {
+          if (kSettled[0].act(table, holder)) {
+            EXPECT_TRUE(table.release({job(), holder, 0ms}));
+          }
+        },
+        [&](LockTable& table) {
+          const auto granted = take(table, "job", RequestId::random(random));
+          ASSERT_TRUE(granted) << granted.error().message;
+          last = granted->token.value();
+        });
     auto after = open(cut("locks.db"), "boot-2");
     ASSERT_TRUE(after) << after.error().message;
     const auto granted = take(**after, "job", RequestId::random(random));
     ASSERT_TRUE(granted) << granted.error().message;
     EXPECT_GT(granted->token.value(), last);
-    after->reset();
-    disk.steps_.clear();
+  }
+}
+
+TEST_F(PartlyCopiedLogTest, NoOutcomeThatWasToldIsForgotten) {
+  checkpoint_frames = frames_at_close = 1000;
+  for (int before = 0; before < 40; ++before) {
+    for (std::size_t step = 0; step < 10; ++step) {
+      SCOPED_TRACE("a sync is lost from step " + std::to_string(step) + " on, with " +
+                   std::to_string(before) + " outcomes before");
+      bool told = false;
+      strike(
+          step,
+          [&](LockTable& table, const RequestId& holder) {
+            told = table.record(job(), holder, "1050x", outcome()).has_value();
+          },
+          [&](LockTable& table) {
+            const auto seen = table.recall(job(), "1050x");
+            told = told || (seen && *seen);
+          },
+          before);
+      auto after = open(cut("locks.db"), "boot-2");
+      ASSERT_TRUE(after) << after.error().message;
+      for (int i = 0; i < before; ++i) {
+        ASSERT_TRUE((*after)->recall(job(), key(i)).value()) << key(i);
+      }
+      ASSERT_TRUE(!told || (*after)->recall(job(), "1050x").value());
+    }
   }
 }
 

@@ -68,6 +68,20 @@ TEST(TurnstileTest, WhoStepsAsideLetsTheNextThroughAndComesBack) {
   EXPECT_FALSE(turnstile.enter(within(1ms))) << "this one is inside again";
 }
 
+TEST(TurnstileTest, StopDeadlineAndCloseEndThePauseOfWhoStepsAside) {
+  Turnstile turnstile;
+  auto pass = turnstile.enter(within(1s)).value();
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_TRUE(pass.step_aside({BootClock::now() + 1h, stop.get_token()}, 1h));
+  EXPECT_TRUE(pass.step_aside(within(1ms), 1h));
+  std::thread pausing([&] { EXPECT_FALSE(pass.step_aside(within(1h), 1h)); });
+  while (turnstile.in_line() == 0) std::this_thread::yield();
+  EXPECT_TRUE(turnstile.enter(within(1ms))) << "nobody is inside during a pause";
+  turnstile.close();
+  pausing.join();
+}
+
 TEST(TurnstileTest, GivesUpAtTheDeadlineAndAtTheStop) {
   Turnstile turnstile;
   const auto pass = turnstile.enter(within(1s));

@@ -1,10 +1,13 @@
 // What is in the user's own database is as durable as the user's commits: mark, data, keys and
 // messages go back together, and what was told to somebody does not go back.
 #include "faulty_disk.h"
+#include "fence_table.h"
 #include "leasehold/sqlite/adapter.h"
+#include "leasehold/sqlite/fence.h"
 #include "leasehold/sqlite/fenced_once.h"
 #include "leasehold/sqlite/once.h"
 #include "leasehold/sqlite/outbox.h"
+#include "leasehold/sqlite/row_fence.h"
 #include "user_database.h"
 
 namespace leasehold::sqlite {
@@ -103,6 +106,122 @@ TEST_P(UserPowerLossTest, WhatWasToldIsKeptAndTheRestGoesBackTogether) {
 
 INSTANTIATE_TEST_SUITE_P(Journals, UserPowerLossTest, ::testing::Values("wal", "delete"),
                          [](const auto& each) { return each.param; });
+
+// ---- what an operator is told --------------------------------------------------------------
+
+ResourceName balance() {
+  return ResourceName::parse("balance").value();
+}
+Status add_columns(sqlite3* db) {
+  return add_fence_columns(db, "balance");
+}
+Status adopt(sqlite3* db) {
+  return adopt_lineage(Connection(db), balance(), lineage_of(), TokenNumber::of(7).value());
+}
+Status adopt_row(sqlite3* db) {
+  const auto fence = RowFence::open(db, "balance", "id");
+  if (!fence) return fail(fence.error());
+  return fence->adopt("1", lineage_of(), TokenNumber::of(7).value());
+}
+Status write_row(sqlite3* db) {
+  const auto fence = RowFence::open(db, "balance", "id");
+  if (!fence) return fail(fence.error());
+  return fence->write("1", token_of(7, 'b'), {{"by", "7"}});
+}
+Status enter_row(sqlite3* db) {
+  const auto fence = RowFence::open(db, "balance", "id");
+  if (!fence) return fail(fence.error());
+  const auto entered = fence->enter("1", token_of(7, 'b'));
+  return entered ? Status() : fail(entered.error());
+}
+std::string is_in_schema(const std::string& name) {
+  return "EXISTS(SELECT 1 FROM sqlite_master WHERE name GLOB '" + name + "')";
+}
+
+struct Deed {
+  const char* name;
+  std::vector<std::function<Status(sqlite3*)>> before;
+  std::function<Status(sqlite3*)> act;
+  std::string done;  // in SQL
+};
+void PrintTo(const Deed& deed, std::ostream* out) {
+  *out << deed.name;
+}
+const Deed kDeeds[] = {
+    {"Install", {}, install_fence, is_in_schema("leasehold_fence_stay")},
+    {"Remove", {install_fence}, remove_fence, "NOT " + is_in_schema("leasehold_fence")},
+    {"Guard",
+     {install_fence},
+     [](sqlite3* db) { return guard_table(db, "balance", balance()); },
+     is_in_schema("leasehold_guard_*_DELETE")},
+    {"Adopt", {install_fence}, adopt, "(SELECT least FROM leasehold_fence) = 7"},
+    {"Reset",
+     {install_fence, adopt},
+     [](sqlite3* db) { return reset_mark(Connection(db), balance()); },
+     "(SELECT least FROM leasehold_fence) IS NULL"},
+    {"InstallOnce", {}, install_once, is_in_schema("leasehold_once")},
+    {"InstallOutbox", {}, install_outbox, is_in_schema("leasehold_outbox_by_key")},
+    {"AddColumns",
+     {},
+     add_columns,
+     "EXISTS(SELECT 1 FROM pragma_table_info('balance') WHERE name = 'fence_refused')"},
+    {"AdoptRow", {add_columns}, adopt_row, "(SELECT fence FROM balance) = 7"},
+    {"EnterRow", {add_columns}, enter_row, "(SELECT fence FROM balance) = 7"},
+    {"WriteRow", {add_columns}, write_row, "(SELECT by FROM balance) = 7"},
+};
+
+class DeedPowerLossTest : public testing::FaultyDiskTest,
+                          public ::testing::WithParamInterface<std::tuple<const char*, Deed>> {
+ protected:
+  DeedPowerLossTest() { sqlite3_vfs_register(sqlite3_vfs_find(disk.name()), 1); }
+
+  bool act() {
+    const UserConnection user(path);
+    user.exec("PRAGMA synchronous = FULL");
+    const bool done = deed.act(user.get()).has_value();
+    told = disk.steps();
+    return done;
+  }
+
+  Span tell_story() {
+    {
+      const UserConnection user(path);
+      user.exec(std::string("PRAGMA journal_mode = ") + std::get<0>(GetParam()));
+      user.exec(
+          "CREATE TABLE balance(id TEXT PRIMARY KEY, by INTEGER);"
+          " INSERT INTO balance VALUES('1', 0)");
+      for (const auto& step : deed.before) EXPECT_TRUE(step(user.get()));
+    }
+    Span struck{disk.steps(), 0};
+    (void)act();
+    struck.to = disk.steps();
+    disk.next_process();
+    EXPECT_TRUE(act());
+    return struck;
+  }
+
+  const std::string path = work("user.db");
+  const Deed deed = std::get<1>(GetParam());
+  std::size_t told = 0;
+};
+
+TEST_P(DeedPowerLossTest, WhatAKilledProcessDidIsToldWhenItIsOnDisk) {
+  strike_everywhere([&] { return tell_story(); },
+                    [&](std::size_t step, Disk::Fault) {
+                      if (step < told) return;
+                      const UserConnection user(cut("user.db"));
+                      ASSERT_EQ(user.ask("SELECT " + deed.done), "1");
+                    },
+                    {Disk::Fault::kill});
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, DeedPowerLossTest,
+                         ::testing::Combine(::testing::Values("wal", "delete"),
+                                            ::testing::ValuesIn(kDeeds)),
+                         [](const auto& each) {
+                           return std::string(std::get<1>(each.param).name) + "_" +
+                                  std::get<0>(each.param);
+                         });
 
 }  // namespace
 }  // namespace leasehold::sqlite

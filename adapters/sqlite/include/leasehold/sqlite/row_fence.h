@@ -91,6 +91,13 @@ class RowFence {
 
  private:
   RowFence(sqlite3* db, leasehold::detail::RowFenceSql sql) : db_(db), sql_(std::move(sql)) {}
+  [[nodiscard]] Result<std::vector<Value>> raise(const ResourceName& key, const Token& token,
+                                                 const std::vector<std::string>& columns,
+                                                 Entry entry) const;
+  [[nodiscard]] Status put(const ResourceName& key, const Token& token, const Values& values,
+                           Entry entry) const;
+  [[nodiscard]] Status let_in(const ResourceName& key, const Lineage& lineage,
+                              TokenNumber at_least) const;
   [[nodiscard]] Error refused(const ResourceName& key, const Token& token, Entry entry) const;
 
   sqlite3* db_;
