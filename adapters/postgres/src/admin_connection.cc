@@ -7,14 +7,16 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);
 
-#define LEASEHOLD_PATIENCE                                     \
-  "SELECT pg_catalog.set_config('lock_timeout', '10s', true)," \
-  " pg_catalog.set_config('statement_timeout', '30s', true)"
-
 // The role's own names are found.
-constexpr const char* kPatient = LEASEHOLD_PATIENCE;
-constexpr const char* kPatientAndTrustingNoNames =
-    LEASEHOLD_PATIENCE ", pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)";
+constexpr const char* kPatient =
+    "SELECT pg_catalog.set_config('lock_timeout', '10s', true),"
+    " pg_catalog.set_config('statement_timeout', '30s', true)";
+
+const char* patient_and_trusting_no_names() {
+  static const std::string sql =
+      std::string(kPatient) + ", pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)";
+  return sql.c_str();
+}
 
 constexpr const char* kFullName = R"sql(
 SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c
@@ -38,7 +40,7 @@ Result<AdminConnection> AdminConnection::open(const Url& url) {
     connection.error().message = options->address + ": " + connection.error().message;
     return fail(std::move(connection.error()));
   }
-  if (!begin_each_with((*connection)->handle(), kPatientAndTrustingNoNames)) {
+  if (!begin_each_with((*connection)->handle(), patient_and_trusting_no_names())) {
     return fail(ErrorCode::unavailable, "libpq is out of memory");
   }
   return AdminConnection(options->address, std::move(*connection));
