@@ -223,6 +223,18 @@ TEST_F(AdminTest, FenceGuardsATable) {
   EXPECT_THAT(leasehold({"fence", "show", url}).out, HasSubstr("a trigger is gone"));
 }
 
+TEST_F(AdminTest, FenceSaysThatMarksAreNotKept) {
+  const std::string url = database();
+  ASSERT_EQ(leasehold({"fence", "install", url}).status, 0);
+  EXPECT_EQ(leasehold({"fence", "show", url}).err, "");
+  execute(path("app.db"), "DROP TRIGGER leasehold_fence_stay");
+  const Finished shown = leasehold({"fence", "show", url});
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_THAT(shown.err, HasSubstr("a trigger that keeps marks"));
+  ASSERT_EQ(leasehold({"fence", "install", url}).status, 0);
+  EXPECT_EQ(leasehold({"fence", "show", url}).err, "");
+}
+
 TEST_F(AdminTest, FenceIsResetAndRemovedOnlyWithForce) {
   const std::string url = database();
   const std::string lineage = "00112233445566778899aabbccddeeff/invoices";

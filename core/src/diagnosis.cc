@@ -171,6 +171,15 @@ void judge_marks(Findings& findings, const std::string& fence,
                     "the TTL is too short"});
 }
 
+void judge_keeping(Findings& findings, const std::string& fence, FenceAdmin& admin) {
+  const auto kept = admin.check_marks();
+  if (kept) return;
+  findings.add(Severity::danger, "fence.marks",
+               {"The fence does not keep its marks: " + kept.error().message + ".",
+                "A statement by hand or by mistake can lower a mark, and let a stale holder in.",
+                "leasehold fence install '" + fence + "'"});
+}
+
 void judge_guards(Findings& findings, const std::string& fence, FenceAdmin& admin) {
   constexpr const char* check = "fence.guards";
   const auto guards = admin.guards();
@@ -223,6 +232,7 @@ void judge_fence(Findings& findings, const Registry& registry, const Pair& pair,
   if (pair.lineage && detail::has_entered(*marks, *pair.lineage)) {
     judge_marks_ahead(findings, find_marks_ahead(registry, pair.store, *marks, context));
   }
+  judge_keeping(findings, shown, **admin);
   judge_guards(findings, shown, **admin);
 }
 

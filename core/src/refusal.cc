@@ -59,6 +59,12 @@ Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber a
                    " would let stale holders in");
 }
 
+Error marks_not_kept() {
+  return Error(ErrorCode::unavailable,
+               "a trigger that keeps marks from being lowered and deleted is gone, disabled or "
+               "another one; install the fence again");
+}
+
 Error unknown_resource(const ResourceName& resource) {
   return Error(ErrorCode::invalid,
                "the fence knows no resource '" + resource.str() + "'; nothing was reset");

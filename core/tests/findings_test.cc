@@ -121,11 +121,13 @@ FenceMark mark_of(const std::string& resource, std::optional<StoreId> store,
 struct ScriptedFence final : FenceAdmin {
   Result<std::vector<FenceMark>> all = std::vector<FenceMark>{};
   std::vector<GuardedTable> tables;
+  Status kept = {};
 
   Status install() override { return {}; }
   Result<std::vector<FenceMark>> marks() override { return all; }
   Status adopt(const ResourceName&, const Lineage&, TokenNumber) override { return {}; }
   Result<std::vector<GuardedTable>> guards() override { return tables; }
+  Status check_marks() override { return kept; }
 };
 
 // Knows how far it has counted, and nothing else.
@@ -294,6 +296,11 @@ TEST_F(DiagnoseTest, AFenceThatIsNotThereIsADanger) {
   fence.all = fail(ErrorCode::unavailable, "it is not installed");
   EXPECT_THAT(look()->findings,
               Finds("fence.installed", Severity::danger, "leasehold fence install"));
+}
+
+TEST_F(DiagnoseTest, MarksThatAreNotKeptAreADanger) {
+  fence.kept = fail(ErrorCode::unavailable, "a trigger is gone");
+  EXPECT_THAT(look()->findings, Finds("fence.marks", Severity::danger, "a trigger is gone"));
 }
 
 TEST_F(DiagnoseTest, AGuardWithoutItsTriggerIsADanger) {

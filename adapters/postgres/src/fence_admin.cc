@@ -14,6 +14,7 @@ class PostgresFenceAdmin final : public FenceAdmin {
 
   Status install() override { return named(install_fence_schema(session())); }
   Result<std::vector<FenceMark>> marks() override { return named(read_marks(session())); }
+  Status check_marks() override { return named(check_marks_are_kept(session())); }
   Status adopt(const ResourceName& resource, const Lineage& lineage,
                TokenNumber at_least) override {
     return named(adopt_lineage(session(), resource, lineage, at_least));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fence_schema.h"
+#include "leasehold/detail/refusal.h"
 #include "leasehold/detail/stored_mark.h"
 #include "part.h"
 
@@ -20,10 +21,28 @@ Status without_rows(Result<Rows> rows) {
   return {};
 }
 
+Result<bool> keeps_marks(Session session) {
+  auto rows = session.run("SELECT leasehold_fence.keeps_marks()", {});
+  if (!rows) return fail(std::move(rows.error()));
+  return rows->flag(0);
+}
+
 }  // namespace
 
 Status install_fence_schema(Session session) {
-  return install_part(session, kFence);
+  if (auto ok = install_part(session, kFence); !ok) return ok;
+  auto kept = keeps_marks(session);
+  if (!kept) return fail(std::move(kept.error()));
+  if (*kept) return {};
+  return without_rows(session.run("SELECT leasehold_fence.keep_marks()", {}));
+}
+
+Status check_marks_are_kept(Session session) {
+  if (auto ok = check_fence_schema(session); !ok) return ok;
+  auto kept = keeps_marks(session);
+  if (!kept) return fail(std::move(kept.error()));
+  if (*kept) return {};
+  return fail(leasehold::detail::marks_not_kept());
 }
 
 Status check_fence_schema(Session session) {

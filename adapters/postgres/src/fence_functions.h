@@ -14,6 +14,8 @@ namespace leasehold::postgres {
 [[nodiscard]] Status remove_fence_schema(Session session);
 // `unavailable` if it is missing or has another version.
 [[nodiscard]] Status check_fence_schema(Session session);
+// `unavailable` if a trigger of the marks is gone or disabled; installing puts it right.
+[[nodiscard]] Status check_marks_are_kept(Session session);
 
 // One row with resource, lineage, token, request, refusals and claim.
 [[nodiscard]] Result<FenceMark> mark_of(const Rows& rows, int row);

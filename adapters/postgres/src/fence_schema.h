@@ -42,16 +42,32 @@ BEGIN
   RAISE EXCEPTION 'leasehold: invalid: a mark is kept as long as its resource, and never goes down'
     USING ERRCODE = 'LH003', HINT = 'See leasehold fence reset and leasehold fence adopt.';
 END $$;
-CREATE OR REPLACE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.mark
-  FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
-CREATE OR REPLACE TRIGGER stay BEFORE UPDATE OF resource ON leasehold_fence.mark FOR EACH ROW
-  WHEN (NEW.resource <> OLD.resource) EXECUTE FUNCTION leasehold_fence.keep();
--- AFTER: one before would lock the row a second time at each entry. OF: who is inside already and
--- enters again changes none of these, and does not pay for it.
-CREATE OR REPLACE TRIGGER rise AFTER UPDATE OF lineage, token, least ON leasehold_fence.mark FOR EACH ROW
-  WHEN (NEW.lineage = OLD.lineage
-        AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least))
-  EXECUTE FUNCTION leasehold_fence.keep();
+
+-- The triggers of the marks. Installing again makes those anew that somebody has dropped or disabled.
+CREATE OR REPLACE FUNCTION leasehold_fence.keep_marks() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
+BEGIN
+  CREATE OR REPLACE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.mark
+    FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
+  CREATE OR REPLACE TRIGGER stay BEFORE UPDATE OF resource ON leasehold_fence.mark FOR EACH ROW
+    WHEN (NEW.resource <> OLD.resource) EXECUTE FUNCTION leasehold_fence.keep();
+  -- AFTER: one before would lock the row a second time at each entry. OF: who is inside already and
+  -- enters again changes none of these, and does not pay for it.
+  CREATE OR REPLACE TRIGGER rise AFTER UPDATE OF lineage, token, least ON leasehold_fence.mark FOR EACH ROW
+    WHEN (NEW.lineage = OLD.lineage
+          AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least))
+    EXECUTE FUNCTION leasehold_fence.keep();
+END $$;
+SELECT leasehold_fence.keep_marks();
+
+-- Their types as pg_trigger has them: before a statement's DELETE or TRUNCATE, before and after a
+-- row's UPDATE.
+CREATE OR REPLACE FUNCTION leasehold_fence.keeps_marks() RETURNS boolean LANGUAGE sql STABLE
+RETURN 3 = (SELECT count(*) FROM pg_trigger t
+            WHERE t.tgrelid = 'leasehold_fence.mark'::regclass AND t.tgenabled IN ('O', 'A')
+              AND t.tgfoid = 'leasehold_fence.keep()'::regprocedure
+              AND (t.tgname, t.tgtype, t.tgqual IS NULL)
+                  IN (('keep', 42, true), ('stay', 19, false), ('rise', 17, false)));
 
 -- E'' reads the same whatever standard_conforming_strings is.
 CREATE OR REPLACE FUNCTION leasehold_fence.is_name(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE

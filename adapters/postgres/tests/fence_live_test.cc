@@ -791,6 +791,31 @@ TEST_F(FenceTest, MarksCannotBeDeletedOrLoweredByAccident) {
   EXPECT_THAT(user_.exec("UPDATE leasehold_fence.mark SET least = 39"), StartsWith("LH003"));
 }
 
+TEST_F(FenceTest, MarksThatAreNotKeptAreToldAndKeptAgain) {
+  ASSERT_EQ(user_.exec(enter("33")), "");
+  ASSERT_EQ(user_.exec("CREATE FUNCTION harmless() RETURNS trigger LANGUAGE plpgsql AS"
+                       " 'BEGIN RETURN NEW; END'"),
+            "");
+  const auto admin = adapters().front().open_fence(Url::parse(url()).value()).value();
+  const std::string table = "leasehold_fence.mark";
+  for (const std::string& damage :
+       {"ALTER TABLE " + table + " DISABLE TRIGGER ALL", "DROP TRIGGER rise ON " + table,
+        "ALTER TABLE " + table + " ENABLE REPLICA TRIGGER keep",
+        "DROP TRIGGER stay ON " + table + "; CREATE TRIGGER stay BEFORE UPDATE OF resource ON " +
+            table + " FOR EACH ROW WHEN (true) EXECUTE FUNCTION harmless()"}) {
+    EXPECT_TRUE(good(admin->check_marks()));
+    ASSERT_EQ(user_.exec(damage), "");
+    EXPECT_TRUE(bad(admin->check_marks(), ErrorCode::unavailable)) << damage;
+    ASSERT_TRUE(good(install_fence(user_.get())));
+    for (const char* sql : {"DELETE FROM leasehold_fence.mark", "TRUNCATE leasehold_fence.mark",
+                            "UPDATE leasehold_fence.mark SET token = 32",
+                            "UPDATE leasehold_fence.mark SET resource = 'x'"}) {
+      EXPECT_EQ(user_.exec(std::string("BEGIN;") + sql).substr(0, 5), "LH003") << damage;
+      ASSERT_EQ(user_.exec("ROLLBACK"), "");
+    }
+  }
+}
+
 TEST_F(FenceTest, SettingsOfTheSessionDoNotOpenTheFence) {
   ASSERT_EQ(user_.exec(enter("33")), "");
   ASSERT_EQ(user_.exec("CREATE TEMP TABLE mark(resource text, token bigint);"

@@ -16,6 +16,7 @@ class SqliteFenceAdmin final : public FenceAdmin {
   Status install() override { return named(install_fence_table(file_.connection())); }
 
   Result<std::vector<FenceMark>> marks() override { return named(read_marks(file_.connection())); }
+  Status check_marks() override { return named(check_marks_are_kept(file_.connection())); }
 
   Status adopt(const ResourceName& resource, const Lineage& lineage,
                TokenNumber at_least) override {

@@ -1,5 +1,8 @@
 #include "fence_table.h"
 
+#include <array>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "guard.h"
@@ -32,30 +35,67 @@ CREATE TABLE main.leasehold_fence(
   refused INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
-CREATE TRIGGER main.leasehold_fence_keep BEFORE DELETE ON leasehold_fence BEGIN
-  SELECT RAISE(ABORT, 'leasehold: invalid: a mark is kept as long as its resource');
-END;
-
 CREATE VIEW main.leasehold_enter AS
   SELECT resource, token, lineage, request, 0 AS once FROM leasehold_fence;
 CREATE VIEW main.leasehold_claim AS SELECT resource, claim AS request FROM leasehold_fence;
 CREATE VIEW main.leasehold_confirm AS SELECT resource, claim AS request FROM leasehold_fence;
 )sql";
 
+// As main.sqlite_master has its text behind CREATE TRIGGER, which begins with the name.
+struct Keeper {
+  const char* name;
+  const char* text;
+};
+
 // A fence of an earlier program gets them when it is installed again. INSERT OR REPLACE removes a
 // row without a DELETE that a trigger could see.
-constexpr const char* kKeepMarks = R"sql(
-CREATE TRIGGER IF NOT EXISTS main.leasehold_fence_once BEFORE INSERT ON leasehold_fence
+constexpr std::array<Keeper, 3> kKeepers = {{
+    {"leasehold_fence_keep", R"sql(leasehold_fence_keep BEFORE DELETE ON leasehold_fence BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: a mark is kept as long as its resource');
+END)sql"},
+    {"leasehold_fence_once", R"sql(leasehold_fence_once BEFORE INSERT ON leasehold_fence
 WHEN EXISTS(SELECT 1 FROM leasehold_fence WHERE resource = NEW.resource) BEGIN
   SELECT RAISE(ABORT, 'leasehold: invalid: a mark is there already, and is kept');
-END;
-
-CREATE TRIGGER IF NOT EXISTS main.leasehold_fence_stay BEFORE UPDATE ON leasehold_fence
+END)sql"},
+    {"leasehold_fence_stay", R"sql(leasehold_fence_stay BEFORE UPDATE ON leasehold_fence
 WHEN NEW.resource IS NOT OLD.resource OR NEW.lineage IS OLD.lineage
   AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least) BEGIN
   SELECT RAISE(ABORT, 'leasehold: invalid: a mark never goes down, and belongs to its resource');
-END;
-)sql";
+END)sql"},
+}};
+
+Result<bool> is_there(Connection connection, const Keeper& keeper) {
+  auto select = connection.prepare(
+      "SELECT 1 FROM main.sqlite_master"
+      " WHERE type = 'trigger' AND sql = 'CREATE TRIGGER ' || ?1");
+  if (!select) return fail(std::move(select.error()));
+  return select->bind(1, std::string_view(keeper.text)).step();
+}
+
+Result<bool> keeps_marks(Connection connection) {
+  for (const Keeper& keeper : kKeepers) {
+    auto there = is_there(connection, keeper);
+    if (!there || !*there) return there;
+  }
+  return true;
+}
+
+// One of its name may be on another table.
+std::string keepers() {
+  std::string sql;
+  for (const Keeper& keeper : kKeepers) {
+    sql += std::string("DROP TRIGGER IF EXISTS main.") + keeper.name + ";\nCREATE TRIGGER main." +
+           keeper.text + ";\n";
+  }
+  return sql;
+}
+
+Status keep_marks(Connection connection) {
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return fail(std::move(transaction.error()));
+  if (auto ok = connection.exec(keepers().c_str()); !ok) return ok;
+  return transaction->commit();
+}
 
 // The triggers go with their table or view.
 constexpr const char* kDropTable = R"sql(
@@ -206,16 +246,27 @@ Status reset(Connection connection, const ResourceName& resource) {
 }  // namespace
 
 Status install_fence_table(Connection connection) {
-  return connection.durably([&] {
-    auto installed =
-        install_part(connection, kFence,
-                     std::string(kTable) + enter_trigger() + claim_trigger() + confirm_trigger());
-    return installed ? connection.exec(kKeepMarks) : installed;
+  return connection.durably([&]() -> Status {
+    auto installed = install_part(
+        connection, kFence,
+        std::string(kTable) + keepers() + enter_trigger() + claim_trigger() + confirm_trigger());
+    if (!installed) return installed;
+    auto kept = keeps_marks(connection);
+    if (!kept) return fail(std::move(kept.error()));
+    return *kept ? Status() : keep_marks(connection);
   });
 }
 
 Status check_fence_table(Connection connection) {
   return check_part(connection, kFence);
+}
+
+Status check_marks_are_kept(Connection connection) {
+  if (auto ok = check_fence_table(connection); !ok) return ok;
+  auto kept = keeps_marks(connection);
+  if (!kept) return fail(std::move(kept.error()));
+  if (*kept) return {};
+  return fail(leasehold::detail::marks_not_kept());
 }
 
 Status remove_fence_table(Connection connection) {

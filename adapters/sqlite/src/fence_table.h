@@ -13,6 +13,8 @@ namespace leasehold::sqlite {
 
 [[nodiscard]] Status install_fence_table(Connection connection);
 [[nodiscard]] Status check_fence_table(Connection connection);
+// `unavailable` if a trigger of the marks is not as it was made; installing puts it right.
+[[nodiscard]] Status check_marks_are_kept(Connection connection);
 // With all marks and guards. Does nothing if it is not there.
 [[nodiscard]] Status remove_fence_table(Connection connection);
 

@@ -73,6 +73,30 @@ TEST_F(FenceAdminTest, InstallsMarksAndAdopts) {
   EXPECT_TRUE(good(Fence::open(user.get(), "b")->transaction(token_of(3, '1', 'b'), nothing)));
 }
 
+TEST_F(FenceAdminTest, MarksThatAreNotKeptAreToldAndKeptAgain) {
+  const std::string path = made("data.db");
+  const auto admin = open(path);
+  ASSERT_TRUE(good((*admin)->install()));
+  const UserConnection user(path);
+  const auto nothing = [](OpenTransaction&) -> Status { return {}; };
+  ASSERT_TRUE(good(Fence::open(user.get(), "a")->transaction(token_of(33, '1'), nothing)));
+  for (const char* damage :
+       {"DROP TRIGGER leasehold_fence_stay", "DROP TRIGGER leasehold_fence_keep",
+        "DROP TRIGGER leasehold_fence_stay; CREATE TRIGGER leasehold_fence_stay BEFORE UPDATE ON"
+        " data BEGIN SELECT 1; END",
+        "DROP TRIGGER leasehold_fence_once; CREATE TRIGGER leasehold_fence_once BEFORE INSERT ON"
+        " leasehold_fence WHEN false BEGIN SELECT 1; END"}) {
+    EXPECT_TRUE(good((*admin)->check_marks()));
+    ASSERT_EQ(user.exec(damage), "");
+    EXPECT_TRUE(bad((*admin)->check_marks(), ErrorCode::unavailable)) << damage;
+    ASSERT_TRUE(good((*admin)->install())) << damage;
+    for (const char* sql : {"UPDATE leasehold_fence SET token = 1", "DELETE FROM leasehold_fence",
+                            "REPLACE INTO leasehold_fence(resource) VALUES('a')"}) {
+      EXPECT_THAT(user.exec(sql), HasSubstr("leasehold: invalid: a mark")) << damage;
+    }
+  }
+}
+
 TEST_F(FenceAdminTest, AdoptingTurnsAClaimedResourceToTokens) {
   const std::string path = made("data.db");
   const auto admin = open(path);

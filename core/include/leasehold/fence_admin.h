@@ -34,11 +34,16 @@ class FenceAdmin {
  public:
   virtual ~FenceAdmin() = default;
 
-  // Creates what the fence needs; doing it again changes nothing.
+  // Creates what the fence needs; doing it again changes nothing, but puts back what keeps the
+  // marks.
   [[nodiscard]] virtual Status install() = 0;
 
   // All marks, by resource name. `unavailable` if the fence is not installed.
   [[nodiscard]] virtual Result<std::vector<FenceMark>> marks() = 0;
+
+  // `unavailable` if somebody has taken away what keeps a mark from being lowered or deleted by
+  // accident; install() puts it right.
+  [[nodiscard]] virtual Status check_marks();
 
   // Lets `lineage` in from `at_least` on, and nobody else: deliberately, after a store was
   // replaced.

@@ -37,6 +37,9 @@ Error refusal(const ResourceName& resource, const Token& token, const Threshold&
 // `invalid`, for an adoption that would lower the mark of the same lineage.
 Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber at_least);
 
+// `unavailable`, for a fence at which marks can be lowered and deleted by accident.
+Error marks_not_kept();
+
 // `invalid`, for a reset of a resource that the fence does not know.
 Error unknown_resource(const ResourceName& resource);
 
