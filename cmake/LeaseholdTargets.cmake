@@ -146,11 +146,12 @@ macro(leasehold_adapter name)
   endif()
 endmacro()
 
-# leasehold_test(<name> SOURCES ... LIBS ... [PRIVATE_HEADERS_OF dir] [TIMEOUT s] [SERIAL] [WHOLE])
+# leasehold_test(<name> SOURCES ... LIBS ... [PRIVATE_HEADERS_OF dir] [TIMEOUT s] [SERIAL] [WHOLE [PARTS n]])
 # A GoogleTest program; each of its cases is one ctest. WHOLE: the program is one ctest, so that its
-# cases can share a server that is slow to start.
+# cases can share a server that is slow to start. PARTS: n of them, each with some of the cases, where they
+# wait so long that they should do it side by side.
 function(leasehold_test name)
-  cmake_parse_arguments(arg "SERIAL;WHOLE" "TIMEOUT;PRIVATE_HEADERS_OF" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;WHOLE" "TIMEOUT;PRIVATE_HEADERS_OF;PARTS" "SOURCES;LIBS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -167,7 +168,15 @@ function(leasehold_test name)
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
   endif()
-  if(arg_WHOLE)
+  if(arg_WHOLE AND arg_PARTS)
+    foreach(part RANGE 1 ${arg_PARTS})
+      math(EXPR index "${part} - 1")
+      add_test(NAME ${name}:${part}of${arg_PARTS} COMMAND ${name} --gtest_brief=1)
+      set_tests_properties(${name}:${part}of${arg_PARTS} PROPERTIES ${properties}
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_PARTS};GTEST_SHARD_INDEX=${index}")
+    endforeach()
+    return()
+  elseif(arg_WHOLE)
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name} PROPERTIES ${properties})
     return()
