@@ -14,7 +14,8 @@ class PooledAdminTest : public FenceDatabase {
     const UserConnection other(pooler_.url(database_));
     return other.ask(
         "SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings"
-        " WHERE source = 'session' AND name NOT IN ('application_name', 'client_encoding')");
+        " WHERE source = 'session' AND name NOT IN ('application_name', 'client_encoding',"
+        " 'transaction_isolation')");
   }
   Url pooled() const { return Url::parse(pooler_.url(database_)).value(); }
 

@@ -58,7 +58,7 @@ inline void be_postgres(int fd, const std::string& version) {
     const std::string body = read_body(fd);
     if (body.starts_with("SHOW transaction_read_only")) {
       say(fd, one_value("off"));
-    } else if (body.starts_with("SELECT pg_is_in_recovery()")) {
+    } else if (body.find("SELECT pg_is_in_recovery()") != std::string::npos) {
       say(fd, one_value("f"));
     } else if (type == 'Q' || type == 'S') {
       say(fd, syntax_error());
