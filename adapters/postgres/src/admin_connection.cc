@@ -18,12 +18,6 @@ const char* patient_and_trusting_no_names() {
   return sql.c_str();
 }
 
-constexpr const char* kFullName = R"sql(
-SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c
-JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
-WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid
-)sql";
-
 }  // namespace
 
 Status check_resource_url(const Url& url) {
@@ -46,10 +40,8 @@ Result<AdminConnection> AdminConnection::open(const Url& url) {
   return AdminConnection(options->address, std::move(*connection));
 }
 
-std::string AdminConnection::full_name(const std::string& table) const {
-  if (table.find('\0') != std::string::npos) return table;
-  const auto rows = session().run_after(kPatient, kFullName, {table.c_str()});
-  return rows && rows->count() == 1 ? std::string(rows->text(0)) : table;
+Session AdminConnection::session_of_role() const {
+  return Session(connection_->handle(), kPatient);
 }
 
 }  // namespace leasehold::postgres

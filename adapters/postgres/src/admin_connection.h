@@ -20,11 +20,11 @@ class AdminConnection {
   // does not hang this program. `invalid` (URL) or `unavailable`, with the address.
   [[nodiscard]] static Result<AdminConnection> open(const Url& url);
 
-  // A table that the role's search_path finds, with its schema; else as it was. Everything else
-  // here finds only what pg_catalog has, and what is named in full.
-  std::string full_name(const std::string& table) const;
-
+  // Finds what pg_catalog has, and what is named in full.
   Session session() const { return Session(connection_->handle()); }
+  // Finds tables of the user's by the role's own search_path, in which others may have put
+  // functions and operators: only for statements that name theirs in full.
+  Session session_of_role() const;
   PGconn* handle() const { return connection_->handle(); }
 
   // The same result; a failure begins with the address.

@@ -25,12 +25,14 @@ class PostgresFenceAdmin final : public FenceAdmin {
   Status remove() override { return named(remove_fence_schema(session())); }
 
   Status guard(const std::string& table, const ResourceName& resource) override {
-    return named(add_guard(session(), connection_.full_name(table), resource));
+    return named(add_guard(connection_.session_of_role(), table, resource));
   }
   Status unguard(const std::string& table) override {
-    return named(remove_guard(session(), connection_.full_name(table)));
+    return named(remove_guard(connection_.session_of_role(), table));
   }
-  Result<std::vector<GuardedTable>> guards() override { return named(read_guards(session())); }
+  Result<std::vector<GuardedTable>> guards() override {
+    return named(read_guards(connection_.session_of_role()));
+  }
 
  private:
   Session session() const { return connection_.session(); }

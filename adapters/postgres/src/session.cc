@@ -221,8 +221,8 @@ Result<Rows> Session::run(const std::string& sql, Parameters parameters) const {
 Result<Rows> Session::run(const std::string& sql,
                           const std::vector<const char*>& parameters) const {
   const bool begins = PQtransactionStatus(connection_) == PQTRANS_IDLE;
-  const char* settings = settings_of(connection_);
-  if (begins && settings != nullptr) return run_after(settings, sql, parameters);
+  const char* first = settings();
+  if (begins && first != nullptr) return run_after(first, sql, parameters);
   const bool commits = may_commit();
   return answer(PQexecParams(connection_, sql.c_str(), static_cast<int>(parameters.size()), nullptr,
                              parameters.data(), nullptr, nullptr, /*resultFormat=*/0),
@@ -232,8 +232,7 @@ Result<Rows> Session::run(const std::string& sql,
 Result<Rows> Session::run_read_committed(const std::string& sql, Parameters parameters) const {
   auto rows = answer(PQexec(connection_, kBeginReadCommitted.sql), /*inside=*/true);
   if (!rows) return rows;
-  const char* settings = settings_of(connection_);
-  if (settings != nullptr) rows = run(settings, Parameters());
+  if (const char* first = settings()) rows = run(first, Parameters());
   if (rows) rows = run(sql, parameters);
   if (!rows) {
     roll_back();
@@ -241,6 +240,10 @@ Result<Rows> Session::run_read_committed(const std::string& sql, Parameters para
   }
   if (auto ok = commit_open(); !ok) return fail(std::move(ok.error()));
   return rows;
+}
+
+const char* Session::settings() const {
+  return settings_ != nullptr ? settings_ : settings_of(connection_);
 }
 
 bool Session::send_text(const char* sql, const std::vector<const char*>& parameters,
@@ -251,11 +254,11 @@ bool Session::send_text(const char* sql, const std::vector<const char*>& paramet
 }
 
 // What is sent up to the end of the pipeline is one transaction.
-Result<Rows> Session::run_after(const char* settings, const std::string& sql,
+Result<Rows> Session::run_after(const char* first, const std::string& sql,
                                 const std::vector<const char*>& parameters) const {
   std::vector<Sent> sent;
   bool lost_preparation = false;
-  const bool gone = PQenterPipelineMode(connection_) == 1 && send_text(settings, {}, sent) &&
+  const bool gone = PQenterPipelineMode(connection_) == 1 && send_text(first, {}, sent) &&
                     send_text(sql.c_str(), parameters, sent) && PQpipelineSync(connection_) == 1;
   return receive_pipeline(gone, sent, /*inside=*/false, lost_preparation);
 }
@@ -290,7 +293,7 @@ bool Session::is_prepared(const NamedStatement& statement) const {
 
 Result<Rows> Session::run_often(const std::string& sql,
                                 const std::vector<const char*>& parameters) const {
-  const bool ours = settings_of(connection_) != nullptr;
+  const bool ours = settings() != nullptr;
   if (ours || PQtransactionStatus(connection_) != PQTRANS_IDLE) return run(sql, parameters);
   const std::string name = name_for(sql);
   const NamedStatement statement{name.c_str(), sql.c_str()};
@@ -362,7 +365,7 @@ Result<Rows> Session::receive_pipeline(bool gone, const std::vector<Sent>& sent,
 
 // On a connection of our own nobody has chosen another isolation.
 const NamedStatement& Session::beginning() const {
-  return settings_of(connection_) == nullptr ? kBegin : kBeginReadCommitted;
+  return settings() == nullptr ? kBegin : kBeginReadCommitted;
 }
 
 Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters parameters) const {
@@ -381,9 +384,9 @@ Result<Rows> Session::begin_with(const NamedStatement& statement, Parameters par
 Result<Rows> Session::try_to_begin(const NamedStatement& statement, Parameters parameters,
                                    bool& lost_preparation) const {
   std::vector<Sent> sent;
-  const char* settings = settings_of(connection_);
+  const char* first = settings();
   const bool gone = PQenterPipelineMode(connection_) == 1 && send_named(beginning(), {}, sent) &&
-                    (settings == nullptr || send_text(settings, {}, sent)) &&
+                    (first == nullptr || send_text(first, {}, sent)) &&
                     send_named(statement, parameters, sent) && PQpipelineSync(connection_) == 1;
   auto answered = receive_pipeline(gone, sent, /*inside=*/true, lost_preparation);
   if (!answered) roll_back();

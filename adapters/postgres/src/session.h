@@ -47,6 +47,9 @@ std::string as_setting(Millis span);
 class Session {
  public:
   explicit Session(PGconn* connection) : connection_(connection) {}
+  // Each transaction begins with these settings, instead of those of settings_of().
+  Session(PGconn* connection, const char* settings)
+      : connection_(connection), settings_(settings) {}
 
   // `invalid` if it cannot be used: none, in pipeline mode, or of another encoding. `unavailable`
   // if it is known to be lost.
@@ -64,10 +67,6 @@ class Session {
   [[nodiscard]] Result<Rows> run(const std::string& sql, Parameters parameters) const;
   [[nodiscard]] Result<Rows> run(const std::string& sql,
                                  const std::vector<const char*>& parameters) const;
-
-  // The same in a transaction that begins with these settings; outside a transaction only.
-  [[nodiscard]] Result<Rows> run_after(const char* settings, const std::string& sql,
-                                       const std::vector<const char*>& parameters) const;
 
   // The same in a transaction of its own in which each statement sees what others have committed by
   // then, whatever the session's default is: what is read after waiting for a lock must be new.
@@ -102,6 +101,9 @@ class Session {
     const NamedStatement* statement;
     enum class As { text, preparation, prepared } as;
   };
+  const char* settings() const;  // or none
+  Result<Rows> run_after(const char* first, const std::string& sql,
+                         const std::vector<const char*>& parameters) const;
   bool send_text(const char* sql, const std::vector<const char*>& parameters,
                  std::vector<Sent>& sent) const;
   Result<Rows> try_to_begin(const NamedStatement& statement, Parameters parameters,
@@ -125,6 +127,7 @@ class Session {
   Error failure(const PGresult* result, bool inside) const;
 
   PGconn* connection_;
+  const char* settings_ = nullptr;
 };
 
 }  // namespace leasehold::postgres

@@ -155,7 +155,7 @@ TEST_F(GuardTest, GuardingAgainChangesNothingAndAnotherResourceIsInvalid) {
   ASSERT_TRUE(bad(other, ErrorCode::invalid));
   EXPECT_THAT(other.error().message, HasSubstr("'ledger'"));
   ASSERT_EQ(guards().size(), 1u);
-  EXPECT_EQ(guards().at(0).table, "public.orders");
+  EXPECT_EQ(guards().at(0).table, "orders");
   EXPECT_EQ(guards().at(0).resource, ledger());
   EXPECT_TRUE(guards().at(0).armed);
 }
@@ -224,7 +224,7 @@ TEST_F(GuardTest, ArmedMeansEveryTriggerIsThereAndEnabledAndOurs) {
       "ALTER TABLE heir DISABLE TRIGGER ALL", "DROP TRIGGER leasehold_fence_truncate ON heir"};
   const auto armed = [&](const std::string& table) {
     for (const GuardedTable& it : guards()) {
-      if (it.table == "public." + table) return it.armed;
+      if (it.table == table) return it.armed;
     }
     return false;
   };
@@ -278,9 +278,8 @@ class SharedHeir : public GuardTest {
   }
   bool is_armed(const std::string& table) const {
     const auto tables = guards();
-    return std::any_of(tables.begin(), tables.end(), [&](const GuardedTable& it) {
-      return it.table == "public." + table && it.armed;
-    });
+    return std::any_of(tables.begin(), tables.end(),
+                       [&](const GuardedTable& it) { return it.table == table && it.armed; });
   }
 };
 
@@ -388,7 +387,7 @@ INSTANTIATE_TEST_SUITE_P(All, GuardBehind,
 TEST_F(GuardTest, GuardFollowsARenamedTableAndGoesWithADroppedOne) {
   ASSERT_EQ(user_.exec("ALTER TABLE orders RENAME TO sales"), "");
   EXPECT_THAT(user_.exec("DELETE FROM sales"), StartsWith("LH002"));
-  EXPECT_EQ(guards().at(0).table, "public.sales");
+  EXPECT_EQ(guards().at(0).table, "sales");
   ASSERT_EQ(user_.exec("DROP TABLE sales"), "");
   EXPECT_TRUE(guards().empty());
 }
@@ -439,7 +438,7 @@ TEST_F(GuardTest, PartOfAnotherTableIsNotGuardedByItself) {
   ASSERT_EQ(user_.exec("ALTER TABLE whole ATTACH PARTITION two FOR VALUES IN (2)"), "");
   const auto tables = guards();
   const auto two = std::find_if(tables.begin(), tables.end(),
-                                [](const GuardedTable& it) { return it.table == "public.two"; });
+                                [](const GuardedTable& it) { return it.table == "two"; });
   ASSERT_NE(two, tables.end());
   EXPECT_FALSE(two->armed) << "writes through the parent pass it now";
 }
