@@ -56,6 +56,7 @@ CREATE TABLE waiter(
   wake TEXT NOT NULL,
   alive_until INTEGER NOT NULL);
 CREATE INDEX waiter_by_lock ON waiter(lock, place);
+CREATE INDEX waiter_by_wake ON waiter(wake);
 CREATE TABLE once(
   lock TEXT NOT NULL,
   key TEXT NOT NULL,
@@ -342,7 +343,10 @@ Status LockTable::enter_boot() {
   if (!update) return fail(std::move(update.error()));
   if (auto ok = update->bind(1, options_.machine.boot).bind(2, boot).run(); !ok) return ok;
   if (db.changes() == 0) return {};  // another process was first
-  if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter");
+  // The index: for a file that was made without it. Then a dead process costs more, and no less is
+  // right.
+  if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter;"
+                        "CREATE INDEX IF NOT EXISTS waiter_by_wake ON waiter(wake)");
       !ok) {
     return ok;
   }

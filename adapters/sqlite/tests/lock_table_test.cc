@@ -351,6 +351,38 @@ TEST_F(LockTableTest, NoCallCostsMoreWhereMoreWait) {
   }
 }
 
+TEST_F(LockTableTest, DeadProcessCostsNoMoreWhereMoreWaitForOtherLocks) {
+  const CountedWork counted;
+  auto table = open().value();
+  const auto pass_over = [&] {
+    const RequestId held = new_request();
+    token(*table, held);
+    EXPECT_TRUE(queued(*table, new_request(), new_request().hex()));  // has no socket
+    EXPECT_TRUE(table->release({name(), held, 0ms}));
+    const RequestId next = new_request();
+    EXPECT_TRUE(std::holds_alternative<Busy>(acquire(*table, next).value()));
+    clock.advance(7s);
+    const int work = counted.of([&] { token(*table, next); });
+    EXPECT_TRUE(table->release({name(), next, 0ms}));
+    return work;
+  };
+  const int work_with_few = pass_over();
+  const auto socket = new_socket(*table);
+  for (int i = 0; i < 500; ++i) {
+    const AcquireCall call{LockName::parse("other").value(), new_request(),
+                           OwnerLabel::parse("test").value(), Ttl::of(1h).value(), true};
+    ASSERT_TRUE(table->acquire(call, socket->address()));
+  }
+  EXPECT_LT(pass_over(), work_with_few + 50);
+}
+
+TEST_F(LockTableTest, FileOfBeforeGetsTheIndexOfItsWaitersAtTheNextBoot) {
+  open().value();
+  sql("DROP INDEX waiter_by_wake");
+  ASSERT_TRUE(open({"here", "boot-2"}));
+  sql("DROP INDEX waiter_by_wake");
+}
+
 TEST_F(LockTableTest, ProcessGivesOneSignOfLifeForAllThatWaitInIt) {
   auto table = open().value();
   const auto socket = new_socket(*table);
