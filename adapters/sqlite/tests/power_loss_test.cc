@@ -348,8 +348,6 @@ INSTANTIATE_TEST_SUITE_P(Meetings, TwoFaultsTest,
 
 class ReaderTest : public PowerLossTest {
  protected:
-  using Act = std::function<void(LockTable&, const RequestId&)>;
-
   ReaderTest() {
     disk.ignore_syncs = true;
     begin_anew();
