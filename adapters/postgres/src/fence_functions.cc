@@ -92,8 +92,8 @@ Result<std::vector<FenceMark>> read_marks(Session session) {
 
 Result<std::optional<FenceMark>> read_mark(Session session, const ResourceName& resource) {
   if (auto ok = check_fence_schema(session); !ok) return fail(std::move(ok.error()));
-  const auto rows =
-      session.run(std::string(kMarks) + " WHERE resource = $1", {resource.str().c_str()});
+  const auto rows = session.run(std::string(kMarks) + " WHERE resource OPERATOR(pg_catalog.=) $1",
+                                {resource.str().c_str()});
   if (!rows) return fail(rows.error());
   if (rows->count() == 0) return std::nullopt;
   auto mark = mark_of(*rows, 0);
