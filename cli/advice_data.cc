@@ -7,7 +7,7 @@ namespace {
 constexpr Choice kHarmless[] = {{"yes", "a double run wastes some work, no more"},
                                 {"no", "a double run does damage"}};
 constexpr Choice kThroughput[] = {{"yes", "the work is too long or too dear to be done in vain"},
-                                  {"no", "work done in vain now and then is no trouble"}};
+                                  {"no", "some wasted work now and then is acceptable"}};
 constexpr Choice kIdempotent[] = {
     {"yes", "a repeat can be made to change nothing more"},
     {"no", "each run changes something, and it cannot be recognised"}};
@@ -120,7 +120,7 @@ constexpr Recommendation kRecommendations[] = {
     {"no-lock", false, "You need no lock.",
      "A double run does no harm and costs little. A lock would only add one more thing that can "
      "fail.",
-     "./job\n", "", "", "If it becomes dear or harmful one day, ask again.", "docs/guarantees.md"},
+     "./job\n", "", "", "If it becomes expensive or harmful one day, ask again.", "docs/guarantees.md"},
 
     {"run-local", true, "Run it under a lease on this machine.",
      "A double run only wastes work, so a lease without a fence is enough. The embedded store "

@@ -38,7 +38,7 @@ std::string unused_text(const Walk& walk) {
   if (walk.unused.empty()) return "";
   std::string flags;
   for (const std::string& flag : walk.unused) flags += (flags.empty() ? "--" : ", --") + flag;
-  return "  " + wrapped("It does not matter here, so it was not looked at: " + flags + ".", 2) +
+  return "  " + wrapped("Ignored, because it makes no difference here: " + flags + ".", 2) +
          "\n";
 }
 

@@ -34,8 +34,8 @@ class Doctor final : public Subcommand {
     arguments.duration("--ttl", ttl_, "The TTL of the leases, 100ms to 24h; default 30s",
                        "from 100 ms to 24 h");
     arguments.duration("--within", within_,
-                       "How long to look, 100ms to 10m; default 10s. What is not done then is "
-                       "unseen",
+                       "How long to look, 100ms to 10m; default 10s. Checks not finished then "
+                       "are unseen",
                        "from 100 ms to 10 m");
     arguments.choice("--fail-on", {"warning", "danger", "unseen"}, fail_on_,
                      "Exit with status 78 from this severity on: danger, warning (default), or "

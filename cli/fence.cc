@@ -120,8 +120,8 @@ class Fence final : public Subcommand {
     declare_store(arguments, store_);
     arguments.flag("--json", json_, "For programs: one JSON object");
     arguments.description(
-        "Shows each mark and how often the fence refused. Marks that the lock store has not given "
-        "yet are told: the store was restored from a backup.");
+        "Shows each mark and how often the fence refused. Warns about marks above what the lock "
+        "store has counted to: it was restored from a backup.");
     arguments.example("leasehold fence show sqlite:/var/lib/app/app.db --json",
                       "marks and refusals, for a program");
   }

@@ -22,8 +22,8 @@ Program::Program(std::vector<std::string> arguments)
   Arguments& root = line_.root();
   root.description(
       "A lock with a timeout is a lease: it can end under a holder who is still working. Leasehold "
-      "says how good a lock is, ends the command when its lease is lost, and gives it a token with "
-      "which the resource can refuse the late.");
+      "says how good a lock is, ends the command when its lease is lost, and gives it a token that "
+      "lets the resource refuse late writers.");
   root.example("leasehold run backup -- /usr/local/bin/backup.sh",
                "run a job unless it runs already");
   root.example("leasehold ls", "see who holds what");
