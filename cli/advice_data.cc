@@ -120,7 +120,8 @@ constexpr Recommendation kRecommendations[] = {
     {"no-lock", false, "You need no lock.",
      "A double run does no harm and costs little. A lock would only add one more thing that can "
      "fail.",
-     "./job\n", "", "", "If it becomes expensive or harmful one day, ask again.", "docs/guarantees.md"},
+     "./job\n", "", "", "If it becomes expensive or harmful one day, ask again.",
+     "docs/guarantees.md"},
 
     {"run-local", true, "Run it under a lease on this machine.",
      "A double run only wastes work, so a lease without a fence is enough. The embedded store "

@@ -38,8 +38,7 @@ std::string unused_text(const Walk& walk) {
   if (walk.unused.empty()) return "";
   std::string flags;
   for (const std::string& flag : walk.unused) flags += (flags.empty() ? "--" : ", --") + flag;
-  return "  " + wrapped("Ignored, because it makes no difference here: " + flags + ".", 2) +
-         "\n";
+  return "  " + wrapped("Ignored, because it makes no difference here: " + flags + ".", 2) + "\n";
 }
 
 }  // namespace
