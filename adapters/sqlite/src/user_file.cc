@@ -15,7 +15,7 @@ Status check_file(const std::string& path, const std::string& what) {
   if (status.type() == std::filesystem::file_type::not_found) {
     return fail(ErrorCode::unavailable,
                 "there is no database at " + path + "; " + what +
-                    " goes into the database that holds your data, so that must be created first");
+                    " must go into the database that holds your data, so that must be created first");
   }
   if (status.type() == std::filesystem::file_type::directory) {
     return fail(ErrorCode::unavailable, path + " is a folder, not a database");
@@ -50,7 +50,7 @@ Result<UserFile> UserFile::open(const Url& url, const std::string& what) {
   }
   if (is_lock_store(database->connection())) {
     return fail(ErrorCode::invalid, url.path + " is a file of locks; " + what +
-                                        " goes into the database that holds your data");
+                                        " must go into the database that holds your data");
   }
   return UserFile(url.path, std::move(*database));
 }
