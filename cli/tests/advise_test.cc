@@ -163,7 +163,7 @@ TEST_F(AdviseTest, SaysSoIfNoLockIsNeeded) {
       leasehold({"advise", "--harmless", "yes", "--throughput", "no", "--store", "redis"});
   EXPECT_EQ(done.status, 0);
   EXPECT_THAT(done.out,
-              AllOf(HasSubstr("\nYou need no lock.\n"), HasSubstr("not looked at: --store.")));
+              AllOf(HasSubstr("\nYou need no lock.\n"), HasSubstr("no difference here: --store.")));
 }
 
 TEST_F(AdviseTest, TellsProgramsTheSame) {
