@@ -109,7 +109,7 @@ TEST_F(DrillOwnWorkerTest, AFileThatIsEmptyForAMomentIsNoChangeOfItsOwn) {
 
 // It asks the store whether it still holds the lock, just before it writes.
 constexpr const char* kLate =
-    "n=$(cat $total); sleep 0.3\n"
+    "n=$(cat $total); sleep 0.8\n"
     "leasehold show \"$LEASEHOLD_LOCK\" | grep -q \"request *$LEASEHOLD_REQUEST\" || exit STATUS\n"
     "echo $((n + 1)) > $total";
 
