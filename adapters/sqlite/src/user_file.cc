@@ -13,9 +13,10 @@ Status check_file(const std::string& path, const std::string& what) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) {
-    return fail(ErrorCode::unavailable,
-                "there is no database at " + path + "; " + what +
-                    " must go into the database that holds your data, so that must be created first");
+    return fail(
+        ErrorCode::unavailable,
+        "there is no database at " + path + "; " + what +
+            " must go into the database that holds your data, so that must be created first");
   }
   if (status.type() == std::filesystem::file_type::directory) {
     return fail(ErrorCode::unavailable, path + " is a folder, not a database");
