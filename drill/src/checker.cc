@@ -77,11 +77,11 @@ struct Place {
 };
 
 struct Request {
-  std::int64_t deadline = 0;    // the latest that the store gave
-  std::int64_t told = 0;        // the token that its client was told
-  bool released = false;        // its own release ended a grant of it
-  bool released_other = false;  // the last of these was not the one that its client was told
-  std::int64_t floor = 0;       // highest token told to anybody before this one was asked for
+  std::int64_t deadline = 0;   // the latest that the store gave
+  std::int64_t told = 0;       // the token that its client was told
+  bool released = false;       // its own release ended a grant of it
+  bool released_told = false;  // and that was the one that its client was told, if any
+  std::int64_t floor = 0;      // highest token told to anybody before this one was asked for
   Position floor_record = 0;
 };
 
@@ -255,7 +255,7 @@ class Checker {
     if (record.operation == Operation::release) {
       Request& request = requests_[record.request];
       request.released = true;
-      request.released_other = request.told != 0 && request.told != record.token;
+      if (request.told == 0 || request.told == record.token) request.released_told = true;
     }
     count_idle(locks_[record.lock], record.time);
     it.kept = record.deadline > record.time;
@@ -452,9 +452,9 @@ class Checker {
 
   void judge_release(const Record& record, const Lock& lock, bool told) {
     const Request& request = requests_[record.request];
-    if (!lock.has_store_log || told == request.released) return;
-    // A late copy of the acquire was granted after its own grant had ended, and released with it.
-    if (!told && request.released_other) return;
+    // A late copy of the acquire may be granted after its own grant has ended, and be released too.
+    const bool was = told ? request.released : request.released_told;
+    if (!lock.has_store_log || told == was) return;
     violate(Check::R1,
             told ? "a client was told that it released what the store had ended otherwise"
                  : "a client was told that its release came too late, but it ended the grant",

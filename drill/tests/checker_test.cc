@@ -286,6 +286,11 @@ TEST(CheckerTest, FalseWordAboutAReleaseIsR1) {
   again.client(1, Kind::invoke, Operation::release).at(2000).expire(1, 1);
   again.grant(2, 1).release(2, 1).client(1, Kind::fail, Operation::release);
   EXPECT_THAT(violations(again), ElementsAre());
+  Story both;  // its own was released before that copy
+  both.asks(1).grant(1, 1).gets(1, 1, 900);
+  both.client(1, Kind::invoke, Operation::release).release(1, 1);
+  both.grant(2, 1).release(2, 1).client(1, Kind::fail, Operation::release);
+  EXPECT_THAT(violations(both), ElementsAre(Found{"R1", {7}}));
   Story by_an_operator;
   by_an_operator.asks(1).grant(1, 1).gets(1, 1, 900).force(1, 1);
   by_an_operator.client(1, Kind::invoke, Operation::release);
