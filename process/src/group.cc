@@ -76,7 +76,9 @@ GroupEnd end_group(Child& leader, Deadline kill_at, int hurry) {
       std::this_thread::sleep_for(kLookAgain);
     }
     end.found += reap_group(group);
-    if (end.killed && all_are_dead(group)) break;
+    if (!end.killed || !all_are_dead(group)) continue;
+    end.found += reap_group(group);  // those that died after the last look; the rest are not ours
+    break;
   }
   end.found = std::max<std::size_t>(end.found, 1);  // others may have reaped them
   return end;

@@ -36,7 +36,8 @@ std::optional<ProcStat> read_stat(pid_t pid) {
   const char* rest = std::strrchr(text, ')');
   ProcStat it;
   if (!rest ||
-      std::sscanf(rest + 1, " %c %d %d %d", &it.state, &it.parent, &it.group, &it.session) != 4) {
+      std::sscanf(rest + 1, " %c %d %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+                  &it.state, &it.parent, &it.group, &it.session, &it.threads) != 5) {
     return std::nullopt;
   }
   return it;

@@ -13,8 +13,10 @@ struct ProcStat {
   pid_t parent = 0;
   pid_t group = 0;
   pid_t session = 0;
+  long threads = 0;
 
-  bool lives() const { return state != 'Z' && state != 'X'; }
+  // A process whose first thread has ended is shown as a zombie while others of it still work.
+  bool lives() const { return threads > 1 || (state != 'Z' && state != 'X'); }
   bool stopped() const { return state == 'T' || state == 't'; }
 };
 

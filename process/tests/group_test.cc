@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <thread>
 
 #include "leasehold/process/child.h"
+#include "proc_stat.h"
 
 namespace leasehold::process {
 namespace {
@@ -80,6 +84,33 @@ TEST(Group, KillsWhoDoesNotListen) {
   const GroupEnd end = end_group(leader, within(50ms));
   EXPECT_TRUE(end.killed);
   EXPECT_TRUE(nobody_in(leader));
+}
+
+// Some die between two looks of end_group().
+TEST(Group, ReapsAllThatItKills) {
+  for (int round = 0; round < 50; ++round) {
+    Child leader = leave_behind(
+        "perl -e \"for (1..20) { fork or sleep 600 } print qq(up\\n); close STDOUT; sleep 600\"");
+    EXPECT_TRUE(end_group(leader, within(0ms)).killed);
+    ASSERT_TRUE(nobody_in(leader)) << round;
+  }
+}
+
+// Its threads may still write while the process is shown as a zombie.
+TEST(Group, TheOtherThreadsOfADeadFirstThreadLive) {
+  const pid_t pid = fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    std::thread([] { sleep(600); }).detach();
+    syscall(SYS_exit, 0);  // of this thread alone
+  }
+  while (read_stat(pid)->state != 'Z') std::this_thread::yield();
+  EXPECT_TRUE(read_stat(pid)->lives());
+  kill(pid, SIGKILL);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(read_stat(pid)->lives());
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED), 0);
 }
 
 TEST(Group, KillsAtOnceInAHurry) {
