@@ -86,13 +86,13 @@ function(leasehold_test_code)
   leasehold_precompile(test ${ARGN})
 endfunction()
 
-# leasehold_library(<name> SOURCES ... [PUBLIC deps] [PRIVATE deps] [INTERNAL] [OPTIMISED] [APART])
+# leasehold_library(<name> SOURCES ... [PUBLIC deps] [PRIVATE deps] [INTERNAL | PRIVATE_HEADERS] [OPTIMISED] [APART])
 # Makes target leasehold_<name> with alias leasehold::<name>. Public headers are in ./include,
-# installed unless the library is INTERNAL. OPTIMISED: in every build, because tests hand it millions of things.
+# installed unless the library is INTERNAL, or has PRIVATE_HEADERS: then only what others link. OPTIMISED: in every build, because tests hand it millions of things.
 # APART: its sources are compiled one by one also where others are compiled together (CMAKE_UNITY_BUILD), because
 # several of them have the same name for a thing of their own.
 function(leasehold_library name)
-  cmake_parse_arguments(arg "INTERNAL;OPTIMISED;APART" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "INTERNAL;PRIVATE_HEADERS;OPTIMISED;APART" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   set(target leasehold_${name})
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(leasehold::${name} ALIAS ${target})
@@ -115,8 +115,10 @@ function(leasehold_library name)
   if(NOT arg_INTERNAL)
     install(TARGETS ${target} EXPORT leasehold-${name}
             ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
-    install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
-            FILES_MATCHING PATTERN "*.h")
+    if(NOT arg_PRIVATE_HEADERS)
+      install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+              FILES_MATCHING PATTERN "*.h")
+    endif()
     install(EXPORT leasehold-${name} NAMESPACE leasehold:: COMPONENT development
             DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold)
   endif()
@@ -160,6 +162,7 @@ function(leasehold_test name)
   leasehold_test_code(${name})
   if(arg_PRIVATE_HEADERS_OF)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${arg_PRIVATE_HEADERS_OF})
+    target_link_libraries(${name} PRIVATE leasehold::fence)  # which those of the adapters need
   endif()
   # What may take longest begins first. The label is the folder of what is tested.
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)

@@ -1,5 +1,5 @@
-// Marks as resources keep them: the record of etcd and ZooKeeper, the record of files, and the
-// columns of a table.
+// Marks as resources keep them: the record, with and without the lines of a file, and the columns
+// of a table.
 //
 // Rules: a record that is accepted reads the same when it is written out again. Whatever it says,
 // the fence lets in no token below it, nobody else's equal token and no other lineage.
@@ -8,10 +8,10 @@
 #include <variant>
 
 #include "adapters/files/src/record.h"
-#include "adapters/files/src/rules.h"
 #include "fuzz/fuzz.h"
-#include "leasehold/detail/fence_record.h"
-#include "leasehold/detail/stored_mark.h"
+#include "leasehold/fence/record.h"
+#include "leasehold/fence/rule.h"
+#include "leasehold/fence/stored_mark.h"
 
 namespace leasehold::fuzz {
 namespace {
@@ -33,73 +33,46 @@ Lineage some_lineage() {
   return Lineage::parse(std::string(32, '7') + "/other").value();
 }
 
-// What both kinds of record have in common.
-struct Mark {
-  std::optional<Lineage> lineage;
-  std::optional<RequestId> holder;  // of the token that has entered
-  std::int64_t threshold = 0;
-};
-
-// `admits` says whether a token may enter.
-template <class Admits>
-void check_admission(const Mark& mark, Admits admits) {
+void check_admission(const fence::Mark& mark) {
   const Lineage lineage = mark.lineage.value_or(some_lineage());
-  const auto token = [&](std::int64_t number, const RequestId& request) {
-    return Token{TokenNumber::of(number).value(), lineage, request};
+  const auto admits = [&](std::int64_t number, const Lineage& from, const RequestId& request) {
+    const Token token{TokenNumber::of(number).value(), from, request};
+    const auto verdict = fence::judge(mark, {.token = token});
+    const auto* enter = std::get_if<fence::Enter>(&verdict);
+    if (enter == nullptr) return false;
+    must(enter->next.threshold() == number, "entering raises the mark");
+    const auto again = fence::read_record(resource(), fence::to_text(enter->next));
+    must(again && again->mark == enter->next, "the new record is read as it was written");
+    return true;
   };
-  const RequestId stranger = mark.holder == request_of(1) ? request_of(2) : request_of(1);
-  if (mark.threshold > 1) {
-    must(!admits(token(mark.threshold - 1, mark.holder.value_or(stranger))),
-         "no token below the mark enters");
-  }
-  if (mark.threshold < kMost) {
-    must(admits(token(mark.threshold + 1, stranger)), "a higher token enters");
-  }
-  if (mark.holder) {
-    must(!admits(token(mark.threshold, stranger)), "nobody else's equal token enters");
-    must(admits(token(mark.threshold, *mark.holder)), "the holder enters again");
-  }
+  const std::int64_t threshold = mark.threshold();
+  const bool held = mark.holder && mark.holder->number.value() == threshold;
+  const RequestId holder = held ? mark.holder->request : request_of(3);
+  const RequestId stranger = holder == request_of(1) ? request_of(2) : request_of(1);
+  if (threshold > 1)
+    must(!admits(threshold - 1, lineage, holder), "no token below the mark enters");
+  if (threshold < kMost) must(admits(threshold + 1, lineage, stranger), "a higher token enters");
+  if (held) must(!admits(threshold, lineage, stranger), "nobody else's equal token enters");
   if (mark.lineage && *mark.lineage != some_lineage()) {
-    must(!admits(Token{TokenNumber::of(kMost).value(), some_lineage(), stranger}),
-         "no token of another lineage enters");
+    must(!admits(kMost, some_lineage(), stranger), "no token of another lineage enters");
   }
 }
 
 void check_record(std::string_view text) {
-  using detail::FenceRecord;
-  const auto record = FenceRecord::parse(text);
-  if (!record) return;
-  must(FenceRecord::parse(record->str()) == record, "a record is read as it was written");
-  (void)record->mark(resource(), 0);
-  Mark mark{record->lineage, std::nullopt, record->threshold()};
-  if (record->entered) mark.holder = record->entered->request;
-  check_admission(mark, [&](const Token& token) {
-    const auto verdict = detail::judge(resource(), *record, {.token = token});
-    const auto* admitted = std::get_if<detail::FenceAdmitted>(&verdict);
-    if (admitted == nullptr) return false;
-    must(admitted->record.threshold() == token.number.value(), "entering raises the mark");
-    must(FenceRecord::parse(admitted->record.str()) == admitted->record,
-         "the new record is read as it was written");
-    return true;
-  });
+  const auto record = fence::read_record(resource(), text);
+  if (!record) return must(is_printable(record.error().message), "damage is told in one line");
+  const auto again = fence::read_record(resource(), fence::to_text(record->mark));
+  must(again && again->mark == record->mark, "a record is read as it was written");
+  (void)record->mark.shown(resource(), 0);
+  check_admission(record->mark);
 }
 
 void check_file_record(std::string_view text) {
-  const auto record = files::record_from(text);
+  const auto record = files::record_from(resource(), text);
   if (!record) return;
-  must(files::record_from(files::to_text(*record)) == record, "a record is read as it was written");
-  (void)files::to_mark(resource(), *record);
-  Mark mark{record->lineage, std::nullopt, record->threshold()};
-  if (record->entered) mark.holder = record->entered->request;
-  check_admission(mark, [&](const Token& token) {
-    const auto verdict = files::judge(resource(), *record, {.token = token});
-    const auto* admitted = std::get_if<files::Admitted>(&verdict);
-    if (admitted == nullptr) return false;
-    must(admitted->record.threshold() == token.number.value(), "entering raises the mark");
-    must(files::record_from(files::to_text(admitted->record)) == admitted->record,
-         "the new record is read as it was written");
-    return true;
-  });
+  must(files::record_from(resource(), files::to_text(*record)) == *record,
+       "a record is read as it was written");
+  check_admission(record->mark);
 }
 
 std::optional<std::string_view> column(std::string_view& rest) {
@@ -109,7 +82,7 @@ std::optional<std::string_view> column(std::string_view& rest) {
 
 // One column a line: resource, lineage, token, request, claim.
 void check_columns(std::string_view rest) {
-  detail::StoredMark stored;
+  fence::StoredMark stored;
   stored.resource = take_until(rest, '\n');
   stored.lineage = column(rest);
   if (const auto token = column(rest)) {
@@ -117,7 +90,7 @@ void check_columns(std::string_view rest) {
   }
   stored.request = column(rest);
   stored.claim = column(rest);
-  const auto mark = detail::read(stored);
+  const auto mark = fence::read(stored);
   if (!mark) {
     return must(is_printable(mark.error().message), "damage is told in one line");
   }

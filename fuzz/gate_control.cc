@@ -15,20 +15,23 @@ using namespace http;
 
 ResourceStates some_states() {
   const auto lineage = Lineage::parse(std::string(32, '7') + "/lock").value();
-  const Token token{TokenNumber::of(34).value(), lineage,
-                    RequestId::from_hex(std::string(32, 'a')).value()};
+  const fence::Mark held{
+      .lineage = lineage,
+      .holder = fence::Mark::Holder{TokenNumber::of(34).value(),
+                                    RequestId::from_hex(std::string(32, 'a')).value()}};
   ResourceStates states;
-  states[ResourceName::parse("a").value()] = {.lineage = lineage, .mark = token};
-  states[ResourceName::parse("b c").value()] = {.lineage = lineage, .mark = token, .open = true};
-  states[ResourceName::parse("d").value()] = {.lineage = lineage, .least = 50};
+  states[ResourceName::parse("a").value()] = {.mark = held};
+  states[ResourceName::parse("b c").value()] = {.mark = held, .open = true};
+  states[ResourceName::parse("d").value()] = {
+      .mark = {.lineage = lineage, .least = TokenNumber::of(50).value()}};
   return states;
 }
 
 void check_change(const ResourceStates& before, const ResourceName& name,
                   const ResourceState& after) {
   const auto found = before.find(name);
-  if (found == before.end() || found->second.lineage != after.lineage) return;
-  must(after.threshold() >= found->second.threshold(), "no command lowers a mark");
+  if (found == before.end() || found->second.mark.lineage != after.mark.lineage) return;
+  must(after.mark.threshold() >= found->second.mark.threshold(), "no command lowers a mark");
 }
 
 void check_answer(const std::string& answer) {

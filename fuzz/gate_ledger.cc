@@ -15,9 +15,8 @@ using namespace http;
 void check_states(const ResourceStates& states) {
   std::string records;
   for (const auto& [resource, state] : states) {
-    must(state.least >= 0 && state.sequence >= 0 && state.refused >= 0, "no number is negative");
-    must(!state.mark || (state.lineage && state.mark->lineage == *state.lineage),
-         "a mark is of the resource's lineage");
+    must(state.mark.threshold() >= 0 && state.refused >= 0, "no number is negative");
+    must(state.mark.threshold() == 0 || state.mark.lineage, "numbers have a lineage");
     records += encode_record(resource, state);
   }
   if (records.size() > kMaxBatchBytes) return;

@@ -40,9 +40,8 @@ std::size_t size_of_head(std::string_view bytes) {
   return *whole;
 }
 
-bool same(const Entry& a, const Entry& b) {
-  return a.resource == b.resource && a.token == b.token && a.sequence == b.sequence &&
-         a.once == b.once && a.writes == b.writes;
+bool same(const Ticket& a, const Ticket& b) {
+  return a.resource == b.resource && a.attempt == b.attempt;
 }
 
 void check_forwarded(const RequestHead& head, const TicketReader& tickets,

@@ -10,10 +10,14 @@
 #include <csignal>
 #include <latch>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <random>
 #include <set>
 #include <thread>
+
+#include "leasehold/fence/refusal.h"
+#include "testing/tokens.h"
 
 namespace leasehold::testing {
 
@@ -107,6 +111,54 @@ std::int64_t mark_number(FenceConnection& connection, std::string_view resource 
 std::int64_t refusals(FenceConnection& connection, std::string_view resource = kBook) {
   const auto found = mark_of(connection, resource);
   return found ? found->refused : 0;
+}
+
+// What a fence must show of a resource afterwards.
+struct Played {
+  std::optional<Token> mark;
+  std::optional<Lineage> lineage;
+  std::int64_t refused = 0;
+  bool operator==(const Played&) const = default;
+};
+
+Status take(FenceConnection& connection, const ResourceName& resource, const FenceStep& step) {
+  const EntryMode mode = step.single ? once : repeatable;
+  if (!step.writes) {
+    const auto read = connection.enter_and_read(resource.str(), step.token, mode);
+    return read ? Status() : fail(read.error());
+  }
+  return connection.enter_and_write(resource.str(), step.token, step.content, mode, step.sequence);
+}
+
+void expect_refused(const Status& done, const Error& expected) {
+  ASSERT_TRUE(failed(done, expected.code)) << to_string(expected);
+  if (expected.code != ErrorCode::fenced_out) return;
+  EXPECT_TRUE(refused(done, expected.refusal->offered, expected.refusal->mark));
+  EXPECT_THAT(done.error().message, HasSubstr(expected.message));
+}
+
+Played play(FenceConnection& connection, const ResourceName& resource, const FenceRuleCase& it,
+            const FenceWays& ways) {
+  if (it.adopted) EXPECT_TRUE(accepted(connection.adopt(resource, lineage_of(), *it.adopted)));
+  if (it.before) EXPECT_TRUE(accepted(take(connection, resource, *it.before)));
+  const fence::Mark mark = it.mark(ways);
+  const auto verdict = fence::judge(mark, it.then.attempt(mark, ways));
+  const Status done = take(connection, resource, it.then);
+  FenceMark shown = mark.shown(resource, 0);
+  std::string value = it.before && it.before->writes ? it.before->content : "";
+  if (const auto* refuse = std::get_if<fence::Refuse>(&verdict)) {
+    const Error expected = fence::refusal(resource, it.then.token, refuse->why, mark);
+    expect_refused(done, expected);
+    shown.refused = expected.code == ErrorCode::fenced_out ? 1 : 0;
+  } else {
+    EXPECT_TRUE(accepted(done));
+    if (const auto* enter = std::get_if<fence::Enter>(&verdict)) {
+      shown = enter->next.shown(resource, 0);
+      if (it.then.writes) value = it.then.content;
+    }
+  }
+  EXPECT_EQ(peek(connection, resource.str()), value);
+  return {shown.mark, shown.lineage, shown.refused};
 }
 
 // Values are lists of the tokens that wrote: "33,34,".
@@ -482,6 +534,26 @@ TEST_P(FenceConformance, AdoptingComesBeforeTheFirstEntryToo) {
   EXPECT_THAT(lower.error().message, HasSubstr("adopted from token 5 on"))
       << "nobody has entered since";
   EXPECT_TRUE(accepted(here_->enter_and_write(kBook, test_token(5, 1), "a", repeatable)));
+}
+
+TEST_P(FenceConformance, FollowsTheRule) {
+  const FenceWays ways = fence_->ways();
+  std::map<std::string, Played> all;
+  for (const FenceRuleCase& it : fence_rule_cases(ways)) {
+    SCOPED_TRACE(it.str());
+    const auto resource = ResourceName::parse("case-" + std::to_string(all.size())).value();
+    all.emplace(resource.str(), play(*here_, resource, it, ways));
+  }
+  const auto marks = here_->marks();
+  ASSERT_TRUE(accepted(marks));
+  std::map<std::string, Played> found;
+  for (const FenceMark& mark : *marks) {
+    found.emplace(mark.resource.str(), Played{mark.mark, mark.lineage, mark.refused});
+  }
+  for (const auto& [resource, expected] : all) {
+    if (expected == Played{}) continue;  // nothing to remember
+    EXPECT_EQ(found[resource], expected) << resource;
+  }
 }
 
 TEST_P(FenceConformance, HostileNamesAreOnlyNames) {

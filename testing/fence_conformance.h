@@ -16,6 +16,7 @@
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/token.h"
+#include "testing/fence_cases.h"
 
 namespace leasehold::testing {
 
@@ -33,8 +34,10 @@ class FenceConnection {
   // Enter, then read or write, in one atomic step.
   virtual Result<std::string> enter_and_read(std::string_view resource, const Token& token,
                                              EntryMode mode) = 0;
+  // `sequence` only if ways().numbers.
   virtual Status enter_and_write(std::string_view resource, const Token& token,
-                                 std::string_view value, EntryMode mode) = 0;
+                                 std::string_view value, EntryMode mode,
+                                 std::int64_t sequence = 0) = 0;
 
   // Enters, reads, writes change(value). Here: enter_and_read, then enter_and_write. A resource
   // with transactions overrides it by one transaction.
@@ -62,6 +65,8 @@ class FenceUnderTest {
 
   // true: update() is one transaction, so that the mark and the value never differ.
   virtual bool update_is_one_transaction() const = 0;
+
+  virtual FenceWays ways() const { return {}; }
 };
 
 struct FenceCase {

@@ -60,7 +60,7 @@ std::string RowFenceSql::count_refusal(bool once) const {
   return "UPDATE " + table_ + " SET fence_refused = " + form_.infix("fence_refused", "+", "1") +
          " WHERE " + is_key() + " AND NOT coalesce(" + admits(once) +
          ", false) RETURNING fence, fence_lineage,"
-         " fence_lineage IS NOT NULL AND fence_request IS NULL";
+         " fence_lineage IS NOT NULL AND fence_request IS NULL, fence_request";
 }
 
 std::string RowFenceSql::marks_where(const std::string& where) const {

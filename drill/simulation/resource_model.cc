@@ -1,5 +1,8 @@
 #include "resource_model.h"
 
+#include <string>
+#include <utility>
+
 namespace leasehold::simulation {
 
 ResourceModel::ResourceModel(Recorder& recorder, Chance& chance, const Settings& settings,
@@ -7,23 +10,21 @@ ResourceModel::ResourceModel(Recorder& recorder, Chance& chance, const Settings&
     : recorder_(recorder),
       chance_(chance),
       mutation_(mutation),
-      process_(recorder.history().process("resource")),
-      places_(static_cast<std::size_t>(settings.locks)) {
-  for (std::uint32_t lock = 0; lock < places_.size(); ++lock) {
+      process_(recorder.history().process("resource")) {
+  for (std::uint32_t lock = 0; lock < static_cast<std::uint32_t>(settings.locks); ++lock) {
+    places_.push_back({LockName::parse(name_of_lock(lock)).value()});
     lock_refs_.push_back(recorder.history().lock(name_of_lock(lock)));
   }
 }
 
 AccessAnswer ResourceModel::access(Time now, const Access& access) {
   Place& place = places_[access.lock];
-  if (mutation_ == Mutation::fence_forgets_mark && chance_.one_in(50)) place.mark = 0;
+  if (mutation_ == Mutation::fence_forgets_mark && chance_.one_in(50)) place.mark = {};
   const bool unfenced = mutation_ == Mutation::write_only_fence && !access.writes;
-  const bool accepted = unfenced || (passes(place, access) && in_order(place, access));
-  if (accepted && !unfenced) enter(place, access);
-  if (accepted && access.writes) {
-    place.value = access.value;
-    place.sequence = access.sequence;
-  }
+  auto verdict = unfenced ? fence::Repeat{} : judge(place, attempt_of(place, access));
+  const bool accepted = !std::holds_alternative<fence::Refuse>(verdict);
+  if (auto* enter = std::get_if<fence::Enter>(&verdict)) place.mark = std::move(enter->next);
+  if (accepted && access.writes) place.value = access.value;
   drill::Record record;
   record.time = now;
   record.process = process_;
@@ -40,41 +41,47 @@ AccessAnswer ResourceModel::access(Time now, const Access& access) {
   return {accepted, place.value};
 }
 
-bool ResourceModel::passes(const Place& place, const Access& access) const {
-  if (place.mark == 0) return true;
-  const bool foreign = access.store != place.store;
-  if (foreign && mutation_ != Mutation::fence_ignores_lineage) return false;
+fence::Attempt ResourceModel::attempt_of(const Place& place, const Access& access) const {
+  const drill::History& history = recorder_.history();
+  fence::Attempt attempt{.token = {TokenNumber::of(access.token).value(),
+                                   {history.store_id(access.store), place.name},
+                                   history.request_id(access.request)},
+                         .writes = access.writes};
+  if (access.writes && mutation_ != Mutation::fence_without_sequence) {
+    attempt.sequence = access.sequence;
+    attempt.write = std::to_string(access.value);
+  }
+  return attempt;
+}
+
+fence::Verdict ResourceModel::judge(const Place& place, const fence::Attempt& attempt) const {
+  const auto& holder = place.mark.holder;
+  if (!holder) return fence::judge(place.mark, attempt);
+  const std::int64_t mark = holder->number.value();
+  const std::int64_t number = attempt.token.number.value();
+  fence::Attempt mutated = attempt;
   switch (mutation_) {
+    case Mutation::fence_ignores_lineage:
+      mutated.token.lineage = *place.mark.lineage;
+      break;
     case Mutation::fence_refuses_equal:
-      return access.token > place.mark;
+      if (number == mark) return fence::Refuse{fence::Reason::lower};
+      break;
     case Mutation::fence_accepts_equal:
-      return access.token >= place.mark;
+      if (number == mark) mutated.token.request = holder->request;
+      break;
     case Mutation::fence_accepts_lower:
-      if (access.token == place.mark - 1) return true;
+      if (number == mark - 1) return fence::judge({}, attempt);
       break;
     case Mutation::float_compare:
-      if (access.token == place.mark) return access.request == place.holder;
-      return static_cast<double>(access.token) >= static_cast<double>(place.mark);
+      if (number < mark && static_cast<double>(number) == static_cast<double>(mark)) {
+        return fence::judge({}, attempt);
+      }
+      break;
     default:
       break;
   }
-  if (access.token != place.mark) return access.token > place.mark;
-  return access.request == place.holder;
-}
-
-bool ResourceModel::in_order(const Place& place, const Access& access) const {
-  const bool same_holder = access.token == place.mark && access.request == place.holder;
-  if (!access.writes || !same_holder || mutation_ == Mutation::fence_without_sequence) return true;
-  const bool repeated = access.sequence == place.sequence && access.value == place.value;
-  return access.sequence > place.sequence || repeated;
-}
-
-void ResourceModel::enter(Place& place, const Access& access) const {
-  if (access.token == place.mark && access.request == place.holder) return;
-  place.store = access.store;
-  place.mark = access.token;
-  place.holder = access.request;
-  place.sequence = 0;
+  return fence::judge(place.mark, mutated);
 }
 
 }  // namespace leasehold::simulation

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "chance.h"
+#include "leasehold/fence/rule.h"
 #include "mutation.h"
 #include "recorder.h"
 #include "settings.h"
@@ -36,20 +37,17 @@ class ResourceModel {
   AccessAnswer access(Time now, const Access& access);
 
   // The mark of a resource, for a forger; 0: nothing has entered.
-  std::int64_t mark(std::uint32_t lock) const { return places_[lock].mark; }
+  std::int64_t mark(std::uint32_t lock) const { return places_[lock].mark.threshold(); }
 
  private:
   struct Place {
-    drill::StoreRef store = 0;
-    std::int64_t mark = 0;
-    RequestRef holder = 0;
-    std::uint32_t sequence = 0;
+    LockName name;
+    fence::Mark mark = {};
     std::uint64_t value = 0;
   };
 
-  bool passes(const Place& place, const Access& access) const;
-  bool in_order(const Place& place, const Access& access) const;
-  void enter(Place& place, const Access& access) const;
+  fence::Attempt attempt_of(const Place& place, const Access& access) const;
+  fence::Verdict judge(const Place& place, const fence::Attempt& attempt) const;
 
   Recorder& recorder_;
   Chance& chance_;

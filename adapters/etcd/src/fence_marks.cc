@@ -4,16 +4,16 @@
 #include <map>
 
 #include "answer.h"
+#include "leasehold/fence/attempt.h"
+#include "leasehold/fence/record.h"
 #include "leasehold/registry.h"
 #include "send_txn.h"
 
 namespace leasehold::etcd {
 
-using leasehold::detail::Commit;
-using leasehold::detail::FencePass;
-using leasehold::detail::FenceRecord;
-using leasehold::detail::Passed;
-using leasehold::detail::SeenMark;
+using fence::Commit;
+using fence::Passed;
+using fence::SeenMark;
 
 namespace {
 
@@ -50,12 +50,6 @@ bool is_the_callers(const std::string& words) {
          words.find("request is too large") != std::string::npos ||
          words.find("larger than max") != std::string::npos ||
          words.find("key is not provided") != std::string::npos;
-}
-
-Error damaged(const ResourceName& resource) {
-  return Error(ErrorCode::unavailable,
-               "the mark of resource '" + resource.str() +
-                   "' is of another version of the fence, or damaged; nothing was done");
 }
 
 }  // namespace
@@ -103,19 +97,19 @@ Result<SeenMark> FenceMarks::read_mark(const ResourceName& resource, const CallC
 
 Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const wire::KeyValue* kv) const {
   if (kv == nullptr) return SeenMark{};
-  auto record = FenceRecord::parse(kv->value());
-  if (!record) return fail(damaged(resource));
-  return SeenMark{std::move(*record), kv->mod_revision()};
+  auto record = fence::read_record(resource, kv->value());
+  if (!record) return fail(std::move(record.error()));
+  return SeenMark{std::move(record->mark), kv->mod_revision()};
 }
 
 Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& before,
-                                  const FenceRecord& next, const std::vector<Operation>& operations,
+                                  const fence::Mark& next, const std::vector<Operation>& operations,
                                   const CallContext& context, TransactionResult& outcome) {
-  const bool moves = next != before.record;
+  const bool moves = next != before.mark;
   if (!moves && operations.empty()) return Commit::done;
   wire::TxnRequest request;
   *request.add_compare() = modified_at(keys_.mark(resource), before.version);
-  if (moves) *request.add_success() = put(keys_.mark(resource), next.str(), 0);
+  if (moves) *request.add_success() = put(keys_.mark(resource), fence::to_text(next), 0);
   for (const Operation& operation : operations) *request.add_success() = op_of(operation);
   const auto response =
       txn(std::move(request), {.deadline = context.deadline, .stop = context.stop});
@@ -160,14 +154,14 @@ Status FenceMarks::check(const std::vector<Operation>& operations) const {
   return {};
 }
 
-FencePass FenceMarks::pass_at(const ResourceName& resource,
-                              const std::vector<Operation>& operations, const CallContext& context,
-                              TransactionResult& outcome) {
+fence::Pass FenceMarks::pass_at(const ResourceName& resource,
+                                const std::vector<Operation>& operations,
+                                const CallContext& context, TransactionResult& outcome) {
   return {
       .read = [this, &resource, &context] { return read_mark(resource, context); },
       .commit =
           [this, &resource, &operations, &context, &outcome](const SeenMark& before,
-                                                             const FenceRecord& next) {
+                                                             const fence::Mark& next) {
             return commit(resource, before, next, operations, context, outcome);
           },
       .count_refusal = [this, &resource, &context] { return count_refusal(resource, context); }};
@@ -178,13 +172,12 @@ Result<TransactionResult> FenceMarks::pass(const ResourceName& resource, const T
                                            const EnterOptions& options) {
   if (auto ok = check(operations); !ok) return fail(std::move(ok.error()));
   const bool changes = std::any_of(operations.begin(), operations.end(), writes);
-  const auto attempt =
-      leasehold::detail::attempt_of(token, options, changes, content_of(operations));
+  const auto attempt = fence::attempt_of(token, options, changes, content_of(operations));
   if (!attempt) return fail(attempt.error());
   const CallContext context = context_of(options);
   TransactionResult outcome;
-  const auto passed = leasehold::detail::pass_fence(
-      resource, *attempt, pass_at(resource, operations, context, outcome), context);
+  const auto passed =
+      fence::pass(resource, *attempt, pass_at(resource, operations, context, outcome), context);
   if (!passed) return fail(passed.error());
   outcome.repeated = *passed == Passed::repeated;
   return outcome;
@@ -193,13 +186,13 @@ Result<TransactionResult> FenceMarks::pass(const ResourceName& resource, const T
 Status FenceMarks::adopt(const ResourceName& resource, const Lineage& lineage, TokenNumber at_least,
                          const CallContext& context) {
   TransactionResult unused;
-  return leasehold::detail::pass_adoption(resource, lineage, at_least,
-                                          pass_at(resource, {}, context, unused), context);
+  return fence::pass_adoption(resource, lineage, at_least, pass_at(resource, {}, context, unused),
+                              context);
 }
 
 Status FenceMarks::reset(const ResourceName& resource, const CallContext& context) {
   TransactionResult unused;
-  return leasehold::detail::pass_reset(resource, pass_at(resource, {}, context, unused), context);
+  return fence::pass_reset(resource, pass_at(resource, {}, context, unused), context);
 }
 
 // ---- looking -------------------------------------------------------------------------------
@@ -217,7 +210,7 @@ Result<std::optional<FenceMark>> FenceMarks::read(const ResourceName& resource,
   const auto found = seen(resource, kv);
   if (!found) return fail(found.error());
   const wire::KeyValue* refused = first_kv(*response, 1);
-  return found->record.mark(resource, refused == nullptr ? 0 : refused->version());
+  return found->mark.shown(resource, refused == nullptr ? 0 : refused->version());
 }
 
 Result<std::vector<FenceMark>> FenceMarks::all(const CallContext& context) {
@@ -238,7 +231,7 @@ Result<std::vector<FenceMark>> FenceMarks::all(const CallContext& context) {
     if (!resource) continue;  // no fence makes such a key
     const auto found = seen(*resource, &kv);
     if (!found) return fail(found.error());
-    marks.emplace(*resource, found->record.mark(*resource, refused[encoded]));
+    marks.emplace(*resource, found->mark.shown(*resource, refused[encoded]));
   }
   std::vector<FenceMark> all;
   for (auto& [resource, mark] : marks) all.push_back(std::move(mark));

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "keys.h"
-#include "leasehold/detail/fence_pass.h"
 #include "leasehold/etcd/fence.h"
+#include "leasehold/fence/pass.h"
 #include "opening.h"
 #include "transactions.h"
 
@@ -36,22 +36,21 @@ class FenceMarks {
         transport_(std::move(transport)) {}
 
   [[nodiscard]] Status check(const std::vector<Operation>& operations) const;
-  [[nodiscard]] Result<detail::SeenMark> seen(const ResourceName& resource,
-                                              const wire::KeyValue* kv) const;
+  [[nodiscard]] Result<fence::SeenMark> seen(const ResourceName& resource,
+                                             const wire::KeyValue* kv) const;
   [[nodiscard]] Result<wire::TxnResponse> txn(wire::TxnRequest request, const Limits& limits);
-  [[nodiscard]] Result<detail::SeenMark> read_mark(const ResourceName& resource,
-                                                   const CallContext& context);
+  [[nodiscard]] Result<fence::SeenMark> read_mark(const ResourceName& resource,
+                                                  const CallContext& context);
   [[nodiscard]] Status count_refusal(const ResourceName& resource, const CallContext& context);
   // The answers of a transaction that was done are left in `outcome`.
-  [[nodiscard]] Result<detail::Commit> commit(const ResourceName& resource,
-                                              const detail::SeenMark& seen,
-                                              const detail::FenceRecord& next,
-                                              const std::vector<Operation>& operations,
-                                              const CallContext& context,
-                                              TransactionResult& outcome);
-  [[nodiscard]] detail::FencePass pass_at(const ResourceName& resource,
-                                          const std::vector<Operation>& operations,
-                                          const CallContext& context, TransactionResult& outcome);
+  [[nodiscard]] Result<fence::Commit> commit(const ResourceName& resource,
+                                             const fence::SeenMark& seen, const fence::Mark& next,
+                                             const std::vector<Operation>& operations,
+                                             const CallContext& context,
+                                             TransactionResult& outcome);
+  [[nodiscard]] fence::Pass pass_at(const ResourceName& resource,
+                                    const std::vector<Operation>& operations,
+                                    const CallContext& context, TransactionResult& outcome);
 
   const std::string address_;
   const Keys keys_;

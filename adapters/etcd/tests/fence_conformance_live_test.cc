@@ -15,8 +15,9 @@ using etcd::Get;
 using etcd::Put;
 using etcd::Resources;
 
-EnterOptions options_of(EntryMode mode) {
+EnterOptions options_of(EntryMode mode, std::int64_t sequence = 0) {
   return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable,
+          .sequence = sequence,
           .within = Millis::max()};
 }
 
@@ -38,11 +39,11 @@ class EtcdConnection final : public FenceConnection {
   }
 
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode mode) override {
+                         EntryMode mode, std::int64_t sequence) override {
     auto fence = resources_.fence(resource);
     if (!fence) return fail(std::move(fence.error()));
-    auto outcome =
-        fence->transaction(token, {Put{key_of(resource), std::string(value)}}, options_of(mode));
+    auto outcome = fence->transaction(token, {Put{key_of(resource), std::string(value)}},
+                                      options_of(mode, sequence));
     if (!outcome) return fail(std::move(outcome.error()));
     return {};
   }
@@ -79,7 +80,7 @@ class WorkerConnection final : public FenceConnection {
     return ask("read " + words_of(resource, token));
   }
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode) override {
+                         EntryMode, std::int64_t) override {
     const auto done = ask("write " + words_of(resource, token) + " " + std::string(value));
     if (!done) return fail(done.error());
     return {};
@@ -129,6 +130,7 @@ class EtcdFence final : public FenceUnderTest {
     under_.start();
   }
   bool update_is_one_transaction() const override { return false; }
+  FenceWays ways() const override { return {.numbers = true, .names = true}; }
 
  private:
   EtcdUnderTest under_;

@@ -220,11 +220,11 @@ TEST_F(EtcdFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
 }
 
 TEST_F(EtcdFenceLive, AMarkThatIsNotOursIsLeftAlone) {
-  for (const char* foreign : {"leasehold-fence 2\n", "something else"}) {
+  for (const char* foreign : {"leasehold-fence 1\n", "something else"}) {
     under_.server().ctl({"put", mark_key(), foreign});
     const auto refused = fence().transaction(test_token(33, 1), {Put{key_, "1"}});
     EXPECT_EQ(code_of(refused), ErrorCode::unavailable);
-    EXPECT_THAT(refused.error().message, HasSubstr("another version"));
+    EXPECT_THAT(refused.error().message, HasSubstr("the mark of resource 'ledger'"));
     EXPECT_EQ(fence().mark().error().code, ErrorCode::unavailable);
     EXPECT_EQ(value(), "");
   }
@@ -233,7 +233,7 @@ TEST_F(EtcdFenceLive, AMarkThatIsNotOursIsLeftAlone) {
 TEST_F(EtcdFenceLive, TheMarkCanBeReadByHand) {
   ASSERT_TRUE(fence().enter(test_token(33, 1)));
   const std::string text = under_.server().ctl({"get", "--print-value-only", mark_key()}).out;
-  EXPECT_THAT(text, HasSubstr("leasehold-fence 1\n"));
+  EXPECT_THAT(text, HasSubstr("leasehold-fence 2\n"));
   EXPECT_THAT(text, HasSubstr("token 33\n"));
   EXPECT_FALSE(fence().enter(test_token(32, 2)));
   EXPECT_EQ(puts_of(under_.prefix() + "/!refused/ledger"), "1");

@@ -30,11 +30,12 @@ Status fill(const Draft& draft, std::string_view content, const std::string& wha
   return write_whole(data.get(), content, what);
 }
 
-Status replace(Inside& inside, std::string_view content, Record record) {
+Status replace(Inside& inside, std::string_view content, fence::Mark mark) {
   const auto draft = inside.vault.draft(Kind::file);
   if (!draft) return fail(draft.error());
   auto done = fill(*draft, content, "cannot write to " + inside.path());
-  if (done) done = inside.vault.publish(*draft, std::move(record), inside.version);
+  if (done)
+    done = inside.vault.publish(*draft, inside.record_with(std::move(mark)), inside.version);
   const bool in_place = done || done.error().code == ErrorCode::outcome_unknown;
   if (!in_place) inside.vault.discard(*draft);
   return done;
@@ -42,11 +43,12 @@ Status replace(Inside& inside, std::string_view content, Record record) {
 
 // Raises the mark, before anything is read.
 Status enter_here(Inside& inside, const Token& token, Entry entry) {
-  auto verdict = judge_entry(inside, token, entry);
-  if (auto* refused = std::get_if<Refused>(&verdict)) {
-    return fail(counted(inside, std::move(refused->error)));
+  auto verdict = fence::judge(inside.mark(), {.token = token, .single = entry == Entry::once});
+  if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
+    return fail(refused(inside, token, it->why));
   }
-  return inside.vault.save(inside.version, std::get<Admitted>(verdict).record);
+  return inside.vault.save(inside.version,
+                           inside.record_with(std::move(std::get<fence::Enter>(verdict).next)));
 }
 
 }  // namespace
@@ -64,10 +66,9 @@ Status adopt_lineage(const std::filesystem::path& path, const Lineage& lineage,
                      TokenNumber at_least, FenceOptions options) {
   auto inside = go_inside(path, options);
   if (!inside) return fail(std::move(inside.error()));
-  const auto record =
-      adopted(inside->vault.place().name, inside->version.record, lineage, at_least);
-  if (!record) return fail(record.error());
-  return inside->vault.save(inside->version, *record);
+  auto mark = fence::adopted(inside->vault.place().name, inside->mark(), lineage, at_least);
+  if (!mark) return fail(std::move(mark.error()));
+  return inside->vault.save(inside->version, inside->record_with(std::move(*mark)));
 }
 
 Result<Fence> Fence::open(const std::filesystem::path& path, FenceOptions options) {
@@ -83,7 +84,7 @@ Result<std::int64_t> Fence::enter(const Token& token, Entry entry) const {
   auto inside = go_inside(path_, options_);
   if (!inside) return fail(std::move(inside.error()));
   if (auto ok = enter_here(*inside, token, entry); !ok) return fail(std::move(ok.error()));
-  return inside->version.record.entered->sequence;
+  return inside->mark().holder->sequence;
 }
 
 Result<std::string> Fence::read(const Token& token, Entry entry) const {
@@ -100,16 +101,15 @@ Status Fence::write(const Token& token, std::string_view content,
   auto inside = go_inside(path_, options_);
   if (!inside) return fail(std::move(inside.error()));
   if (auto ok = check_is_file(*inside); !ok) return ok;
-  auto verdict = judge_write(*inside, token, options);
-  if (auto* admitted = std::get_if<Admitted>(&verdict)) {
-    return replace(*inside, content, std::move(admitted->record));
+  const auto attempt = write_attempt(*inside, token, options, content);
+  if (!attempt) return fail(attempt.error());
+  auto verdict = fence::judge(inside->mark(), *attempt);
+  if (auto* enter = std::get_if<fence::Enter>(&verdict)) {
+    return replace(*inside, content, std::move(enter->next));
   }
-  auto& refused = std::get<Refused>(verdict);
-  if (refused.same_sequence) {
-    const auto there = content_of(*inside);
-    if (there && *there == content) return {};  // done before, and its answer was lost
-  }
-  return fail(counted(*inside, std::move(refused.error)));
+  const auto* it = std::get_if<fence::Refuse>(&verdict);
+  if (it == nullptr) return {};  // done before, and its answer was lost
+  return fail(refused(*inside, token, it->why));
 }
 
 Status Fence::update_with(const Token& token, const ChangeFunction& change,
@@ -118,9 +118,11 @@ Status Fence::update_with(const Token& token, const ChangeFunction& change,
   auto inside = go_inside(path_, options_);
   if (!inside) return fail(std::move(inside.error()));
   if (auto ok = check_is_file(*inside); !ok) return ok;
-  auto verdict = judge_write(*inside, token, options);
-  if (auto* refused = std::get_if<Refused>(&verdict)) {
-    return fail(counted(*inside, std::move(refused->error)));
+  const auto attempt = write_attempt(*inside, token, options);
+  if (!attempt) return fail(attempt.error());
+  auto verdict = fence::judge(inside->mark(), *attempt);
+  if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
+    return fail(refused(*inside, token, it->why));
   }
   // The mark need not be raised before the read: the lock keeps everybody out until both the mark
   // and the new content are in place, or neither.
@@ -128,7 +130,7 @@ Status Fence::update_with(const Token& token, const ChangeFunction& change,
   if (!content) return fail(std::move(content.error()));
   auto changed = change(std::move(*content));
   if (!changed) return fail(std::move(changed.error()));
-  return replace(*inside, *changed, std::move(std::get<Admitted>(verdict).record));
+  return replace(*inside, *changed, std::move(std::get<fence::Enter>(verdict).next));
 }
 
 Result<FenceMark> Fence::mark() const {
@@ -138,7 +140,7 @@ Result<FenceMark> Fence::mark() const {
   if (!vault) return fail(vault.error());
   const auto record = vault->peek();
   if (!record) return fail(record.error());
-  return to_mark(place->name, *record);
+  return record->mark.shown(place->name, record->refused);
 }
 
 }  // namespace leasehold::files

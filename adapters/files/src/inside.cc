@@ -1,8 +1,18 @@
 #include "inside.h"
 
+#include <limits>
 #include <utility>
 
+#include "leasehold/fence/attempt.h"
+#include "leasehold/fence/refusal.h"
+
 namespace leasehold::files {
+
+Record Inside::record_with(fence::Mark mark) const {
+  Record record = version.record;
+  record.mark = std::move(mark);
+  return record;
+}
 
 Result<Inside> go_inside(const std::filesystem::path& path, const FenceOptions& options) {
   const auto place = Place::parse(path);
@@ -21,17 +31,26 @@ Status check_write(const WriteOptions& options) {
                                       std::to_string(*options.sequence) + " was given");
 }
 
-Verdict judge_entry(const Inside& inside, const Token& token, Entry entry) {
-  return judge(inside.vault.place().name, inside.version.record, {.token = token, .entry = entry});
+Result<fence::Attempt> write_attempt(const Inside& inside, const Token& token,
+                                     const WriteOptions& options,
+                                     std::optional<std::string_view> content) {
+  fence::Attempt attempt{.token = token, .writes = true, .single = options.entry == Entry::once};
+  if (options.sequence) {
+    attempt.sequence = *options.sequence;
+    if (content) attempt.write = fence::fingerprint({std::string(*content)});
+    return attempt;
+  }
+  const fence::Mark& mark = inside.mark();
+  const std::int64_t last = mark.is_held_by(token) ? mark.holder->sequence : 0;
+  if (last == std::numeric_limits<std::int64_t>::max()) {
+    return fail(ErrorCode::invalid, "no sequence number is left for this holder");
+  }
+  attempt.sequence = last + 1;
+  return attempt;
 }
 
-Verdict judge_write(const Inside& inside, const Token& token, const WriteOptions& options) {
-  return judge(
-      inside.vault.place().name, inside.version.record,
-      {.token = token, .entry = options.entry, .writes = true, .sequence = options.sequence});
-}
-
-Error counted(Inside& inside, Error error) {
+Error refused(Inside& inside, const Token& token, fence::Reason why) {
+  Error error = fence::refusal(inside.vault.place().name, token, why, inside.mark());
   if (error.code != ErrorCode::fenced_out) return error;
   Record record = inside.version.record;
   ++record.refused;

@@ -1,7 +1,12 @@
 // Under the lock of a fenced thing: what every operation begins with.
 #pragma once
 
-#include "rules.h"
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "leasehold/fence/rule.h"
+#include "leasehold/files/fence.h"
 #include "vault.h"
 
 namespace leasehold::files {
@@ -11,6 +16,9 @@ struct Inside {
   Version version;
 
   std::string path() const { return vault.place().path.native(); }
+  const fence::Mark& mark() const { return version.record.mark; }
+  // What is remembered now, with another mark.
+  Record record_with(fence::Mark mark) const;
 };
 
 [[nodiscard]] Result<Inside> go_inside(const std::filesystem::path& path,
@@ -18,10 +26,13 @@ struct Inside {
 
 [[nodiscard]] Status check_write(const WriteOptions& options);
 
-Verdict judge_entry(const Inside& inside, const Token& token, Entry entry);
-Verdict judge_write(const Inside& inside, const Token& token, const WriteOptions& options);
+// Every write has a number here; `content` names one whose number the caller chose. Fails with
+// `invalid` if no number is left.
+[[nodiscard]] Result<fence::Attempt> write_attempt(const Inside& inside, const Token& token,
+                                                   const WriteOptions& options,
+                                                   std::optional<std::string_view> content = {});
 
-// Counts `error` if it is a refusal, durably, and returns it.
-[[nodiscard]] Error counted(Inside& inside, Error error);
+// The refusal, counted durably if it is one of a stale holder.
+[[nodiscard]] Error refused(Inside& inside, const Token& token, fence::Reason why);
 
 }  // namespace leasehold::files

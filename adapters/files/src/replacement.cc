@@ -60,11 +60,14 @@ Status Replacement::publish(const Token& token, const WriteOptions& options) {
   }
   auto inside = go_inside(state_->vault.place().path, state_->options);
   if (!inside) return fail(std::move(inside.error()));
-  auto verdict = judge_write(*inside, token, options);
-  if (auto* refused = std::get_if<Refused>(&verdict)) {
-    return fail(counted(*inside, std::move(refused->error)));
+  const auto attempt = write_attempt(*inside, token, options);
+  if (!attempt) return fail(attempt.error());
+  auto verdict = fence::judge(inside->mark(), *attempt);
+  if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
+    return fail(refused(*inside, token, it->why));
   }
-  auto done = inside->vault.publish(state_->draft, std::move(std::get<Admitted>(verdict).record),
+  auto& enter = std::get<fence::Enter>(verdict);
+  auto done = inside->vault.publish(state_->draft, inside->record_with(std::move(enter.next)),
                                     inside->version);
   state_->spoiled = !done && done.error().code == ErrorCode::unavailable;
   state_->in_place = done || done.error().code == ErrorCode::outcome_unknown;

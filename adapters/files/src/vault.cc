@@ -103,8 +103,8 @@ Status check_fenceable(const Place& place, const std::optional<struct stat>& thi
 
 // By which of two marks the later holder is known.
 auto rank(const Record& record) {
-  return std::tuple(record.threshold(), record.entered ? record.entered->sequence : 0,
-                    record.refused);
+  const auto& holder = record.mark.holder;
+  return std::tuple(record.mark.threshold(), holder ? holder->sequence : 0, record.refused);
 }
 
 }  // namespace
@@ -237,11 +237,10 @@ Result<Version> Vault::open_version(const std::string& id, Kind kind) const {
   if (!mark) return fail(mark.error());
   const auto text = read_whole(mark->get(), cannot("read the mark of"));
   if (!text) return fail(text.error());
-  auto record = record_from(*text);
+  auto record = record_from(place_.name, *text);
   if (!record) {
-    return fail(ErrorCode::unavailable, "the mark of " + place_.path.native() +
-                                            " is damaged or of another version of the fence: " +
-                                            (place_.vault() / id / kMark).native());
+    record.error().message += ": " + (place_.vault() / id / kMark).native();
+    return fail(std::move(record.error()));
   }
   return Version{id, std::move(*folder), kind, std::move(*record)};
 }
@@ -513,7 +512,8 @@ Result<Record> Vault::highest_record() const {
     const auto version = open_version(id, Kind::file);
     if (!version) return fail(version.error());
     const Record& record = version->record;
-    if (highest.lineage && record.lineage && highest.lineage != record.lineage) {
+    const auto& lineage = record.mark.lineage;
+    if (highest.mark.lineage && lineage && highest.mark.lineage != lineage) {
       return fail(ErrorCode::unavailable,
                   "marks of two lineages are left of " + place_.path.native() + ": see " +
                       place_.vault().native() + " and remove the version that is not wanted");

@@ -70,10 +70,12 @@ class FilesConnection final : public FenceConnection {
   }
 
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode mode) override {
+                         EntryMode mode, std::int64_t sequence) override {
     const auto fence = open(resource);
     if (!fence) return fail(fence.error());
-    return fence->write(token, value, {.entry = entry_of(mode)});
+    files::WriteOptions options{.entry = entry_of(mode)};
+    if (sequence != 0) options.sequence = sequence;
+    return fence->write(token, value, options);
   }
 
   Status update(std::string_view resource, const Token& token, const Change& change) override {
@@ -139,6 +141,9 @@ class FilesFence final : public FenceUnderTest {
   }
   void restart() override {}  // the files are all there is
   bool update_is_one_transaction() const override { return true; }
+  FenceWays ways() const override {
+    return {.numbers = true, .names = true, .numbers_itself = true};
+  }
 
  private:
   Scratch scratch_;

@@ -115,7 +115,7 @@ TEST_F(FileFenceTest, SameWriteAgainIsDoneAlready) {
   const ino_t before = status().st_ino;
   EXPECT_TRUE(good(fence().write(token, "one", {.sequence = 1})));
   EXPECT_EQ(status().st_ino, before);
-  EXPECT_TRUE(bad(fence().write(token, "other", {.sequence = 1}), ErrorCode::fenced_out));
+  EXPECT_TRUE(bad(fence().write(token, "other", {.sequence = 1}), ErrorCode::invalid));
   EXPECT_EQ(content(), "one");
 }
 
@@ -334,7 +334,7 @@ TEST_F(FileFenceTest, DamagedMarkIsNotGuessedNorForgotten) {
       std::filesystem::directory_iterator(scratch_.path() / ".leasehold/report.json")->path();
   const std::string whole = read_text(version / "mark").value();
   for (const std::string& broken : {std::string(), whole.substr(0, whole.size() - 4),
-                                    std::string("leasehold-fence 2\nrefused 0\nend\n")}) {
+                                    std::string("leasehold-fence 1\nrefused 0\nend\n")}) {
     write_text(version / "mark", broken);
     EXPECT_TRUE(bad(fence().write(token_of(33, '1'), "b"), ErrorCode::unavailable));
     EXPECT_TRUE(bad(fence().mark(), ErrorCode::unavailable));

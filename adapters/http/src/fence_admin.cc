@@ -31,7 +31,7 @@ class GateFenceAdmin final : public FenceAdmin {
     if (!image) return fail(std::move(image.error()));
     std::vector<FenceMark> marks;
     for (const auto& [resource, state] : image->states) {
-      marks.push_back({resource, state.mark, state.lineage, state.refused, std::nullopt});
+      marks.push_back(state.mark.shown(resource, state.refused));
     }
     return marks;
   }

@@ -3,15 +3,16 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
+
+#include "leasehold/fence/record.h"
 
 namespace leasehold::http {
 namespace {
 
-constexpr std::string_view kFileMagic = "leasehold gate ledger 1\n";
+constexpr std::string_view kFileMagic = "leasehold gate ledger 2\n";
 constexpr std::string_view kBatchMagic = "LhGateB1";
 constexpr std::size_t kBatchHeader = 32;
-
-enum Flags : std::uint8_t { has_lineage = 1, has_mark = 2, is_open = 4, all_flags = 7 };
 
 constexpr std::array<std::uint32_t, 256> make_crc_table() {
   std::array<std::uint32_t, 256> table{};
@@ -43,11 +44,6 @@ void put_text(std::string& out, std::string_view text) {
   out += text;
 }
 
-template <class Id>
-void put_id(std::string& out, const Id& id) {
-  out.append(reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size());
-}
-
 // Takes values from the front; once something is missing, everything after is too.
 class Reader {
  public:
@@ -76,45 +72,22 @@ class Reader {
     return static_cast<Number>(bits);
   }
   std::string_view text() { return take(number<std::uint16_t>()); }
-  template <class Id>
-  std::optional<Id> id() {
-    const std::string_view bytes = take(16);
-    return Id::from_bytes({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-  }
 
  private:
   std::string_view rest_;
   bool ok_ = true;
 };
 
-std::optional<Lineage> read_lineage(Reader& reader) {
-  const auto store = reader.id<StoreId>();
-  auto lock = LockName::parse(reader.text());
-  if (!store || !lock) return std::nullopt;
-  return Lineage{*store, std::move(*lock)};
-}
-
-bool read_mark(Reader& reader, ResourceState& state) {
-  const auto number = TokenNumber::of(reader.number<std::int64_t>());
-  const auto request = reader.id<RequestId>();
-  if (!number || !request || !state.lineage) return false;
-  state.mark = Token{*number, *state.lineage, *request};
-  return true;
-}
-
 bool read_record(Reader& reader, ResourceStates& states) {
   auto resource = ResourceName::parse(reader.text());
-  const auto flags = reader.number<std::uint8_t>();
-  ResourceState state;
-  if ((flags & has_lineage) != 0 && !(state.lineage = read_lineage(reader))) return false;
-  if ((flags & has_mark) != 0 && !read_mark(reader, state)) return false;
-  state.least = reader.number<std::int64_t>();
-  state.sequence = reader.number<std::int64_t>();
-  state.refused = reader.number<std::int64_t>();
-  state.open = (flags & is_open) != 0;
-  const bool negative = state.least < 0 || state.sequence < 0 || state.refused < 0;
-  if (!reader.ok() || !resource || negative || flags > all_flags) return false;
-  states.insert_or_assign(std::move(*resource), std::move(state));
+  const auto open = reader.number<std::uint8_t>();
+  const auto refused = reader.number<std::int64_t>();
+  const std::string_view mark = reader.text();
+  if (!reader.ok() || !resource || open > 1 || refused < 0) return false;
+  auto record = fence::read_record(*resource, mark);
+  if (!record) return false;
+  states.insert_or_assign(std::move(*resource),
+                          ResourceState{std::move(record->mark), refused, open == 1});
   return true;
 }
 
@@ -187,19 +160,9 @@ bool good_batch_behind(std::string_view rest, std::uint64_t number) {
 std::string encode_record(const ResourceName& resource, const ResourceState& state) {
   std::string out;
   put_text(out, resource.str());
-  put(out, static_cast<std::uint8_t>((state.lineage ? has_lineage : 0) |
-                                     (state.mark ? has_mark : 0) | (state.open ? is_open : 0)));
-  if (state.lineage) {
-    put_id(out, state.lineage->store);
-    put_text(out, state.lineage->lock.str());
-  }
-  if (state.mark) {
-    put(out, state.mark->number.value());
-    put_id(out, state.mark->request);
-  }
-  put(out, state.least);
-  put(out, state.sequence);
+  put(out, static_cast<std::uint8_t>(state.open ? 1 : 0));
   put(out, state.refused);
+  put_text(out, fence::to_text(state.mark));
   return out;
 }
 

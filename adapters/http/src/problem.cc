@@ -77,13 +77,13 @@ Problem problem_of(const BadMessage& bad) {
   return {.status = bad.status, .type = "bad-request", .detail = bad.what};
 }
 
-Problem problem_of(const Objection& objection, const Entry& entry) {
+Problem problem_of(const Objection& objection, const Ticket& ticket) {
   Problem problem{.status = status_of(objection.why),
                   .type = type_of(objection.why),
                   .detail = objection.sentence,
-                  .resource = entry.resource.str()};
+                  .resource = ticket.resource.str()};
   if (problem.status != 503) problem.numbers = objection.numbers;
-  if (objection.why == Why::out_of_order) problem.sequence = entry.sequence;
+  if (objection.why == Why::out_of_order) problem.sequence = ticket.attempt.sequence;
   if (problem.status == 503) {
     problem.retry_after = objection.why == Why::stopping ? kRetrySoon : kRetryLater;
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "fence_rule.h"
+#include "admission.h"
 #include "head.h"
 
 namespace leasehold::http {
@@ -22,7 +22,7 @@ struct Problem {
 };
 
 Problem problem_of(const BadMessage& bad);
-Problem problem_of(const Objection& objection, const Entry& entry);
+Problem problem_of(const Objection& objection, const Ticket& ticket);
 
 std::string_view reason_phrase(int status);
 

@@ -49,7 +49,7 @@ struct Session::Forwarding {
 
   GateCore& core;
   const RequestHead* head = nullptr;
-  const Entry* entry = nullptr;
+  const Ticket* ticket = nullptr;
   Turns::Visit* visit = nullptr;  // until its end is known
   std::unique_ptr<Connection> upstream;
   BodyDecoder* decoder = nullptr;  // of the request's body
@@ -68,7 +68,7 @@ struct Session::Forwarding {
   std::optional<Problem> problem;  // instead of an answer
 
   bool changes_nothing() const {
-    if (entry != nullptr) return !entry->writes;
+    if (ticket != nullptr) return !ticket->attempt.writes;
     return head->is("GET") || head->is("HEAD") || head->is("OPTIONS");
   }
 };
@@ -141,12 +141,12 @@ Async<Session::After> Session::handle() {
     const After after = co_await refuse(&*head, std::move(problem));
     co_return after;
   }
-  auto entry = core_.tickets.read(*head);
-  if (!entry) {
-    const After after = co_await refuse(&*head, std::move(entry.error()));
+  auto ticket = core_.tickets.read(*head);
+  if (!ticket) {
+    const After after = co_await refuse(&*head, std::move(ticket.error()));
     co_return after;
   }
-  const After after = co_await forward(*head, *entry ? &**entry : nullptr);
+  const After after = co_await forward(*head, *ticket ? &**ticket : nullptr);
   co_return after;
 }
 
@@ -179,14 +179,14 @@ Async<bool> Session::read_small_body(const RequestHead& head, BodyDecoder& decod
   co_return true;
 }
 
-Async<std::optional<Objection>> Session::enter(const Entry& entry, Turns::Visit*& visit) {
+Async<std::optional<Objection>> Session::enter(const Ticket& ticket, Turns::Visit*& visit) {
   struct Answer {
     explicit Answer(asio::io_context& io) : told(io) {}
     Event told;
     std::optional<Objection> objection;
   };
   auto answer = std::make_shared<Answer>(core_.io);
-  visit = core_.turns.enter(entry, [answer](std::optional<Objection> objection) {
+  visit = core_.turns.enter(ticket, [answer](std::optional<Objection> objection) {
     answer->objection = std::move(objection);
     answer->told.set();
   });
@@ -203,15 +203,15 @@ Async<std::optional<Objection>> Session::enter(const Entry& entry, Turns::Visit*
   co_return std::nullopt;
 }
 
-Async<Session::After> Session::forward(const RequestHead& head, const Entry* entry) {
+Async<Session::After> Session::forward(const RequestHead& head, const Ticket* ticket) {
   BodyDecoder decoder(head.body);
   const bool readable = co_await read_small_body(head, decoder);
   if (!readable) co_return After::close;
   Turns::Visit* visit = nullptr;
-  if (entry != nullptr) {
-    const auto objection = co_await enter(*entry, visit);
+  if (ticket != nullptr) {
+    const auto objection = co_await enter(*ticket, visit);
     if (objection) {
-      Problem problem = problem_of(*objection, *entry);
+      Problem problem = problem_of(*objection, *ticket);
       const After after = co_await refuse(&head, std::move(problem), decoder.done());
       co_return after;
     }
@@ -226,7 +226,7 @@ Async<Session::After> Session::forward(const RequestHead& head, const Entry* ent
   Pace up_pace(core_.options.client_timeout);
   Pace down_pace(core_.options.client_timeout);
   way.head = &head;
-  way.entry = entry;
+  way.ticket = ticket;
   way.visit = visit;
   way.decoder = &decoder;
   way.up_pace = &up_pace;
@@ -508,9 +508,9 @@ void Session::missed(Forwarding& way, const std::string& why, int status) {
   way.visit = nullptr;
   std::string detail = "the upstream's answer is missing: " + why;
   std::optional<std::string> resource;
-  if (way.entry != nullptr) {
-    resource = way.entry->resource.str();
-    if (way.entry->writes) {
+  if (way.ticket != nullptr) {
+    resource = way.ticket->resource.str();
+    if (way.ticket->attempt.writes) {
       detail += ". The request may have taken effect or may yet; nothing passes to resource '" +
                 *resource + "' until this is cleared";
     }

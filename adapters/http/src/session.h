@@ -31,10 +31,10 @@ class Session {
   Async<bool> read_request_head();
   Async<After> handle();
   Async<bool> read_small_body(const RequestHead& head, BodyDecoder& decoder);
-  Async<std::optional<Objection>> enter(const Entry& entry, Turns::Visit*& visit);
+  Async<std::optional<Objection>> enter(const Ticket& ticket, Turns::Visit*& visit);
 
-  // `entry`: null if it passes unfenced.
-  Async<After> forward(const RequestHead& head, const Entry* entry);
+  // `ticket`: null if it passes unfenced.
+  Async<After> forward(const RequestHead& head, const Ticket* ticket);
   Async<bool> send_request(Forwarding& way);
   Async<bool> open_upstream(Forwarding& way);
   Async<void> upload(Forwarding& way, Upload& upload);

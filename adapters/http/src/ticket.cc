@@ -107,7 +107,7 @@ tl::expected<Token, Problem> TicketReader::token(const RequestHead& head) const 
   return std::move(*token);
 }
 
-tl::expected<std::optional<Entry>, Problem> TicketReader::read(const RequestHead& head) const {
+tl::expected<std::optional<Ticket>, Problem> TicketReader::read(const RequestHead& head) const {
   if (safe_methods_ == SafeMethods::pass && passes_by(head)) {
     if (const auto ok = check_target(head.target, slashes_); !ok) {
       return tl::unexpected(problem_of(ok.error()));
@@ -118,8 +118,8 @@ tl::expected<std::optional<Entry>, Problem> TicketReader::read(const RequestHead
   if (!name) return tl::unexpected(std::move(name.error()));
   auto proof = token(head);
   if (!proof) return tl::unexpected(std::move(proof.error()));
-  Entry entry{std::move(*name), std::move(*proof)};
-  entry.writes = !only_reads(head) || safe_methods_ == SafeMethods::as_writes;
+  fence::Attempt attempt{.token = std::move(*proof)};
+  attempt.writes = !only_reads(head) || safe_methods_ == SafeMethods::as_writes;
 
   const auto sequence = value(head, sequence_);
   if (!sequence) return tl::unexpected(sequence.error());
@@ -129,15 +129,15 @@ tl::expected<std::optional<Entry>, Problem> TicketReader::read(const RequestHead
       return tl::unexpected(
           malformed(sequence_, "it must be a whole number from 1 to 9223372036854775807"));
     }
-    entry.sequence = static_cast<std::int64_t>(*number);
+    attempt.sequence = static_cast<std::int64_t>(*number);
   }
   const auto mode = value(head, entry_);
   if (!mode) return tl::unexpected(mode.error());
   if (*mode && !same_word(**mode, "once") && !same_word(**mode, "repeatable")) {
     return tl::unexpected(malformed(entry_, "it must be 'once' or 'repeatable'"));
   }
-  entry.once = *mode && same_word(**mode, "once");
-  return entry;
+  attempt.single = *mode && same_word(**mode, "once");
+  return Ticket{std::move(*name), std::move(attempt)};
 }
 
 }  // namespace leasehold::http

@@ -7,7 +7,7 @@
 
 #include <tl/expected.hpp>
 
-#include "fence_rule.h"
+#include "admission.h"
 #include "head.h"
 #include "leasehold/http/gate.h"
 #include "problem.h"
@@ -22,7 +22,7 @@ class TicketReader {
   [[nodiscard]] static Result<TicketReader> make(const GateOptions& options);
 
   // Nothing: the request passes unfenced.
-  [[nodiscard]] tl::expected<std::optional<Entry>, Problem> read(const RequestHead& head) const;
+  [[nodiscard]] tl::expected<std::optional<Ticket>, Problem> read(const RequestHead& head) const;
 
   // Whether a field's name is one that the fence reads.
   bool is_own(std::string_view field) const;

@@ -9,18 +9,21 @@ class Turns::Visit {
  public:
   enum class Stage { waiting, forwarded, refused };
 
-  Visit(Resource& where, Entry what, Tell say)
-      : resource(where), entry(std::move(what)), tell(std::move(say)) {}
+  Visit(Resource& where, Ticket what, Tell say)
+      : resource(where), ticket(std::move(what)), tell(std::move(say)) {}
 
   Resource& resource;
-  Entry entry;
+  Ticket ticket;
   Tell tell;
   Stage stage = Stage::waiting;
   std::uint64_t generation = 0;
   Version needs = 0;                   // safe on disk before it is told anything
   std::optional<Objection> objection;  // refused: what to tell
 
-  std::pair<std::uint64_t, std::int64_t> order() const { return {generation, entry.sequence}; }
+  bool writes() const { return ticket.attempt.writes; }
+  std::pair<std::uint64_t, std::int64_t> order() const {
+    return {generation, ticket.attempt.sequence};
+  }
 };
 
 struct Turns::Resource {
@@ -37,7 +40,7 @@ struct Turns::Resource {
 
   bool has_writes() const {
     return std::any_of(visits.begin(), visits.end(), [](const auto& visit) {
-      return visit->entry.writes && visit->stage != Visit::Stage::refused;
+      return visit->writes() && visit->stage != Visit::Stage::refused;
     });
   }
 };
@@ -85,12 +88,12 @@ void Turns::save(Resource& resource) {
   syncing_.emplace_back(resource.version, &resource);
 }
 
-Turns::Visit* Turns::enter(Entry entry, Tell tell) {
+Turns::Visit* Turns::enter(Ticket ticket, Tell tell) {
   if (stopping_) {
     tell(stopping_objection());
     return nullptr;
   }
-  Resource* const found = find_or_add(entry.resource);
+  Resource* const found = find_or_add(ticket.resource);
   if (found == nullptr) {
     tell(Objection{Objection::Why::too_many,
                    "the gate remembers " + std::to_string(resources_.size()) +
@@ -99,12 +102,14 @@ Turns::Visit* Turns::enter(Entry entry, Tell tell) {
     return nullptr;
   }
   Resource& resource = *found;
-  if (auto objection = judge(resource.state, entry)) {
-    if (objection->why != Objection::Why::fenced_out) {
-      tell(std::move(objection));
+  auto admitted = admit(resource.state, ticket);
+  if (auto* objection = std::get_if<Objection>(&admitted)) {
+    if (objection->why == Objection::Why::sequence_missing) {
+      tell(std::move(*objection));
       return nullptr;
     }
-    resource.visits.push_back(std::make_unique<Visit>(resource, std::move(entry), std::move(tell)));
+    resource.visits.push_back(
+        std::make_unique<Visit>(resource, std::move(ticket), std::move(tell)));
     refuse(resource, *resource.visits.back(), std::move(*objection));
     return nullptr;
   }
@@ -112,13 +117,13 @@ Turns::Visit* Turns::enter(Entry entry, Tell tell) {
     tell(unanswered_objection(resource.name));
     return nullptr;
   }
-  const ResourceState after = after_entry(resource.state, entry);
-  if (after.mark != resource.state.mark) ++resource.generation;
+  if (!resource.state.mark.is_held_by(ticket.attempt.token)) ++resource.generation;
+  auto& after = std::get<ResourceState>(admitted);
   if (after != resource.state) {
-    resource.state = after;
+    resource.state = std::move(after);
     save(resource);
   }
-  auto visit = std::make_unique<Visit>(resource, std::move(entry), std::move(tell));
+  auto visit = std::make_unique<Visit>(resource, std::move(ticket), std::move(tell));
   visit->generation = resource.generation;
   visit->needs = resource.version;
   Visit* const raw = visit.get();
@@ -139,7 +144,7 @@ void Turns::refuse(Resource& resource, Visit& visit, Objection objection) {
 bool Turns::may_go(const Resource& resource, const Visit& visit) const {
   if (visit.needs > durable_) return false;
   return std::none_of(resource.visits.begin(), resource.visits.end(), [&](const auto& other) {
-    return other->entry.writes && other->stage != Stage::refused && other->order() < visit.order();
+    return other->writes() && other->stage != Stage::refused && other->order() < visit.order();
   });
 }
 
@@ -154,8 +159,9 @@ void Turns::look(Resource& resource) {
     }
     if (visit.stage == Stage::waiting && visit.generation != resource.generation) {
       // It was overtaken before it went; the rules say why.
-      auto objection = judge(resource.state, visit.entry);
-      if (objection) refuse(resource, visit, std::move(*objection));
+      auto admitted = admit(resource.state, visit.ticket);
+      auto* objection = std::get_if<Objection>(&admitted);
+      if (objection != nullptr) refuse(resource, visit, std::move(*objection));
     }
     if (visit.stage == Stage::refused) {
       if (visit.needs > durable_) {
@@ -202,7 +208,7 @@ void Turns::answered(Visit* visit, TurnClock::time_point now) {
 }
 
 void Turns::missed(Visit* visit) {
-  if (!visit->entry.writes) return withdrawn(visit);  // nothing can take effect
+  if (!visit->writes()) return withdrawn(visit);  // nothing can take effect
   Resource& resource = visit->resource;
   end(visit);
   ++resource.misses;
@@ -276,10 +282,10 @@ Result<Version> Turns::adopt(const ResourceName& resource, const Lineage& lineag
   if (it == nullptr) {
     return fail(ErrorCode::unavailable, "the gate remembers as many resources as it may");
   }
-  auto after = after_adoption(it->state, resource, lineage, at_least);
+  auto after = fence::adopted(resource, it->state.mark, lineage, at_least);
   if (!after) return fail(std::move(after.error()));
-  if (*after == it->state) return it->version;
-  it->state = std::move(*after);
+  if (*after == it->state.mark) return it->version;
+  it->state.mark = std::move(*after);
   ++it->generation;
   save(*it);
   look(*it);

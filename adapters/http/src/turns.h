@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fence_rule.h"
+#include "admission.h"
 #include "leasehold/fence_admin.h"
 #include "ledger.h"
 
@@ -45,7 +45,7 @@ class Turns {
   ~Turns();
 
   // The visit must be ended by one of the three calls below, unless an objection was told.
-  Visit* enter(Entry entry, Tell tell);
+  Visit* enter(Ticket ticket, Tell tell);
 
   void answered(Visit* visit, TurnClock::time_point now);
   void missed(Visit* visit);     // it was forwarded, and no answer will come

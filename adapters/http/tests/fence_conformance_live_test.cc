@@ -31,7 +31,8 @@ Error error_of(const Reply& reply) {
         Refusal{json.value("offered", std::int64_t{0}), json.value("mark", std::int64_t{0})};
     return error;
   }
-  if (reply.status == 400 || reply.status == 404) return Error(ErrorCode::invalid, detail);
+  if (reply.status == 400 || reply.status == 404 || reply.status == 428)
+    return Error(ErrorCode::invalid, detail);
   return Error(ErrorCode::unavailable, std::to_string(reply.status) + " " + detail);
 }
 
@@ -57,8 +58,10 @@ class GateConnection final : public FenceConnection {
     return reply.body;
   }
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode mode) override {
-    const Reply reply = gate_.ask("PUT", target(resource), fields(resource, token, mode), value);
+                         EntryMode mode, std::int64_t sequence) override {
+    FieldList all = fields(resource, token, mode);
+    if (sequence != 0) all.emplace_back("Leasehold-Sequence", std::to_string(sequence));
+    const Reply reply = gate_.ask("PUT", target(resource), all, value);
     if (reply.status != 204) return fail(error_of(reply));
     return {};
   }
@@ -120,6 +123,7 @@ class GateFence final : public FenceUnderTest {
     }
   }
   bool update_is_one_transaction() const override { return false; }
+  FenceWays ways() const override { return {.numbers = true}; }
 
  private:
   std::string state() const { return folder_.file("state"); }

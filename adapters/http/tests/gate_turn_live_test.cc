@@ -106,7 +106,7 @@ TEST_F(GateTurnTest, SequenceNumbersOrderOneHolder) {
     reply = late.ask("PUT", "/a", with_sequence(33, 1, 1), "one again");
     ASSERT_EQ(reply.status, 409);
     ASSERT_EQ(type_of(reply), "out-of-order");
-  } while (reply.body.find("comes after request 2") == std::string::npos);
+  } while (reply.body.find("last request had number 2") == std::string::npos);
   EXPECT_EQ(upstream_->arrived(), 1) << "the second waits for the first";
   slow->answer(200);
   EXPECT_EQ(first.get().status, 200);

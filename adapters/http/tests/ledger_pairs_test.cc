@@ -22,15 +22,12 @@ using leasehold::testing::RecordedDisk;
 using leasehold::testing::Unsynced;
 
 ResourceState state_with(std::int64_t number) {
-  ResourceState state;
-  state.mark = test_token(number, 1);
-  state.lineage = state.mark->lineage;
-  return state;
+  return {.mark = held_by(test_token(number, 1))};
 }
 
 std::int64_t mark_in(const ResourceStates& states) {
   const auto found = states.find(name("r"));
-  return found == states.end() ? 0 : found->second.mark->number.value();
+  return found == states.end() ? 0 : found->second.mark.threshold();
 }
 
 // One run of a gate, as far as its ledger goes.

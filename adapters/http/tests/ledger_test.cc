@@ -17,10 +17,7 @@ using leasehold::testing::TempFolder;
 using ::testing::HasSubstr;
 
 ResourceState marked(std::int64_t number) {
-  ResourceState state;
-  state.mark = test_token(number, 1);
-  state.lineage = state.mark->lineage;
-  return state;
+  return {.mark = held_by(test_token(number, 1))};
 }
 
 // Waits for versions.
@@ -75,12 +72,12 @@ class LedgerTest : public ::testing::Test {
 
 TEST_F(LedgerTest, RemembersEverythingAboutAResource) {
   ResourceState full = marked(std::int64_t{1} << 62);
-  full.sequence = 7;
+  full.mark.holder->sequence = 7;
   full.refused = 3;
   full.open = true;
   ResourceState adopted;
-  adopted.lineage = test_lineage(2, "Жук/🔒");
-  adopted.least = 12;
+  adopted.mark.lineage = test_lineage(2, "Жук/🔒");
+  adopted.mark.least = TokenNumber::of(12).value();
   {
     const auto ledger = open();
     EXPECT_TRUE(ledger->states().empty());
@@ -132,7 +129,7 @@ TEST_F(LedgerTest, ABatchTornAtAnyByteLosesNothingBeforeIt) {
     const std::string zeros(last.size() - cut + 4096, '\0');
     const auto image = decode_ledger(whole + last.substr(0, cut) + zeros);
     ASSERT_TRUE(image) << cut;
-    EXPECT_THAT(image->states.at(name("a")).mark->number.value(), ::testing::AnyOf(2, 3)) << cut;
+    EXPECT_THAT(image->states.at(name("a")).mark.threshold(), ::testing::AnyOf(2, 3)) << cut;
   }
   EXPECT_EQ(decode_ledger(whole + last)->states.at(name("a")), marked(3));
 }
@@ -164,14 +161,17 @@ TEST_F(LedgerTest, ARecordThatCannotBeIsDamage) {
   };
   ResourceState state = marked(3);
   EXPECT_TRUE(decoded(encode_record(name("a"), state)));
-  for (std::int64_t ResourceState::*number :
-       {&ResourceState::least, &ResourceState::sequence, &ResourceState::refused}) {
-    ResourceState wrong = state;
-    wrong.*number = -1;
-    EXPECT_FALSE(decoded(encode_record(name("a"), wrong)));
-  }
+  ResourceState wrong = state;
+  wrong.refused = -1;
+  EXPECT_FALSE(decoded(encode_record(name("a"), wrong)));
+  wrong = state;
+  wrong.mark.holder->sequence = -1;
+  EXPECT_FALSE(decoded(encode_record(name("a"), wrong)));
+  wrong = state;
+  wrong.mark.lineage.reset();
+  EXPECT_FALSE(decoded(encode_record(name("a"), wrong)));
   std::string record = encode_record(name("a"), ResourceState{});
-  record[3] = 8;  // a flag of another version
+  record[3] = 2;  // neither open nor closed
   EXPECT_FALSE(decoded(record));
 }
 

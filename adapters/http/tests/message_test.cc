@@ -310,10 +310,10 @@ TEST(TextTest, Decimals) {
 }
 
 TEST(ProblemTest, HasBothNumbersExactly) {
-  const Entry entry{name("a"), test_token(9007199254740993, 1)};
+  const Ticket ticket{name("a"), {.token = test_token(9007199254740993, 1)}};
   const Problem problem = problem_of(
       Objection{Objection::Why::fenced_out, "stale", {9007199254740993, 9223372036854775807}},
-      entry);
+      ticket);
   const std::string text = response_of(problem, true, false);
   EXPECT_THAT(text, HasSubstr("HTTP/1.1 409 Conflict\r\n"));
   EXPECT_THAT(text, HasSubstr("\"offered\":9007199254740993,\"mark\":9223372036854775807"));

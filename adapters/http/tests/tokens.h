@@ -1,6 +1,7 @@
 // Names and tokens for tests.
 #pragma once
 
+#include "leasehold/fence/mark.h"
 #include "leasehold/token.h"
 
 namespace leasehold::http {
@@ -20,6 +21,11 @@ inline Token test_token(std::int64_t number, std::uint8_t request,
   RequestId::Bytes bytes{};
   bytes.front() = request;
   return Token{TokenNumber::of(number).value(), lineage, RequestId(bytes)};
+}
+
+inline fence::Mark held_by(const Token& token, std::int64_t sequence = 0) {
+  return {.lineage = token.lineage,
+          .holder = fence::Mark::Holder{token.number, token.request, sequence}};
 }
 
 }  // namespace leasehold::http

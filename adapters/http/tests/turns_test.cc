@@ -31,13 +31,16 @@ class TurnsTest : public ::testing::Test {
   Guest enter(std::int64_t number, std::uint8_t request, std::int64_t sequence = 0,
               bool writes = true, bool once = false) {
     Guest guest;
-    guest.visit =
-        turns_->enter(Entry{name("book"), test_token(number, request), sequence, once, writes},
-                      [answer = guest.answer](std::optional<Objection> objection) {
-                        EXPECT_FALSE(answer->told) << "told twice";
-                        answer->told = true;
-                        answer->objection = std::move(objection);
-                      });
+    guest.visit = turns_->enter(Ticket{name("book"),
+                                       {.token = test_token(number, request),
+                                        .writes = writes,
+                                        .single = once,
+                                        .sequence = sequence}},
+                                [answer = guest.answer](std::optional<Objection> objection) {
+                                  EXPECT_FALSE(answer->told) << "told twice";
+                                  answer->told = true;
+                                  answer->objection = std::move(objection);
+                                });
     return guest;
   }
   Guest read(std::int64_t number, std::uint8_t request) { return enter(number, request, 0, false); }
@@ -60,7 +63,7 @@ class TurnsTest : public ::testing::Test {
 TEST_F(TurnsTest, NobodyGoesBeforeTheMarkIsDurable) {
   const auto first = enter(33, 1);
   EXPECT_FALSE(first->told);
-  EXPECT_EQ(on_disk().mark, test_token(33, 1));
+  EXPECT_EQ(on_disk().mark, held_by(test_token(33, 1)));
   EXPECT_TRUE(on_disk().open);
   sync();
   EXPECT_TRUE(first->goes());
@@ -232,14 +235,20 @@ TEST_F(TurnsTest, SequenceNumbersOrderOneHoldersRequests) {
   sync();
   EXPECT_TRUE(first->goes());
   EXPECT_FALSE(second->told) << "the first could land on it";
-  EXPECT_TRUE(enter(33, 1, 2)->refused(Why::out_of_order));
-  EXPECT_TRUE(enter(33, 1, 1)->refused(Why::out_of_order));
+  const auto again = enter(33, 1, 2);
+  const auto late = enter(33, 1, 1);
+  EXPECT_FALSE(again->told) << "not before it was counted";
+  sync();
+  EXPECT_TRUE(again->refused(Why::out_of_order));
+  EXPECT_TRUE(late->refused(Why::out_of_order));
   turns_->answered(first.visit, kNow);
   EXPECT_TRUE(second->goes());
-  EXPECT_EQ(on_disk().sequence, 2);
-  EXPECT_EQ(on_disk().refused, 0) << "nobody was overtaken";
+  EXPECT_EQ(on_disk().mark.holder->sequence, 2);
+  EXPECT_EQ(on_disk().refused, 2);
   restart();
-  EXPECT_TRUE(enter(33, 1, 2)->refused(Why::out_of_order)) << "remembered";
+  const auto remembered = enter(33, 1, 2);
+  sync();
+  EXPECT_TRUE(remembered->refused(Why::out_of_order));
 }
 
 TEST_F(TurnsTest, WhoBeganToNumberGoesOnNumbering) {
@@ -251,7 +260,7 @@ TEST_F(TurnsTest, WhoBeganToNumberGoesOnNumbering) {
   const auto next = enter(34, 2);
   sync();
   EXPECT_TRUE(next->goes()) << "the next holder begins anew";
-  EXPECT_EQ(on_disk().sequence, 0);
+  EXPECT_EQ(on_disk().mark.holder->sequence, 0);
 }
 
 TEST_F(TurnsTest, ANumberedRequestWaitsForTheUnnumberedBeforeIt) {
@@ -269,11 +278,12 @@ TEST_F(TurnsTest, AdoptingWaitsForTheOldLineageToo) {
   sync();
   ASSERT_TRUE(turns_->adopt(name("book"), test_lineage(2), TokenNumber::of(1).value()));
   Guest fresh;
-  fresh.visit = turns_->enter(Entry{name("book"), test_token(1, 9, test_lineage(2))},
-                              [answer = fresh.answer](std::optional<Objection> objection) {
-                                answer->told = true;
-                                answer->objection = std::move(objection);
-                              });
+  fresh.visit = turns_->enter(
+      Ticket{name("book"), {.token = test_token(1, 9, test_lineage(2)), .writes = true}},
+      [answer = fresh.answer](std::optional<Objection> objection) {
+        answer->told = true;
+        answer->objection = std::move(objection);
+      });
   sync();
   EXPECT_FALSE(fresh->told);
   turns_->answered(old.visit, kNow);
@@ -292,7 +302,7 @@ TEST_F(TurnsTest, WithdrawnBeforeItWasSentLeavesNothingUnanswered) {
 
 TEST_F(TurnsTest, StrangersCannotFillTheMemory) {
   for (const char* text : {"a", "b"}) {
-    turns_->enter(Entry{name(text), test_token(1, 1)}, [](auto) {});
+    turns_->enter(Ticket{name(text), {.token = test_token(1, 1), .writes = true}}, [](auto) {});
   }
   const auto third = enter(33, 1);
   EXPECT_TRUE(third->refused(Why::too_many));

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "fence_schema.h"
-#include "leasehold/detail/refusal.h"
-#include "leasehold/detail/stored_mark.h"
+#include "leasehold/fence/refusal.h"
+#include "leasehold/fence/stored_mark.h"
 #include "part.h"
 
 namespace leasehold::postgres {
@@ -42,7 +42,7 @@ Status check_marks_are_kept(Session session) {
   auto kept = keeps_marks(session);
   if (!kept) return fail(std::move(kept.error()));
   if (*kept) return {};
-  return fail(leasehold::detail::marks_not_kept());
+  return fail(fence::marks_not_kept());
 }
 
 Status check_fence_schema(Session session) {
@@ -67,14 +67,14 @@ Result<FenceMark> mark_of(const Rows& rows, int row) {
     if (rows.is_null(column, row)) return std::nullopt;
     return rows.text(column, row);
   };
-  leasehold::detail::StoredMark stored{.resource = rows.text(0, row),
-                                       .lineage = text(1),
-                                       .token = {},
-                                       .request = text(3),
-                                       .refused = rows.number(4, row),
-                                       .claim = text(5)};
+  fence::StoredMark stored{.resource = rows.text(0, row),
+                           .lineage = text(1),
+                           .token = {},
+                           .request = text(3),
+                           .refused = rows.number(4, row),
+                           .claim = text(5)};
   if (!rows.is_null(2, row)) stored.token = rows.number(2, row);
-  return leasehold::detail::read(stored);
+  return fence::read(stored);
 }
 
 Result<std::vector<FenceMark>> read_marks(Session session) {

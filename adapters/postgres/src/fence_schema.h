@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 8;
+inline constexpr int kFenceVersion = 9;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Every function sets its search_path, or
@@ -115,13 +115,13 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION leasehold_fence.refuse(a_resource text, a_token bigint, a_lineage text,
-                                       a_once boolean) RETURNS void LANGUAGE plpgsql
+                                       a_request text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   said text := format('leasehold: fenced_out: resource ''%s'' refused token %s', a_resource, a_token);
 BEGIN
-  SELECT claim, lineage, coalesce(token, least) AS number, token IS NULL AS adopted INTO STRICT m
+  SELECT claim, lineage, request, coalesce(token, least) AS number, token IS NULL AS adopted INTO STRICT m
     FROM leasehold_fence.mark WHERE resource = a_resource;
   IF m.claim IS NOT NULL THEN
     PERFORM leasehold_fence.wrong('this resource is used with claims, not with tokens');
@@ -130,12 +130,13 @@ BEGIN
     said := said || format(' of lineage %s: it follows lineage %s (mark %s). A lineage names the store '
       'and lock that count the tokens, and numbers of two lineages cannot be compared. All who write '
       'must take the lock from one store. If that store was replaced on purpose, run '
-      '`leasehold fence adopt`', a_lineage, m.lineage, m.number);
+      '`leasehold fence adopt URL ''%s'' --lineage ''%s'' --at-least %s`',
+      a_lineage, m.lineage, m.number, a_resource, a_lineage, a_token);
   ELSIF m.adopted THEN
     said := said || format(': its lineage was adopted from token %s on, and this one is lower', m.number);
   ELSIF a_token < m.number THEN
     said := said || format(': its mark is %s, so another holder has entered since', m.number);
-  ELSIF a_once THEN
+  ELSIF a_request = m.request THEN
     said := said || format(': its mark is %s already, and in once mode a token enters once', m.number);
   ELSE
     said := said || format(': its mark is %s from another request id; the store has granted this '
@@ -165,7 +166,7 @@ BEGIN
                 AND (a_token > coalesce(m.token, m.least - 1)
                      OR a_token = m.token AND a_request = m.request AND NOT a_once));
   IF NOT FOUND THEN
-    PERFORM leasehold_fence.refuse(a_resource, a_token, a_lineage, a_once);
+    PERFORM leasehold_fence.refuse(a_resource, a_token, a_lineage, a_request);
   END IF;
 END $$;
 

@@ -1,7 +1,7 @@
 #include "leasehold/postgres/row_fence.h"
 
 #include "fence_functions.h"
-#include "leasehold/detail/refusal.h"
+#include "leasehold/fence/refusal.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -130,9 +130,11 @@ Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry
       session.run(durably(sql_.count_refusal(entry == Entry::once)), filled.parameters());
   if (!counted) return std::move(counted.error());
   if (counted->count() > 0) {
-    const leasehold::detail::Threshold mark{std::string(counted->text(1)), counted->number(0),
-                                            /*adopted=*/counted->flag(2)};
-    return leasehold::detail::refusal(key, token, mark, entry == Entry::once);
+    const fence::Threshold mark{.lineage = std::string(counted->text(1)),
+                                .token = counted->number(0),
+                                .adopted = counted->flag(2),
+                                .request = std::string(counted->text(3))};
+    return fence::refusal(key, token, mark, entry == Entry::once);
   }
   auto there = session.run(sql_.mark(), {key.str().c_str()});
   if (!there) return std::move(there.error());
@@ -169,7 +171,7 @@ Status RowFence::adopt(std::string_view key, const Lineage& lineage, TokenNumber
   auto there = session.run(sql_.mark(), {name->str().c_str()});
   if (!there) return fail(std::move(there.error()));
   if (there->count() == 0) return fail(no_row(*name));
-  return fail(leasehold::detail::would_lower(*name, there->number(6), at_least));
+  return fail(fence::would_lower(*name, there->number(6), at_least));
 }
 
 }  // namespace leasehold::postgres

@@ -69,12 +69,12 @@ TEST_F(FenceTest, FenceRemovedUnderAnOpenHandleFailsClosed) {
 
 TEST_F(FenceTest, AnotherVersionIsRefusedAndKept) {
   ASSERT_EQ(user_.exec("CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer "
-                       "LANGUAGE sql IMMUTABLE AS 'SELECT 9'"),
+                       "LANGUAGE sql IMMUTABLE AS 'SELECT 99'"),
             "");
   for (const Status& status : {install_fence(user_.get()), remove_fence(user_.get()),
                                guard_table(user_.get(), "data", ledger())}) {
     ASSERT_TRUE(bad(status, ErrorCode::unavailable));
-    EXPECT_THAT(status.error().message, HasSubstr("version 9"));
+    EXPECT_THAT(status.error().message, HasSubstr("version 99"));
   }
   EXPECT_TRUE(bad(Fence::open(user_.get(), "ledger"), ErrorCode::unavailable));
   EXPECT_EQ(user_.exec(enter("33")), "") << "nothing was removed";

@@ -173,17 +173,16 @@ else
   end
   if same and its_request ~= request then return refuse('twice') end
 end
-local digest
-if sequence ~= '' and #ARGV > 5 then
-  digest = digest_of_command()
-  if same and its_sequence == sequence then
-    if its_digest == digest then return redis.status_reply('REPEATED') end
+local digest = sequence ~= '' and #ARGV > 5 and digest_of_command()
+if same then
+  if digest and its_sequence == sequence and its_digest == digest then
+    return redis.status_reply('REPEATED')
+  end
+  if mode == 'once' then return refuse('once') end
+  if digest and its_sequence == sequence then
     return invalid('sequence number ' .. sequence .. ' was used for another write')
   end
-end
-if same and mode == 'once' then return refuse('once') end
-if same and digest and its_sequence and below(sequence, its_sequence) then
-  return refuse('order')
+  if digest and its_sequence and below(sequence, its_sequence) then return refuse('order') end
 end
 
 -- It may enter.

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "keys.h"
-#include "leasehold/detail/fence_record.h"
-#include "leasehold/detail/refusal.h"
+#include "leasehold/fence/attempt.h"
+#include "leasehold/fence/refusal.h"
 
 namespace leasehold::redis {
 
-using leasehold::detail::Objection;
+using fence::Reason;
 using resp::Type;
 using resp::Value;
 
@@ -68,6 +68,14 @@ bool pause(Server& server, const CallContext& context) {
   wait.until_readable(server.closing().fd());
   return !context.stop.stop_requested() && !server.is_closing() &&
          BootClock::now() < context.deadline;
+}
+
+Reason reason_of(std::string_view word) {
+  if (word == "lineage") return Reason::foreign;
+  if (word == "adopted") return Reason::adopted;
+  if (word == "lower") return Reason::lower;
+  if (word == "twice") return Reason::twice;
+  return word == "once" ? Reason::again : Reason::late;
 }
 
 Error doubtful(Error last) {
@@ -138,19 +146,11 @@ Error explained(const ResourceName& resource, const Token& token, Error error) {
   const auto words = script_words(error);
   const auto mark = TokenNumber::parse(words.size() > 2 ? words[2] : "");
   if (!mark) return error;
-  const std::string_view why = words[0];
-  const bool adopted = why == "adopted";
-  const Objection objection = why == "lineage"            ? Objection::foreign
-                              : why == "lower" || adopted ? Objection::lower
-                              : why == "twice"            ? Objection::twice
-                              : why == "once"             ? Objection::once
-                                                          : Objection::order;
   // The lock's name in the lineage may have spaces in it.
   const std::string lineage = words.size() > 3 ? error.store_words.substr(static_cast<std::size_t>(
                                                      words[3].data() - error.store_words.data()))
                                                : "";
-  Error refused =
-      leasehold::detail::refusal(resource, token, objection, {lineage, mark->value(), adopted});
+  Error refused = fence::refusal(resource, token, reason_of(words[0]), {lineage, mark->value()});
   refused.store_words = error.store_words;
   if (error.code == ErrorCode::fenced_out) return refused;
   Error unknown(error.code, "the reply to the command was lost, and now " + refused.message,
@@ -167,7 +167,7 @@ Status check_call(const Command& command, const EnterOptions& options) {
   if (command.empty() || command.front().empty()) {
     return fail(ErrorCode::invalid, "a command must have at least its name");
   }
-  return leasehold::detail::check_sequence(options.sequence);
+  return fence::check_sequence(options.sequence);
 }
 
 Reply reply_of(Value value) {

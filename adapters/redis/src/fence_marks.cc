@@ -4,7 +4,7 @@
 #include <map>
 
 #include "keys.h"
-#include "leasehold/detail/refusal.h"
+#include "leasehold/fence/refusal.h"
 #include "leasehold/resp/command.h"
 #include "open_server.h"
 #include "scan.h"
@@ -14,34 +14,27 @@ namespace {
 
 constexpr auto kListWithin = std::chrono::minutes(1);
 
-Error damaged(const ResourceName& resource) {
-  return Error(ErrorCode::unavailable, "the mark of resource '" + resource.str() +
-                                           "' is damaged: it was not written by the fence");
-}
+constexpr std::string_view kVersion = "1";  // of the script
 
 Result<FenceMark> mark_in(const ResourceName& resource, const resp::Value& fields) {
   const std::string& version = fields.under("version").text;
-  if (version != "1") {
-    return fail(ErrorCode::unavailable, "the mark of resource '" + resource.str() +
-                                            "' was written by version '" + version +
-                                            "' of the fence, and this program knows version 1");
-  }
+  if (version != kVersion) return fail(fence::other_version(resource, version, kVersion));
   FenceMark mark{resource, std::nullopt, std::nullopt, 0, std::nullopt};
   const std::string& refused = fields.under("refused").text;
   std::from_chars(refused.data(), refused.data() + refused.size(), mark.refused);
   if (const std::string& claim = fields.under("claim").text; !claim.empty()) {
     mark.claim = RequestId::from_hex(claim);
-    if (!mark.claim) return fail(damaged(resource));
+    if (!mark.claim) return fail(fence::damaged_mark(resource));
   }
   const std::string& lineage = fields.under("lineage").text;
   if (lineage.empty()) return mark;
   const auto parsed = Lineage::parse(lineage);
-  if (!parsed) return fail(damaged(resource));
+  if (!parsed) return fail(fence::damaged_mark(resource));
   mark.lineage = *parsed;
   const std::string& number = fields.under("token").text;
   if (number.empty()) return mark;
   const auto token = Token::parse(number, lineage, fields.under("request").text);
-  if (!token) return fail(damaged(resource));
+  if (!token) return fail(fence::damaged_mark(resource));
   mark.mark = *token;
   return mark;
 }
@@ -96,14 +89,14 @@ Status adopt_lineage(Server& server, const ResourceName& resource, const Lineage
   if (!script_said(done.error(), "FENCELOWER")) return fail(done.error());
   const auto words = script_words(done.error());
   const auto mark = TokenNumber::parse(words.empty() ? "" : words.front());
-  return fail(leasehold::detail::would_lower(resource, mark ? mark->value() : 0, at_least));
+  return fail(fence::would_lower(resource, mark ? mark->value() : 0, at_least));
 }
 
 Status reset_mark(Server& server, const ResourceName& resource, const EnterOptions& options) {
   const auto done = FenceCall(resource, {.mode = "reset", .number = ""}).run(server, options);
   if (done) return {};
   if (script_said(done.error(), "FENCEUNKNOWN")) {
-    return fail(leasehold::detail::unknown_resource(resource));
+    return fail(fence::unknown_resource(resource));
   }
   return fail(done.error());
 }

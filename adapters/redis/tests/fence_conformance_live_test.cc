@@ -20,8 +20,9 @@ std::string data_key(std::string_view resource) {
   return "data:" + std::string(resource);
 }
 
-EnterOptions how_of(EntryMode mode) {
+EnterOptions how_of(EntryMode mode, std::int64_t sequence = 0) {
   return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable,
+          .sequence = sequence,
           .within = Millis::max()};
 }
 
@@ -41,12 +42,13 @@ class RedisConnection final : public FenceConnection {
   }
 
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode mode) override {
+                         EntryMode mode, std::int64_t sequence) override {
     auto fence = resources_.fence(resource);
     if (!fence) return fail(std::move(fence.error()));
-    auto reply = fence->run(token, {"SET", data_key(resource), std::string(value)}, how_of(mode));
+    auto reply =
+        fence->run(token, {"SET", data_key(resource), std::string(value)}, how_of(mode, sequence));
     if (!reply) return fail(std::move(reply.error()));
-    EXPECT_EQ(reply->text, "OK");
+    EXPECT_TRUE(reply->repeated || reply->text == "OK");
     return {};
   }
 
@@ -80,6 +82,9 @@ class RedisFence final : public FenceUnderTest {
     server().process().start();
   }
   bool update_is_one_transaction() const override { return false; }
+  FenceWays ways() const override {
+    return {.numbers = true, .names = true, .knows_writes = false};
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Redis, FenceConformance,

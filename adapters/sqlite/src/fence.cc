@@ -18,8 +18,7 @@ Error explain(Connection connection, const ResourceName& resource, const Token& 
                     std::to_string(token.number.value()) + "; its mark cannot be read";
     return error;
   }
-  Error refused =
-      leasehold::detail::refusal(resource, token, **mark, /*once=*/entry == Entry::once);
+  Error refused = fence::refusal(resource, token, **mark, /*single=*/entry == Entry::once);
   refused.store_words = std::move(error.store_words);
   return refused;
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "guard.h"
-#include "leasehold/detail/stored_mark.h"
+#include "leasehold/fence/stored_mark.h"
 #include "name_sql.h"
 #include "outbox.h"
 #include "schema.h"
@@ -227,7 +227,7 @@ Status adopt(Connection connection, const ResourceName& resource, const Lineage&
   const bool same = *threshold && (*threshold)->lineage == lineage.str();
   if (same && (*threshold)->token == at_least.value()) return {};
   if (same && (*threshold)->token > at_least.value()) {
-    return fail(leasehold::detail::would_lower(resource, (*threshold)->token, at_least));
+    return fail(fence::would_lower(resource, (*threshold)->token, at_least));
   }
   if (auto ok = write_adoption(connection, resource, lineage, at_least); !ok) return ok;
   return transaction->commit();
@@ -240,7 +240,7 @@ Status reset(Connection connection, const ResourceName& resource) {
   if (!update) return fail(std::move(update.error()));
   if (auto ok = update->bind(1, resource.str()).run(); !ok) return ok;
   if (connection.changes() == 1) return {};
-  return fail(leasehold::detail::unknown_resource(resource));
+  return fail(fence::unknown_resource(resource));
 }
 
 }  // namespace
@@ -266,7 +266,7 @@ Status check_marks_are_kept(Connection connection) {
   auto kept = keeps_marks(connection);
   if (!kept) return fail(std::move(kept.error()));
   if (*kept) return {};
-  return fail(leasehold::detail::marks_not_kept());
+  return fail(fence::marks_not_kept());
 }
 
 Status remove_fence_table(Connection connection) {
@@ -289,14 +289,14 @@ Result<FenceMark> mark_of(const Statement& statement) {
     if (statement.is_null(column)) return std::nullopt;
     return statement.text(column);
   };
-  leasehold::detail::StoredMark stored{.resource = statement.text(0),
-                                       .lineage = text(1),
-                                       .token = {},
-                                       .request = text(3),
-                                       .refused = statement.integer(4),
-                                       .claim = text(5)};
+  fence::StoredMark stored{.resource = statement.text(0),
+                           .lineage = text(1),
+                           .token = {},
+                           .request = text(3),
+                           .refused = statement.integer(4),
+                           .claim = text(5)};
   if (!statement.is_null(2)) stored.token = statement.integer(2);
-  return leasehold::detail::read(stored);
+  return fence::read(stored);
 }
 
 Result<std::vector<FenceMark>> read_marks(Connection connection) {
@@ -329,14 +329,16 @@ Result<std::optional<FenceMark>> read_mark(Connection connection, const Resource
 Result<std::optional<Threshold>> read_threshold(Connection connection,
                                                 const ResourceName& resource) {
   auto select = connection.prepare(
-      "SELECT lineage, coalesce(token, least), token IS NULL FROM main.leasehold_fence"
+      "SELECT lineage, coalesce(token, least), token IS NULL, request FROM main.leasehold_fence"
       " WHERE resource = ?1 AND lineage IS NOT NULL");
   if (!select) return fail(std::move(select.error()));
   auto row = select->bind(1, resource.str()).step();
   if (!row) return fail(std::move(row.error()));
   if (!*row) return std::nullopt;
-  return Threshold{std::string(select->text(0)), select->integer(1),
-                   /*adopted=*/select->integer(2) != 0};
+  return Threshold{.lineage = std::string(select->text(0)),
+                   .token = select->integer(1),
+                   .adopted = select->integer(2) != 0,
+                   .request = std::string(select->text(3))};
 }
 
 Status count_refusal(Connection connection, const ResourceName& resource) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "database.h"
-#include "leasehold/detail/refusal.h"
+#include "leasehold/fence/refusal.h"
 #include "leasehold/fence_admin.h"
 
 namespace leasehold::sqlite {
@@ -24,7 +24,7 @@ namespace leasehold::sqlite {
 [[nodiscard]] Result<std::optional<FenceMark>> read_mark(Connection connection,
                                                          const ResourceName& resource);
 
-using leasehold::detail::Threshold;
+using fence::Threshold;
 [[nodiscard]] Result<std::optional<Threshold>> read_threshold(Connection connection,
                                                               const ResourceName& resource);
 

@@ -103,9 +103,14 @@ Result<int> count_triggers(Connection connection, const Guard& guard) {
 Status look_for_triggers(Connection connection, Guard& guard) {
   auto select = connection.prepare(
       "SELECT DISTINCT tbl_name FROM main.sqlite_master WHERE type = 'trigger'"
-      " AND name GLOB 'leasehold_guard_*' ORDER BY tbl_name <> ?1");
+      " AND name IN (?2, ?3, ?4) ORDER BY tbl_name <> ?1");
   if (!select) return fail(std::move(select.error()));
   select->bind(1, guard.made_for);
+  std::array<std::string, kOperations.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = trigger_name(guard.id, kOperations[i]);
+    select->bind(static_cast<int>(i) + 2, names[i]);
+  }
   for (int most = 0;;) {
     auto row = select->step();
     if (!row) return fail(std::move(row.error()));

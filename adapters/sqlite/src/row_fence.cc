@@ -3,7 +3,7 @@
 #include "database.h"
 #include "fence_table.h"
 #include "guard.h"
-#include "leasehold/detail/refusal.h"
+#include "leasehold/fence/refusal.h"
 
 namespace leasehold::sqlite {
 namespace {
@@ -176,10 +176,12 @@ Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry
   auto row = count->step();
   if (!row) return std::move(row.error());
   if (*row) {
-    const leasehold::detail::Threshold mark{std::string(count->text(1)), count->integer(0),
-                                            /*adopted=*/count->integer(2) != 0};
+    const fence::Threshold mark{.lineage = std::string(count->text(1)),
+                                .token = count->integer(0),
+                                .adopted = count->integer(2) != 0,
+                                .request = std::string(count->text(3))};
     if (auto done = count->step(); !done) return std::move(done.error());
-    return leasehold::detail::refusal(key, token, mark, entry == Entry::once);
+    return fence::refusal(key, token, mark, entry == Entry::once);
   }
   auto look = connection.prepare(sql_.mark());
   if (!look) return std::move(look.error());
@@ -229,7 +231,7 @@ Status RowFence::let_in(const ResourceName& key, const Lineage& lineage,
   auto there = look->bind(1, key.str()).step();
   if (!there) return fail(std::move(there.error()));
   if (!*there) return fail(no_row(key));
-  return fail(leasehold::detail::would_lower(key, look->integer(6), at_least));
+  return fail(fence::would_lower(key, look->integer(6), at_least));
 }
 
 }  // namespace leasehold::sqlite

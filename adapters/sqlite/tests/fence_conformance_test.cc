@@ -60,7 +60,7 @@ class TransactionConnection : public FenceConnection {
   }
 
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode mode) override {
+                         EntryMode mode, std::int64_t /*sequence*/) override {
     auto fence = Fence::open(user_.get(), resource);
     if (!fence) return fail(std::move(fence.error()));
     const std::string table = table_of(fence->resource());
@@ -129,7 +129,7 @@ class RowConnection final : public FenceConnection {
     return values->at(0).value_or("");
   }
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode mode) override {
+                         EntryMode mode, std::int64_t /*sequence*/) override {
     make_row(resource);
     return fence_.write(resource, token, {{"value", std::string(value)}}, entry_of(mode));
   }

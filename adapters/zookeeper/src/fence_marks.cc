@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <map>
 
+#include "leasehold/fence/attempt.h"
+#include "leasehold/fence/record.h"
 #include "leasehold/name.h"
 #include "node_names.h"
 
 namespace leasehold::zookeeper {
 
-using leasehold::detail::Commit;
-using leasehold::detail::FencePass;
-using leasehold::detail::FenceRecord;
-using leasehold::detail::Passed;
-using leasehold::detail::SeenMark;
+using fence::Commit;
+using fence::Passed;
+using fence::SeenMark;
 
 namespace {
 
@@ -51,12 +51,6 @@ std::vector<std::string> content_of(const std::vector<Operation>& operations) {
     parts.push_back(std::to_string(step.version));
   }
   return parts;
-}
-
-Error damaged(const ResourceName& resource) {
-  return Error(ErrorCode::unavailable,
-               "the mark of resource '" + resource.str() +
-                   "' is of another version of the fence, or damaged; nothing was done");
 }
 
 // The step at which the whole was refused.
@@ -124,22 +118,22 @@ Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const CallContex
   const auto node = session_.read(mark_path(resource), context);
   if (!node) return fail(node.error());
   if (!*node) return SeenMark{};
-  auto record = FenceRecord::parse((*node)->data);
-  if (!record) return fail(damaged(resource));
-  return SeenMark{std::move(*record), std::int64_t{(*node)->stat.version} + 1};
+  auto record = fence::read_record(resource, (*node)->data);
+  if (!record) return fail(std::move(record.error()));
+  return SeenMark{std::move(record->mark), std::int64_t{(*node)->stat.version} + 1};
 }
 
 Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& before,
-                                  const FenceRecord& next, const std::vector<Operation>& operations,
+                                  const fence::Mark& next, const std::vector<Operation>& operations,
                                   const CallContext& context) {
-  const bool moves = next != before.record;
+  const bool moves = next != before.mark;
   if (!moves && operations.empty()) return Commit::done;
   const bool is_new = before.version == 0;
   std::vector<Step> steps = {{.kind = is_new  ? Step::Kind::create
                                       : moves ? Step::Kind::set
                                               : Step::Kind::check,
                               .path = mark_path(resource),
-                              .data = next.str(),
+                              .data = fence::to_text(next),
                               .version = static_cast<std::int32_t>(before.version - 1)}};
   for (const Operation& operation : operations) steps.push_back(step_of(operation));
   const auto done = session_.transact(std::move(steps), context);
@@ -202,14 +196,14 @@ Status FenceMarks::check(const std::vector<Operation>& operations) const {
                                       std::to_string(kMostRequestBytes));
 }
 
-FencePass FenceMarks::pass_at(const ResourceName& resource,
-                              const std::vector<Operation>& operations,
-                              const CallContext& context) {
+fence::Pass FenceMarks::pass_at(const ResourceName& resource,
+                                const std::vector<Operation>& operations,
+                                const CallContext& context) {
   return {
       .read = [this, &resource, &context] { return seen(resource, context); },
       .commit =
           [this, &resource, &operations, &context](const SeenMark& before,
-                                                   const FenceRecord& next) {
+                                                   const fence::Mark& next) {
             return commit(resource, before, next, operations, context);
           },
       .count_refusal = [this, &resource, &context] { return count_refusal(resource, context); }};
@@ -220,12 +214,11 @@ Result<TransactionResult> FenceMarks::pass(const ResourceName& resource, const T
                                            const EnterOptions& options) {
   if (auto ok = check(operations); !ok) return fail(std::move(ok.error()));
   const bool changes = std::any_of(operations.begin(), operations.end(), writes);
-  const auto attempt =
-      leasehold::detail::attempt_of(token, options, changes, content_of(operations));
+  const auto attempt = fence::attempt_of(token, options, changes, content_of(operations));
   if (!attempt) return fail(attempt.error());
   const CallContext context = context_of(options);
-  const auto passed = leasehold::detail::pass_fence(
-      resource, *attempt, pass_at(resource, operations, context), context);
+  const auto passed =
+      fence::pass(resource, *attempt, pass_at(resource, operations, context), context);
   if (!passed) return fail(passed.error());
   return TransactionResult{.repeated = *passed == Passed::repeated};
 }
@@ -233,13 +226,13 @@ Result<TransactionResult> FenceMarks::pass(const ResourceName& resource, const T
 Status FenceMarks::adopt(const ResourceName& resource, const Lineage& lineage, TokenNumber at_least,
                          const CallContext& context) {
   const std::vector<Operation> none;
-  return leasehold::detail::pass_adoption(resource, lineage, at_least,
-                                          pass_at(resource, none, context), context);
+  return fence::pass_adoption(resource, lineage, at_least, pass_at(resource, none, context),
+                              context);
 }
 
 Status FenceMarks::reset(const ResourceName& resource, const CallContext& context) {
   const std::vector<Operation> none;
-  return leasehold::detail::pass_reset(resource, pass_at(resource, none, context), context);
+  return fence::pass_reset(resource, pass_at(resource, none, context), context);
 }
 
 // ---- looking -------------------------------------------------------------------------------
@@ -259,7 +252,7 @@ Result<std::optional<FenceMark>> FenceMarks::read(const ResourceName& resource,
   if (found->version == 0) return std::nullopt;
   const auto refused = session_.read(refused_path(resource), context);
   if (!refused) return fail(refused.error());
-  return found->record.mark(resource, *refused ? std::int64_t{(*refused)->stat.version} + 1 : 0);
+  return found->mark.shown(resource, *refused ? std::int64_t{(*refused)->stat.version} + 1 : 0);
 }
 
 Result<std::vector<FenceMark>> FenceMarks::all(const CallContext& context) {

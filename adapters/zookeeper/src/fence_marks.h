@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "blocking_session.h"
-#include "leasehold/detail/fence_pass.h"
+#include "leasehold/fence/pass.h"
 #include "leasehold/zookeeper/fence.h"
 
 namespace leasehold::zookeeper {
@@ -39,19 +39,17 @@ class FenceMarks {
   std::string refused_path(const ResourceName& resource) const;
 
   [[nodiscard]] Status check(const std::vector<Operation>& operations) const;
-  [[nodiscard]] Result<detail::SeenMark> seen(const ResourceName& resource,
-                                              const CallContext& context);
-  [[nodiscard]] Result<detail::Commit> commit(const ResourceName& resource,
-                                              const detail::SeenMark& before,
-                                              const detail::FenceRecord& next,
-                                              const std::vector<Operation>& operations,
-                                              const CallContext& context);
-  [[nodiscard]] Result<detail::Commit> mark_refused(int rc, bool is_new,
-                                                    const CallContext& context);
+  [[nodiscard]] Result<fence::SeenMark> seen(const ResourceName& resource,
+                                             const CallContext& context);
+  [[nodiscard]] Result<fence::Commit> commit(const ResourceName& resource,
+                                             const fence::SeenMark& before, const fence::Mark& next,
+                                             const std::vector<Operation>& operations,
+                                             const CallContext& context);
+  [[nodiscard]] Result<fence::Commit> mark_refused(int rc, bool is_new, const CallContext& context);
   [[nodiscard]] Status count_refusal(const ResourceName& resource, const CallContext& context);
-  [[nodiscard]] detail::FencePass pass_at(const ResourceName& resource,
-                                          const std::vector<Operation>& operations,
-                                          const CallContext& context);
+  [[nodiscard]] fence::Pass pass_at(const ResourceName& resource,
+                                    const std::vector<Operation>& operations,
+                                    const CallContext& context);
 
   BlockingSession session_;
 };

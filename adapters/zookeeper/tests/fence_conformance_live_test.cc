@@ -11,8 +11,9 @@ using zookeeper::Fence;
 using zookeeper::Resources;
 using zookeeper::Set;
 
-EnterOptions options_of(EntryMode mode) {
+EnterOptions options_of(EntryMode mode, std::int64_t sequence = 0) {
   return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable,
+          .sequence = sequence,
           .within = Millis::max()};
 }
 
@@ -34,15 +35,18 @@ class ZookeeperConnection final : public FenceConnection {
   }
 
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode mode) override {
+                         EntryMode mode, std::int64_t sequence) override {
     auto fence = resources_.fence(resource);
     if (!fence) return fail(std::move(fence.error()));
     const std::string path = path_of(resource);
     const auto write = [&](const zookeeper::Operation& operation) {
-      return fence->transaction(token, {operation}, options_of(mode));
+      return fence->transaction(token, {operation}, options_of(mode, sequence));
     };
+    // So that a write that comes again is the same operation.
+    if (sequence != 0)
+      (void)other_.fence("peep").value().transaction(test_token(1, 1), {Create{path, ""}});
     auto done = write(Set{path, std::string(value)});
-    const bool is_missing = !done && done.error().code == ErrorCode::invalid;
+    const bool is_missing = !done && sequence == 0 && done.error().code == ErrorCode::invalid;
     if (is_missing) done = write(Create{path, std::string(value)});
     if (!done) return fail(done.error());
     return {};
@@ -87,6 +91,7 @@ class ZookeeperFence final : public FenceUnderTest {
     one_server().start();
   }
   bool update_is_one_transaction() const override { return false; }
+  FenceWays ways() const override { return {.numbers = true, .names = true}; }
 
  private:
   const std::string folder_ = fresh_folder();

@@ -223,11 +223,11 @@ TEST_F(ZookeeperFenceLive, AMarkThatIsNotOursIsLeftAlone) {
   // Written by a fence whose folder is another, so that it does not know this one's as its own.
   const Fence other = Resources::open(under_.url() + "-other").value().fence("other").value();
   const std::string mark = under_.folder() + "/.fence/ledger";
-  for (const char* foreign : {"leasehold-fence 2\n", "something else", ""}) {
+  for (const char* foreign : {"leasehold-fence 1\n", "something else", ""}) {
     ASSERT_TRUE(other.transaction(test_token(1, 1), {Set{mark, foreign}}));
     const auto refused = fence().transaction(test_token(34, 2), {Set{path_, "1"}});
     EXPECT_EQ(code_of(refused), ErrorCode::unavailable);
-    EXPECT_THAT(refused.error().message, HasSubstr("another version"));
+    EXPECT_THAT(refused.error().message, HasSubstr("the mark of resource 'ledger'"));
     EXPECT_EQ(fence().mark().error().code, ErrorCode::unavailable);
   }
   EXPECT_EQ(value(), "0");

@@ -24,16 +24,14 @@
 #include <string_view>
 #include <type_traits>
 
+#include "leasehold/enter_options.h"
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/token.h"
 
 namespace leasehold::files {
 
-enum class Entry {
-  repeatable,  // the same holder may enter again, for example to retry
-  once,        // a token that has entered may not enter again: for work that must not be repeated
-};
+using leasehold::Entry;
 
 enum class Filesystem {
   known_local,  // refuse every filesystem that is not known to be local
@@ -106,7 +104,8 @@ class Fence {
 
   // Enters and replaces the file's content in one step. Owner, mode, access list and user
   // attributes stay. Repeating a write with its sequence number and content is success.
-  // Fails besides with `outcome_unknown` if the disk failed after the replacement was in place:
+  // Fails besides with `invalid` if the last write had this sequence number and another content,
+  // and with `outcome_unknown` if the disk failed after the replacement was in place:
   // it can be read, but a power cut may undo it together with its mark.
   [[nodiscard]] Status write(const Token& token, std::string_view content,
                              const WriteOptions& options = {}) const;

@@ -1,0 +1,153 @@
+// The rule itself. Its branches are also played at every real fence (testing/fence_conformance.h).
+#include "leasehold/fence/rule.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "leasehold/fence/attempt.h"
+#include "leasehold/fence/refusal.h"
+#include "marks.h"
+#include "testing/fence_cases.h"
+
+namespace leasehold::fence {
+namespace {
+
+using leasehold::testing::fence_rule_cases;
+using leasehold::testing::FenceRuleCase;
+using leasehold::testing::FenceWays;
+using leasehold::testing::lineage_of;
+using leasehold::testing::request_of;
+using leasehold::testing::token_of;
+
+const Token kMine = token_of(33, '1');
+
+std::optional<Reason> refusal_of(const Mark& mark, const Attempt& attempt) {
+  const Verdict verdict = judge(mark, attempt);
+  const Refuse* refuse = std::get_if<Refuse>(&verdict);
+  return refuse == nullptr ? std::nullopt : std::optional(refuse->why);
+}
+
+std::optional<Mark> after(const Mark& mark, const Attempt& attempt) {
+  const Verdict verdict = judge(mark, attempt);
+  const Enter* enter = std::get_if<Enter>(&verdict);
+  return enter == nullptr ? std::nullopt : std::optional(enter->next);
+}
+
+bool repeats(const Mark& mark, const Attempt& attempt) {
+  return std::holds_alternative<Repeat>(judge(mark, attempt));
+}
+
+TEST(FenceRule, TheFirstToComeEnters) {
+  EXPECT_EQ(after({}, {.token = kMine}), held(33, '1'));
+}
+
+TEST(FenceRule, ASequenceNumberIsUsedOnce) {
+  const Mark mark = held(33, '1', 5, "five");
+  EXPECT_TRUE(repeats(mark, {.token = kMine, .sequence = 5, .write = "five"}));
+  EXPECT_EQ(refusal_of(mark, {.token = kMine, .sequence = 5, .write = "other"}), Reason::reused);
+  EXPECT_EQ(refusal_of(mark, {.token = kMine, .sequence = 5}), Reason::late);
+  EXPECT_EQ(refusal_of(mark, {.token = kMine, .sequence = 4, .write = "four"}), Reason::late);
+  EXPECT_EQ(after(mark, {.token = kMine, .sequence = 6, .write = "six"}), held(33, '1', 6, "six"));
+}
+
+TEST(FenceRule, TheSameContentUnderAnotherNumberIsAnotherWrite) {
+  const Mark mark = held(33, '1', 5, "same");
+  EXPECT_EQ(after(mark, {.token = kMine, .sequence = 6, .write = "same"}),
+            held(33, '1', 6, "same"));
+  EXPECT_EQ(refusal_of(mark, {.token = kMine, .sequence = 4, .write = "same"}), Reason::late);
+  EXPECT_TRUE(repeats(mark, {.token = kMine, .write = "same"}));
+}
+
+TEST(FenceRule, AWriteWithoutANameForgetsTheNameOfTheLast) {
+  const auto next =
+      after(held(33, '1', 5, "five"), {.token = kMine, .writes = true, .sequence = 6});
+  EXPECT_EQ(next, held(33, '1', 6));
+  EXPECT_EQ(refusal_of(*next, {.token = kMine, .sequence = 6, .write = "five"}), Reason::reused);
+}
+
+TEST(FenceRule, EnteringKeepsTheLastWrite) {
+  EXPECT_EQ(after(held(33, '1', 5, "five"), {.token = kMine}), held(33, '1', 5, "five"));
+}
+
+TEST(FenceRule, WhoBeganToNumberGoesOnNumbering) {
+  EXPECT_EQ(refusal_of(held(33, '1', 5), {.token = kMine, .writes = true, .write = "w"}),
+            Reason::unnumbered);
+  EXPECT_EQ(after(held(33, '1'), {.token = kMine, .writes = true}), held(33, '1'));
+}
+
+TEST(FenceRule, TheNextHolderCountsForItself) {
+  EXPECT_EQ(after(held(33, '1', 5, "five"), {.token = token_of(34, '2')}), held(34, '2'));
+}
+
+TEST(FenceRule, AWriteOfAnotherHolderIsNoRepetition) {
+  EXPECT_EQ(refusal_of(held(34, '2', 5, "five"), {.token = kMine, .sequence = 5, .write = "five"}),
+            Reason::lower);
+  EXPECT_EQ(refusal_of(held(33, '2', 5, "five"), {.token = kMine, .sequence = 5, .write = "five"}),
+            Reason::twice);
+}
+
+TEST(FenceRule, NobodyEntersBelowAReader) {
+  Mark mark = held(33, '1');
+  mark.reader = Mark::Reader{TokenNumber::of(35).value(), request_of('3')};
+  EXPECT_EQ(refusal_of(mark, {.token = kMine}), Reason::lower);
+  EXPECT_EQ(refusal_of(mark, {.token = token_of(35, '4')}), Reason::twice);
+  EXPECT_EQ(after(mark, {.token = token_of(36, '4')}), held(36, '4'));
+}
+
+TEST(FenceRule, NobodyEntersUpToTheFloor) {
+  const Mark mark{.lineage = lineage_of(), .floor = 33};
+  EXPECT_EQ(refusal_of(mark, {.token = kMine}), Reason::swept);
+  EXPECT_EQ(after(mark, {.token = token_of(34, '1')}), held(34, '1'));
+}
+
+TEST(FenceRule, NegativeSequenceNumbersAreInvalid) {
+  EXPECT_TRUE(check_sequence(0));
+  EXPECT_EQ(check_sequence(-1).error().code, ErrorCode::invalid);
+}
+
+TEST(FenceRule, FingerprintsTellPartsApart) {
+  EXPECT_EQ(fingerprint({"a", "b"}), fingerprint({"a", "b"}));
+  EXPECT_NE(fingerprint({"ab"}), fingerprint({"a", "b"}));
+  EXPECT_NE(fingerprint({"a", ""}), fingerprint({"a"}));
+  EXPECT_NE(fingerprint({"a", "bc"}), fingerprint({"ab", "c"}));
+  EXPECT_EQ(fingerprint({}).size(), 32u);
+}
+
+// Of the reasons, `swept` needs a floor, which no fence keeps yet.
+TEST(FenceRule, TheCasesForRealFencesReachEveryBranch) {
+  std::set<Reason> reasons;
+  bool entered = false;
+  bool repeated = false;
+  const FenceWays all{.numbers = true, .names = true};
+  const FenceWays nameless{.numbers = true};
+  for (const FenceWays& ways : {all, nameless}) {
+    for (const FenceRuleCase& it : fence_rule_cases(ways)) {
+      const Mark mark = it.mark(ways);
+      const Verdict verdict = judge(mark, it.then.attempt(mark, ways));
+      if (const Refuse* refuse = std::get_if<Refuse>(&verdict)) reasons.insert(refuse->why);
+      entered = entered || std::holds_alternative<Enter>(verdict);
+      repeated = repeated || std::holds_alternative<Repeat>(verdict);
+    }
+  }
+  EXPECT_TRUE(entered && repeated);
+  EXPECT_THAT(reasons, ::testing::UnorderedElementsAre(
+                           Reason::foreign, Reason::adopted, Reason::lower, Reason::twice,
+                           Reason::again, Reason::late, Reason::reused, Reason::unnumbered));
+}
+
+TEST(FenceRefusal, OnlyAWrongNumberIsTheCallersOwnMistake) {
+  for (const Reason why : {Reason::foreign, Reason::swept, Reason::adopted, Reason::lower,
+                           Reason::twice, Reason::again, Reason::late}) {
+    const Error error = refusal(kLedger, kMine, why, held(34, '2'));
+    EXPECT_EQ(error.code, ErrorCode::fenced_out);
+    EXPECT_EQ(error.refusal->offered, 33);
+    EXPECT_EQ(error.refusal->mark, 34);
+  }
+  for (const Reason why : {Reason::reused, Reason::unnumbered}) {
+    EXPECT_EQ(refusal(kLedger, kMine, why, held(33, '1')).code, ErrorCode::invalid);
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::fence

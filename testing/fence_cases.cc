@@ -1,0 +1,89 @@
+#include "testing/fence_cases.h"
+
+#include <variant>
+
+#include "testing/tokens.h"
+
+namespace leasehold::testing {
+namespace {
+
+std::string shown(const FenceStep& step) {
+  std::string text = step.writes ? "write " + step.content : "read";
+  text += " with " + std::to_string(step.token.number.value()) + " of " +
+          step.token.request.hex().substr(0, 1) + " by " + step.token.lineage.str().substr(0, 1);
+  if (step.sequence != 0) text += " as " + std::to_string(step.sequence);
+  if (step.single) text += ", once";
+  return text;
+}
+
+// Around the token 33 of the request 1, and its write 5 of "W".
+std::vector<FenceStep> steps(const FenceWays& ways) {
+  std::vector<FenceStep> all;
+  for (const std::int64_t number : {32, 33, 34}) {
+    all.push_back({.token = token_of(number, '1', 'b')});
+    for (const char request : {'1', '2'}) {
+      for (const bool writes : {false, true}) {
+        for (const bool single : {false, true}) {
+          all.push_back({.token = token_of(number, request), .writes = writes, .single = single});
+        }
+      }
+    }
+    if (!ways.numbers) continue;
+    for (const std::int64_t sequence : {4, 5, 6}) {
+      for (const char* content : {"V", "W"}) {
+        for (const bool single : {false, true}) {
+          all.push_back({.token = token_of(number, '1'),
+                         .single = single,
+                         .sequence = sequence,
+                         .content = content});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+fence::Attempt FenceStep::attempt(const fence::Mark& mark, const FenceWays& ways) const {
+  fence::Attempt attempt{.token = token, .writes = writes, .single = single, .sequence = sequence};
+  if (sequence != 0) {
+    if (ways.names) attempt.write = content;
+  } else if (writes && ways.numbers_itself) {
+    attempt.sequence = (mark.is_held_by(token) ? mark.holder->sequence : 0) + 1;
+  } else if (writes && !ways.knows_writes) {
+    attempt.writes = false;
+  }
+  return attempt;
+}
+
+fence::Mark FenceRuleCase::mark(const FenceWays& ways) const {
+  fence::Mark mark;
+  if (adopted) mark = {.lineage = lineage_of(), .least = adopted};
+  if (before) mark = std::get<fence::Enter>(fence::judge(mark, before->attempt(mark, ways))).next;
+  return mark;
+}
+
+std::string FenceRuleCase::str() const {
+  std::string text;
+  if (adopted) text += "adopted from " + std::to_string(adopted->value()) + ", ";
+  if (before) text += shown(*before) + ", ";
+  return text + "then " + shown(then);
+}
+
+std::vector<FenceRuleCase> fence_rule_cases(const FenceWays& ways) {
+  const Token mine = token_of(33, '1');
+  std::vector<std::optional<FenceStep>> befores = {
+      std::nullopt, FenceStep{.token = mine, .writes = false}, FenceStep{.token = mine}};
+  if (ways.numbers) befores.push_back(FenceStep{.token = mine, .sequence = 5, .content = "W"});
+  std::vector<FenceRuleCase> cases;
+  for (const FenceStep& then : steps(ways)) {
+    cases.push_back({.adopted = TokenNumber::of(33).value(), .before = {}, .then = then});
+    for (const auto& before : befores) {
+      cases.push_back({.adopted = {}, .before = before, .then = then});
+    }
+  }
+  return cases;
+}
+
+}  // namespace leasehold::testing
