@@ -1,6 +1,7 @@
 #include "command_target.h"
 
 #include "delivery_process.h"
+#include "kit/try.h"
 
 namespace leasehold::cli {
 
@@ -14,9 +15,8 @@ Status CommandTarget::deliver(const OutboxMessage& message, const Delivery& deli
                          {"LEASEHOLD_TOKEN", std::to_string(token.number.value())},
                          {"LEASEHOLD_LINEAGE", token.lineage.str()},
                          {"LEASEHOLD_REQUEST", token.request.hex()}};
-  auto end = run_delivery(std::move(command), message.payload, delivery.context, signals_);
-  if (!end) return fail(std::move(end.error()));
-  const process::ExitStatus& status = end->status;
+  auto end = TRY(run_delivery(std::move(command), message.payload, delivery.context, signals_));
+  const process::ExitStatus& status = end.status;
   if (status.success()) return {};
   const bool not_now = !status.known() || status == process::ExitStatus::exited(kNotNow);
   return fail(not_now ? ErrorCode::unavailable : ErrorCode::invalid,

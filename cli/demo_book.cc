@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include "kit/try.h"
+
 namespace leasehold::cli {
 namespace {
 
@@ -46,7 +48,7 @@ Result<Book> Book::create(const std::string& path, std::int64_t opening) {
   if (sqlite3_exec(book->handle(), kTable, nullptr, nullptr, nullptr) != SQLITE_OK) {
     return fail(book->broken("cannot create the account's book in " + path));
   }
-  if (auto ok = book->append({"opened", 0, opening, opening}); !ok) return fail(ok.error());
+  TRY(book->append({"opened", 0, opening, opening}));
   return book;
 }
 

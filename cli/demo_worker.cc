@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "demo.h"
 #include "demo_book.h"
+#include "kit/try.h"
 #include "leasehold/process/io.h"
 #include "leasehold/sqlite/fence.h"
 #include "output.h"
@@ -65,7 +66,7 @@ class Worker {
 Status Worker::serve() {
   say("ready");
   for (std::string line; std::getline(std::cin, line);) {
-    if (auto ok = act(line); !ok) return ok;
+    TRY(act(line));
   }
   return {};
 }
@@ -99,19 +100,18 @@ Status Worker::take() {
 
 Status Worker::read() {
   BootTime entered{};
-  const auto balance = at_the_book([&] {
+  const auto balance = TRY(at_the_book([&] {
     entered = BootClock::now();
     return book_.balance();
-  });
-  if (!balance) return fail(balance.error());
-  seen_ = *balance;
+  }));
+  seen_ = balance;
   if (fence_) say("entered " + token(), entered);
   say("read " + std::to_string(seen_));
   return {};
 }
 
 Status Worker::check() const {
-  if (auto enough = lease_->require(kDemoTtl / 2); !enough) return enough;
+  TRY(lease_->require(kDemoTtl / 2));
   say("checked " + std::to_string(std::chrono::floor<Millis>(lease_->remaining()).count()));
   return {};
 }
@@ -134,9 +134,8 @@ Status Worker::add(std::int64_t amount) {
 }
 
 Status Worker::give_back() {
-  const auto outcome = lease_->release();
-  if (!outcome) return fail(outcome.error());
-  say(*outcome == ReleaseOutcome::released ? "released" : "too-late");
+  const auto outcome = TRY(lease_->release());
+  say(outcome == ReleaseOutcome::released ? "released" : "too-late");
   return {};
 }
 
@@ -160,19 +159,15 @@ class DemoWorker final : public Subcommand {
 
  private:
   Status work() {
-    auto owner = OwnerLabel::parse(name_);
-    if (!owner) return fail(owner.error());
-    auto client = open_store(store_, {.owner = std::move(*owner)});
-    if (!client) return fail(client.error());
-    auto book = Book::open(book_);
-    if (!book) return fail(book.error());
+    auto owner = TRY(OwnerLabel::parse(name_));
+    auto client = TRY(open_store(store_, {.owner = std::move(owner)}));
+    auto book = TRY(Book::open(book_));
     std::optional<sqlite::Fence> fence;
     if (fenced_) {
-      auto opened = sqlite::Fence::open(book->handle(), kDemoLock);
-      if (!opened) return fail(opened.error());
-      fence = std::move(*opened);
+      auto opened = TRY(sqlite::Fence::open(book.handle(), kDemoLock));
+      fence = std::move(opened);
     }
-    return Worker(name_, std::move(*client), std::move(*book), std::move(fence)).serve();
+    return Worker(name_, std::move(client), std::move(book), std::move(fence)).serve();
   }
 
   std::string name_;

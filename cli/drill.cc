@@ -8,6 +8,7 @@
 #include "drill_matrix.h"
 #include "drill_output.h"
 #include "drill_own_worker.h"
+#include "kit/try.h"
 #include "leasehold/process/io.h"
 #include "leasehold/stores.h"
 #include "output.h"
@@ -155,12 +156,11 @@ void Drill::declare(Arguments& arguments) {
 }
 
 Status Drill::check() {
-  auto faults = parse_faults(faults_.value_or("pause"));
-  if (!faults) return fail(faults.error());
+  auto faults = TRY(parse_faults(faults_.value_or("pause")));
   plan_.store = store_.value_or("sqlite");
   plan_.fence = fence_.value_or("");
-  plan_.faults = std::move(faults->faults);
-  plan_.faults_where_possible = faults->all;
+  plan_.faults = std::move(faults.faults);
+  plan_.faults_where_possible = faults.all;
   if (workers_) plan_.workers = static_cast<unsigned>(*workers_);
   if (locks_) plan_.locks = static_cast<unsigned>(*locks_);
   plan_.ttl = ttl_;
@@ -202,10 +202,9 @@ Result<drill::Drilled> Drill::run(const drill::Plan& plan) {
 }
 
 Result<drill::Drilled> Drill::run_own_worker() const {
-  const auto plan = own_worker_.plan(plan_, faults_);
-  if (!plan) return fail(plan.error());
-  return watched(
-      " s", [&](const drill::Hooks& hooks) { return drill::drill_user_program(*plan, hooks); });
+  const auto plan = TRY(own_worker_.plan(plan_, faults_));
+  return watched(" s",
+                 [&](const drill::Hooks& hooks) { return drill::drill_user_program(plan, hooks); });
 }
 
 int Drill::execute() {

@@ -2,6 +2,7 @@
 
 #include "arguments.h"
 #include "exit_status.h"
+#include "kit/try.h"
 #include "leasehold/drill/history_file.h"
 #include "leasehold/drill/report.h"
 #include "output.h"
@@ -69,9 +70,8 @@ std::string text_of(const drill::Outcome& outcome) {
 
 Status open_if_named(const std::optional<std::string>& name, std::optional<AnswerFile>& into) {
   if (!name) return {};
-  auto file = AnswerFile::open(*name);
-  if (!file) return fail(file.error());
-  into = std::move(*file);
+  auto file = TRY(AnswerFile::open(*name));
+  into = std::move(file);
   return {};
 }
 
@@ -87,7 +87,7 @@ void DrillOutput::declare(Arguments& arguments) {
 }
 
 Status DrillOutput::open() {
-  if (auto ok = open_if_named(junit_, junit_file_); !ok) return ok;
+  TRY(open_if_named(junit_, junit_file_));
   return open_if_named(html_, html_file_);
 }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "arguments.h"
+#include "kit/try.h"
 #include "leasehold/detail/fd.h"
 #include "leasehold/files/adapter.h"
 #include "output.h"
@@ -27,13 +28,10 @@ Result<std::string> from_environment(const char* name) {
 }
 
 Result<Token> token_of_this_holder() {
-  const auto number = from_environment("LEASEHOLD_TOKEN");
-  if (!number) return fail(number.error());
-  const auto lineage = from_environment("LEASEHOLD_LINEAGE");
-  if (!lineage) return fail(lineage.error());
-  const auto request = from_environment("LEASEHOLD_REQUEST");
-  if (!request) return fail(request.error());
-  return Token::parse(*number, *lineage, *request);
+  const auto number = TRY(from_environment("LEASEHOLD_TOKEN"));
+  const auto lineage = TRY(from_environment("LEASEHOLD_LINEAGE"));
+  const auto request = TRY(from_environment("LEASEHOLD_REQUEST"));
+  return Token::parse(number, lineage, request);
 }
 
 Result<std::optional<std::int64_t>> sequence_in(const std::optional<std::string>& text) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "delivery_process.h"
+#include "kit/try.h"
 #include "leasehold/name.h"
 
 namespace leasehold::cli {
@@ -38,9 +39,7 @@ bool is_http_url(const std::string& url) {
 Result<std::unique_ptr<OutboxTarget>> HttpTarget::open(const std::string& url,
                                                        const std::string& content_type,
                                                        const Signals& signals) {
-  if (auto ok = leasehold::detail::check_name("--content-type", content_type); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(leasehold::detail::check_name("--content-type", content_type));
   const std::string authority = authority_of(url);
   if (authority.empty()) return fail(ErrorCode::invalid, "--to: the URL has no host");
   if (authority.find('@') != std::string::npos) {
@@ -74,10 +73,9 @@ Status HttpTarget::deliver(const OutboxMessage& message, const Delivery& deliver
   }
   command.argv.insert(command.argv.end(), {"--url", url_});
   command.out = process::Piped{};
-  auto end = run_delivery(std::move(command), message.payload, delivery.context, signals_);
-  if (!end) return fail(std::move(end.error()));
-  if (end->status.success()) return judged(end->out);
-  return fail(ErrorCode::unavailable, "no answer: curl " + end->status.describe());
+  auto end = TRY(run_delivery(std::move(command), message.payload, delivery.context, signals_));
+  if (end.status.success()) return judged(end.out);
+  return fail(ErrorCode::unavailable, "no answer: curl " + end.status.describe());
 }
 
 }  // namespace leasehold::cli

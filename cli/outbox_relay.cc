@@ -3,6 +3,7 @@
 #include "command_target.h"
 #include "exit_status.h"
 #include "http_target.h"
+#include "kit/try.h"
 #include "leasehold/registry.h"
 #include "leasehold/url.h"
 #include "output.h"
@@ -48,9 +49,8 @@ Status check(const OutboxRelayOptions& options) {
 // A SQLite database of the user's keeps no locks, so that they go into a file beside it.
 Result<std::string> lock_store_of(const OutboxRelayOptions& options) {
   if (options.lock_store) return *options.lock_store;
-  auto url = Url::parse(options.url);
-  if (!url) return fail(std::move(url.error()));
-  if (url->scheme == "sqlite") return sqlite_url(url->path + "-locks");
+  auto url = TRY(Url::parse(options.url));
+  if (url.scheme == "sqlite") return sqlite_url(url.path + "-locks");
   return options.url;
 }
 

@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "duration.h"
 #include "exit_status.h"
+#include "kit/try.h"
 #include "output.h"
 #include "signals.h"
 #include "store_choice.h"
@@ -147,14 +148,12 @@ Result<Grant> RunSession::take() {
 Result<Grant> RunSession::acquire(std::stop_token stop) {
   const AcquireOptions how{.ttl = options_.ttl, .wait = options_.wait, .stop = std::move(stop)};
   if (!options_.fenced) {
-    auto lease = client_.acquire(lock_, how);
-    if (!lease) return fail(std::move(lease.error()));
-    return Grant{std::move(*lease), std::nullopt, BootClock::now()};
+    auto lease = TRY(client_.acquire(lock_, how));
+    return Grant{std::move(lease), std::nullopt, BootClock::now()};
   }
-  auto lease = client_.acquire_fenced(lock_, how);
-  if (!lease) return fail(std::move(lease.error()));
-  Token token = lease->token();
-  return Grant{std::move(static_cast<Lease&>(*lease)), std::move(token), BootClock::now()};
+  auto lease = TRY(client_.acquire_fenced(lock_, how));
+  Token token = lease.token();
+  return Grant{std::move(static_cast<Lease&>(lease)), std::move(token), BootClock::now()};
 }
 
 int RunSession::not_taken(const Error& error) const {
@@ -353,7 +352,7 @@ Status Run::check() const {
                                         format_duration(options_.ttl));
   }
   if (options_.once) {
-    if (auto ok = detail::check_name("--once key", *options_.once); !ok) return ok;
+    TRY(detail::check_name("--once key", *options_.once));
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "arguments.h"
+#include "kit/try.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
 #include "leasehold/url.h"
@@ -53,9 +54,8 @@ int make_folders(const std::string& path) {
 }
 
 Result<std::string> default_folder() {
-  auto state = state_folder();
-  if (!state) return fail(state.error());
-  return *state + "/leasehold";
+  auto state = TRY(state_folder());
+  return state + "/leasehold";
 }
 
 std::string default_file(const std::string& folder) {
@@ -63,11 +63,10 @@ std::string default_file(const std::string& folder) {
 }
 
 Status make_default_folder() {
-  const auto folder = default_folder();
-  if (!folder) return fail(folder.error());
-  const int error = make_folders(*folder);
+  const auto folder = TRY(default_folder());
+  const int error = make_folders(folder);
   if (error == 0) return {};
-  return fail(ErrorCode::unavailable, "cannot create the folder of the default store, " + *folder,
+  return fail(ErrorCode::unavailable, "cannot create the folder of the default store, " + folder,
               std::generic_category().message(error));
 }
 
@@ -119,9 +118,8 @@ void declare_store(Arguments& arguments, std::optional<std::string>& into) {
 
 Result<std::string> chosen_store(const std::optional<std::string>& given) {
   if (auto named = named_url(given)) return *named;
-  const auto folder = default_folder();
-  if (!folder) return fail(folder.error());
-  return sqlite_url(default_file(*folder));
+  const auto folder = TRY(default_folder());
+  return sqlite_url(default_file(folder));
 }
 
 bool is_not_there_yet(const std::optional<std::string>& given) {
@@ -158,13 +156,12 @@ Result<LockName> chosen_lock(const std::string& given) {
 }
 
 Result<Client> open_store(const std::optional<std::string>& given, ConnectOptions options) {
-  const auto url = chosen_store(given);
-  if (!url) return fail(url.error());
+  const auto url = TRY(chosen_store(given));
   if (!named_url(given) && options.if_missing == IfMissing::create) {
     if (const auto made = make_default_folder(); !made) return fail(made.error());
   }
   register_stores();
-  auto client = connect(*url, std::move(options));
+  auto client = connect(url, std::move(options));
   if (!client) return fail(with_source(given, std::move(client.error())));
   return client;
 }

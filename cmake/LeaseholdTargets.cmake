@@ -13,6 +13,7 @@ set(LEASEHOLD_ADAPTERS "" CACHE INTERNAL "adapters in this build")
 
 add_library(leasehold_options INTERFACE)
 target_compile_features(leasehold_options INTERFACE cxx_std_20)
+target_include_directories(leasehold_options INTERFACE ${PROJECT_SOURCE_DIR})  # for kit/
 target_compile_options(leasehold_options INTERFACE -pthread)
 if(CMAKE_UNITY_BUILD)
   # Of sources that are compiled together, one may well have a local name that stands at the top of another.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <system_error>
 
+#include "kit/try.h"
 #include "leasehold/detail/call_wait.h"
 #include "leasehold/detail/fd.h"
 
@@ -49,10 +50,9 @@ Result<Fd> connect_to(const addrinfo& address, const HostPort& with, CallWait& w
 }
 
 Result<Fd> connect_to_any(const HostPort& with, CallWait& wait) {
-  const auto addresses = look_up(with);
-  if (!addresses) return fail(addresses.error());
+  const auto addresses = TRY(look_up(with));
   Result<Fd> last = broken(with, "the host has no address", "");
-  for (const addrinfo* it = addresses->get(); it != nullptr; it = it->ai_next) {
+  for (const addrinfo* it = addresses.get(); it != nullptr; it = it->ai_next) {
     last = connect_to(*it, with, wait);
     if (last || last.error().code == ErrorCode::cancelled) return last;
   }
@@ -96,10 +96,9 @@ Result<std::string> converse(const HostPort& with, const std::string& question,
                              const CallContext& context) {
   const Alarm never;
   CallWait wait(context, never);
-  const auto fd = connect_to_any(with, wait);
-  if (!fd) return fail(fd.error());
-  if (auto ok = send_all(fd->get(), question, with, wait); !ok) return fail(std::move(ok.error()));
-  return receive_all(fd->get(), with, wait);
+  const auto fd = TRY(connect_to_any(with, wait));
+  TRY(send_all(fd.get(), question, with, wait));
+  return receive_all(fd.get(), with, wait);
 }
 
 }  // namespace leasehold::detail

@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "client_core.h"
+#include "kit/try.h"
 #include "leasehold/once.h"
 
 namespace leasehold {
@@ -18,10 +19,8 @@ struct Answer {
 
 template <class Reply, class Send>
 Result<Reply> ask(detail::ClientCore& core, const CallOptions& options, Send send) {
-  if (auto ok = core.check_process(); !ok) return fail(std::move(ok.error()));
-  if (auto ok = detail::check_store_timeout(options.store_timeout); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(core.check_process());
+  TRY(detail::check_store_timeout(options.store_timeout));
   const auto answer = std::make_shared<Answer<Reply>>();
   send(core.store(), CallContext{core.clock().now() + options.store_timeout, options.stop},
        [answer](Result<Reply> reply) {
@@ -58,9 +57,8 @@ Result<Lease> Client::acquire(const LockName& lock, AcquireOptions options) {
 }
 
 Result<Lease> Client::acquire(std::string_view lock, AcquireOptions options) {
-  auto name = LockName::parse(lock);
-  if (!name) return fail(std::move(name.error()));
-  return core_->acquire(*name, options);
+  auto name = TRY(LockName::parse(lock));
+  return core_->acquire(name, options);
 }
 
 Result<FencedLease> Client::acquire_fenced(const LockName& lock, AcquireOptions options) {
@@ -68,9 +66,8 @@ Result<FencedLease> Client::acquire_fenced(const LockName& lock, AcquireOptions 
 }
 
 Result<FencedLease> Client::acquire_fenced(std::string_view lock, AcquireOptions options) {
-  auto name = LockName::parse(lock);
-  if (!name) return fail(std::move(name.error()));
-  return core_->acquire_fenced(*name, options);
+  auto name = TRY(LockName::parse(lock));
+  return core_->acquire_fenced(name, options);
 }
 
 Result<LockStatus> Client::inspect(const LockName& lock, CallOptions options) {
@@ -101,8 +98,7 @@ Result<StoreId> Client::rotate_lineage(CallOptions options) {
 
 Result<std::optional<OnceRecord>> Client::recall(const LockName& lock, std::string key,
                                                  CallOptions options) {
-  const auto name = OnceKey::parse(key);
-  if (!name) return fail(name.error());
+  TRY(OnceKey::parse(key));
   return ask<std::optional<OnceRecord>>(
       *core_, options, [&](Store& store, CallContext context, auto done) {
         store.recall(lock, std::move(key), std::move(context), std::move(done));
@@ -110,27 +106,21 @@ Result<std::optional<OnceRecord>> Client::recall(const LockName& lock, std::stri
 }
 
 Status Client::record(const Lease& lease, std::string key, OnceRecord what, CallOptions options) {
-  const auto name = OnceKey::parse(key);
-  if (!name) return fail(name.error());
-  const auto done =
-      ask<std::monostate>(*core_, options, [&](Store& store, CallContext context, auto completion) {
-        store.record(lease.lock(), lease.request(), std::move(key), std::move(what),
-                     std::move(context), std::move(completion));
-      });
-  if (!done) return fail(done.error());
+  TRY(OnceKey::parse(key));
+  TRY(ask<std::monostate>(*core_, options, [&](Store& store, CallContext context, auto completion) {
+    store.record(lease.lock(), lease.request(), std::move(key), std::move(what), std::move(context),
+                 std::move(completion));
+  }));
   return {};
 }
 
 Result<Client> connect(std::string_view url, ConnectOptions options, const Registry& registry) {
-  if (auto ok = detail::check_store_timeout(options.store_timeout); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(detail::check_store_timeout(options.store_timeout));
   try {
-    auto store = registry.open_store(url, {.if_missing = options.if_missing,
-                                           .store_timeout = options.store_timeout,
-                                           .stop = options.stop});
-    if (!store) return fail(std::move(store.error()));
-    return Client(std::move(*store), std::move(options));
+    auto store = TRY(registry.open_store(url, {.if_missing = options.if_missing,
+                                               .store_timeout = options.store_timeout,
+                                               .stop = options.stop}));
+    return Client(std::move(store), std::move(options));
   } catch (const std::system_error& error) {  // no thread or no descriptor to be had
     return fail(detail::cannot_start(error));
   }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <iterator>
 
+#include "kit/try.h"
+
 namespace leasehold::detail {
 namespace {
 
@@ -98,37 +100,34 @@ Status ClientCore::check_process() const {
 // ---- callers -------------------------------------------------------------------------------
 
 Result<Lease> ClientCore::acquire(const LockName& lock, const AcquireOptions& options) {
-  auto taken = take(lock, options);
-  if (!taken) return fail(std::move(taken.error()));
-  return Lease(std::move(*taken));
+  auto taken = TRY(take(lock, options));
+  return Lease(std::move(taken));
 }
 
 Result<FencedLease> ClientCore::acquire_fenced(const LockName& lock,
                                                const AcquireOptions& options) {
-  if (auto ok = check_process(); !ok) return fail(std::move(ok.error()));
+  TRY(check_process());
   if (traits().guarantee != Guarantee::correctness) {
     return fail(ErrorCode::unsafe_for_correctness, traits().address + " gives no safe tokens: " +
                                                        traits().why + ". " + traits().instead);
   }
-  auto taken = take(lock, options);
-  if (!taken) return fail(std::move(taken.error()));
-  return FencedLease(std::move(*taken));
+  auto taken = TRY(take(lock, options));
+  return FencedLease(std::move(taken));
 }
 
 Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
                                                   const AcquireOptions& options) {
-  if (auto ok = check_process(); !ok) return fail(std::move(ok.error()));
-  const auto ttl = Ttl::of(options.ttl);
-  if (!ttl) return fail(ttl.error());
+  TRY(check_process());
+  const auto ttl = TRY(Ttl::of(options.ttl));
   if (options.wait < Millis(0)) return fail(ErrorCode::invalid, "wait is negative");
-  if (auto ok = check_store_timeout(options.store_timeout); !ok) return fail(std::move(ok.error()));
+  TRY(check_store_timeout(options.store_timeout));
   if (options.stop.stop_requested()) {
     return fail(ErrorCode::cancelled,
                 "stop was requested before lock '" + lock.str() + "' was asked for");
   }
 
   try {
-    renewals_[engine::renewal_lane(ttl->length())].start();
+    renewals_[engine::renewal_lane(ttl.length())].start();
   } catch (const std::system_error& error) {
     return fail(cannot_start(error));
   }
@@ -137,7 +136,7 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
   std::optional<RequestId> request;
   make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
                request = engine.acquire(clock_.now(),
-                                        {lock, owner_, *ttl, options.wait, options.store_timeout});
+                                        {lock, owner_, ttl, options.wait, options.store_timeout});
                acquiring_.emplace(*request, &slot);
              }),
              options.stop);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kit/try.h"
 #include "leasehold/detail/findings.h"
 #include "leasehold/detail/marks_ahead.h"
 #include "leasehold/registry.h"
@@ -118,11 +119,10 @@ Result<std::vector<detail::MarkAhead>> find_marks_ahead(const Registry& registry
                                                         const std::vector<FenceMark>& marks,
                                                         const CallContext& context) {
   const auto left = std::chrono::floor<Millis>(context.deadline - BootClock::now());
-  auto client =
+  auto client = TRY(
       connect(store, {.if_missing = IfMissing::refuse, .store_timeout = left, .stop = context.stop},
-              registry);
-  if (!client) return fail(std::move(client.error()));
-  return detail::marks_ahead(*client, marks, context);
+              registry));
+  return detail::marks_ahead(client, marks, context);
 }
 
 void judge_marks_ahead(Findings& findings, const Result<std::vector<detail::MarkAhead>>& ahead) {
@@ -269,27 +269,25 @@ Result<DiagnosisReport> diagnose(const Registry& registry, std::string_view stor
                                  const std::optional<std::string>& fence,
                                  const DiagnoseOptions& options) {
   const CallContext context{BootClock::now() + options.within, options.stop};
-  auto examined = registry.examine(store, {ExaminedAs::store, options.ttl, context});
-  if (!examined) return fail(std::move(examined.error()));
+  auto examined = TRY(registry.examine(store, {ExaminedAs::store, options.ttl, context}));
   DiagnosisReport report;
   report.store = redacted(store);
-  report.traits = examined->traits;
-  report.findings = std::move(examined->findings);
+  report.traits = examined.traits;
+  report.findings = std::move(examined.findings);
   Findings of_store(report.store);
-  judge_guarantee(of_store, examined->traits, fence.has_value());
+  judge_guarantee(of_store, examined.traits, fence.has_value());
   append(report.findings, of_store.take());
   if (!fence) return report;
 
   report.fence = redacted(*fence);
-  auto at_fence = registry.examine(*fence, {ExaminedAs::fence, options.ttl, context});
-  if (!at_fence) return fail(std::move(at_fence.error()));
+  auto at_fence = TRY(registry.examine(*fence, {ExaminedAs::fence, options.ttl, context}));
   if (report.store == report.fence) {
-    append_what_is_new(report.findings, std::move(at_fence->findings));
+    append_what_is_new(report.findings, std::move(at_fence.findings));
   } else {
-    append(report.findings, std::move(at_fence->findings));
+    append(report.findings, std::move(at_fence.findings));
   }
   Findings of_fence(*report.fence);
-  judge_fence(of_fence, registry, {store, *fence, examined->lineage}, context);
+  judge_fence(of_fence, registry, {store, *fence, examined.lineage}, context);
   append(report.findings, of_fence.take());
   return report;
 }

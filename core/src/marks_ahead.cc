@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "kit/try.h"
+
 namespace leasehold::detail {
 namespace {
 
@@ -35,9 +37,8 @@ Result<std::vector<MarkAhead>> marks_ahead(Client& store, const std::vector<Fenc
     const LockName& name = it.mark->lineage.lock;
     auto known = asked.find(name);
     if (known == asked.end()) {
-      auto lock = look_at(store, name, context);
-      if (!lock) return fail(std::move(lock.error()));
-      known = asked.emplace(name, std::move(*lock)).first;
+      auto lock = TRY(look_at(store, name, context));
+      known = asked.emplace(name, std::move(lock)).first;
     }
     const LockStatus& lock = known->second;
     if (is_above(*it.mark, lock)) ahead.push_back({it.resource, *it.mark, *lock.counted_to});

@@ -1,5 +1,7 @@
 #include "leasehold/once.h"
 
+#include "kit/try.h"
+
 namespace leasehold::detail {
 namespace {
 
@@ -14,8 +16,7 @@ Status check_size(const char* what, std::size_t size, std::size_t limit) {
 Result<OnceKey> check_once(std::string_view key, std::string_view parameters) {
   auto name = OnceKey::parse(key);
   if (!name) return name;
-  auto ok = check_size("the parameters", parameters.size(), kMaxOnceParameters);
-  if (!ok) return fail(std::move(ok.error()));
+  TRY(check_size("the parameters", parameters.size(), kMaxOnceParameters));
   return name;
 }
 

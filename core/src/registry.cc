@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "kit/try.h"
 #include "leasehold/detail/thread_safety.h"
 
 namespace leasehold {
@@ -71,18 +72,16 @@ bool is_host_and_port(const Url& url) {
 }  // namespace
 
 Result<Registry::Found> Registry::find(std::string_view text) const {
-  auto url = Url::parse(text);
-  if (!url) return fail(std::move(url.error()));
-  const auto entry = entry_of(url->scheme);
-  if (!entry && is_host_and_port(*url)) {
+  auto url = TRY(Url::parse(text));
+  const auto entry = entry_of(url.scheme);
+  if (!entry && is_host_and_port(url)) {
     return fail(ErrorCode::invalid, "store URL must begin with the kind of store, as in redis://" +
-                                        url->scheme + ":" + url->path);
+                                        url.scheme + ":" + url.path);
   }
   if (!entry) return fail(entry.error());
-  if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
-  auto adapter = entry->load();
-  if (!adapter) return fail(std::move(adapter.error()));
-  return Found{std::move(*adapter), std::move(*url)};
+  TRY(url.read_secrets());
+  auto adapter = TRY(entry->load());
+  return Found{std::move(adapter), std::move(url)};
 }
 
 Result<Registry::Entry> Registry::entry_of(const std::string& scheme) const {
@@ -119,10 +118,9 @@ Error has_no_fence(const Url& url) {
 
 Result<std::unique_ptr<Store>> Registry::open_store(std::string_view url,
                                                     const OpenOptions& options) const {
-  const auto found = find(url);
-  if (!found) return fail(found.error());
-  if (!found->adapter.open_store) return fail(keeps_no_locks(found->url));
-  auto store = found->adapter.open_store(found->url, options);
+  const auto found = TRY(find(url));
+  if (!found.adapter.open_store) return fail(keeps_no_locks(found.url));
+  auto store = found.adapter.open_store(found.url, options);
   const bool left = !store && options.stop.stop_requested();
   if (left && store.error().code == ErrorCode::unavailable) {
     store.error().code = ErrorCode::cancelled;
@@ -131,61 +129,55 @@ Result<std::unique_ptr<Store>> Registry::open_store(std::string_view url,
 }
 
 Result<std::unique_ptr<FenceAdmin>> Registry::open_fence(std::string_view url) const {
-  const auto found = find(url);
-  if (!found) return fail(found.error());
-  if (!found->adapter.open_fence) return fail(has_no_fence(found->url));
-  return found->adapter.open_fence(found->url);
+  const auto found = TRY(find(url));
+  if (!found.adapter.open_fence) return fail(has_no_fence(found.url));
+  return found.adapter.open_fence(found.url);
 }
 
 Result<std::unique_ptr<Outbox>> Registry::open_outbox(std::string_view url) const {
-  const auto found = find(url);
-  if (!found) return fail(found.error());
-  if (!found->adapter.open_outbox) {
-    return fail(ErrorCode::unsupported, "there is no outbox for '" + found->url.scheme + "'");
+  const auto found = TRY(find(url));
+  if (!found.adapter.open_outbox) {
+    return fail(ErrorCode::unsupported, "there is no outbox for '" + found.url.scheme + "'");
   }
-  return found->adapter.open_outbox(found->url);
+  return found.adapter.open_outbox(found.url);
 }
 
 Result<std::unique_ptr<OutboxTarget>> Registry::open_target(std::string_view url) const {
-  const auto found = find(url);
-  if (!found) return fail(found.error());
-  if (!found->adapter.open_target) {
-    return fail(ErrorCode::unsupported, "messages cannot be sent to '" + found->url.scheme + "'");
+  const auto found = TRY(find(url));
+  if (!found.adapter.open_target) {
+    return fail(ErrorCode::unsupported, "messages cannot be sent to '" + found.url.scheme + "'");
   }
-  return found->adapter.open_target(found->url);
+  return found.adapter.open_target(found.url);
 }
 
 Result<std::unique_ptr<OnceAdmin>> Registry::open_once(std::string_view url) const {
-  const auto found = find(url);
-  if (!found) return fail(found.error());
-  if (!found->adapter.open_once) {
+  const auto found = TRY(find(url));
+  if (!found.adapter.open_once) {
     return fail(ErrorCode::unsupported,
-                "there are no idempotency keys to look after for '" + found->url.scheme + "'");
+                "there are no idempotency keys to look after for '" + found.url.scheme + "'");
   }
-  return found->adapter.open_once(found->url);
+  return found.adapter.open_once(found.url);
 }
 
 Status Registry::install_serial_queue(std::string_view url) const {
-  const auto found = find(url);
-  if (!found) return fail(found.error());
-  if (!found->adapter.install_serial_queue) {
+  const auto found = TRY(find(url));
+  if (!found.adapter.install_serial_queue) {
     return fail(ErrorCode::unsupported,
-                "there is nothing to install for serial queues of '" + found->url.scheme + "'");
+                "there is nothing to install for serial queues of '" + found.url.scheme + "'");
   }
-  return found->adapter.install_serial_queue(found->url);
+  return found.adapter.install_serial_queue(found.url);
 }
 
 Result<Diagnosis> Registry::examine(std::string_view url, const ExamineOptions& options) const {
-  const auto found = find(url);
-  if (!found) return fail(found.error());
-  const Adapter& adapter = found->adapter;
+  const auto found = TRY(find(url));
+  const Adapter& adapter = found.adapter;
   const bool as_store = options.as == ExaminedAs::store;
-  if (as_store && !adapter.open_store) return fail(keeps_no_locks(found->url));
-  if (!as_store && !adapter.open_fence) return fail(has_no_fence(found->url));
+  if (as_store && !adapter.open_store) return fail(keeps_no_locks(found.url));
+  if (!as_store && !adapter.open_fence) return fail(has_no_fence(found.url));
   if (!adapter.examine) {
-    return fail(ErrorCode::unsupported, "'" + found->url.scheme + "' cannot be examined");
+    return fail(ErrorCode::unsupported, "'" + found.url.scheme + "' cannot be examined");
   }
-  return adapter.examine(found->url, options);
+  return adapter.examine(found.url, options);
 }
 
 }  // namespace leasehold

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "kit/try.h"
 #include "leasehold/detail/thread_safety.h"
 
 namespace leasehold {
@@ -73,12 +74,12 @@ class Relay {
 };
 
 Result<RelayReport> Relay::run() {
-  if (auto ok = outbox_.enter(lease_.token()); !ok) return fail(std::move(ok.error()));
+  TRY(outbox_.enter(lease_.token()));
   for (;;) {
     if (options_.stop.stop_requested()) return report_;
-    if (auto ok = lease_.require(); !ok) return fail(std::move(ok.error()));
-    if (auto ok = round(); !ok) return fail(std::move(ok.error()));
-    if (auto ok = forget(); !ok) return fail(std::move(ok.error()));
+    TRY(lease_.require());
+    TRY(round());
+    TRY(forget());
     report_.emptied = idle_ && pauses_.empty();
     if (options_.until_empty && (report_.emptied || gives_up())) return report_;
     if (idle_) wait();
@@ -119,7 +120,7 @@ std::vector<std::string> Relay::due_keys() const {
 // time: after an outage they may be all that there are.
 Status Relay::round() {
   idle_ = true;
-  if (auto ok = first_tries(); !ok) return ok;
+  TRY(first_tries());
   return retries();
 }
 
@@ -143,15 +144,14 @@ void Relay::end_search() {
 
 Status Relay::first_tries() {
   if (!searches()) return {};
-  auto batch = outbox_.next(static_cast<int>(kBatch), failing_keys_ahead(), after_);
-  if (!batch) return fail(std::move(batch.error()));
-  const bool is_last = batch->size() < kBatch;
-  if (!batch->empty()) {
+  auto batch = TRY(outbox_.next(static_cast<int>(kBatch), failing_keys_ahead(), after_));
+  const bool is_last = batch.size() < kBatch;
+  if (!batch.empty()) {
     idle_ = false;
     only_failing_ = false;
     found_ = true;
-    after_ = batch->back().id;
-    if (auto ok = try_each(*batch); !ok) return ok;
+    after_ = batch.back().id;
+    TRY(try_each(batch));
   }
   if (is_last) end_search();
   return {};
@@ -160,13 +160,13 @@ Status Relay::first_tries() {
 Status Relay::try_each(const std::vector<OutboxMessage>& batch) {
   // A commit of this relay's own: what it has read is on the disk then, also if those who put it
   // there did not wait for that.
-  if (auto ok = outbox_.enter(lease_.token()); !ok) return ok;
+  TRY(outbox_.enter(lease_.token()));
   std::set<std::string> stopped;
   for (const OutboxMessage& message : batch) {
     if (options_.stop.stop_requested()) return {};
     if (stopped.contains(message.key)) continue;
     const auto before = report_.delivered;
-    if (auto ok = handle(message); !ok) return ok;
+    TRY(handle(message));
     if (report_.delivered == before) stopped.insert(message.key);
   }
   return {};
@@ -178,7 +178,7 @@ Status Relay::retries() {
   for (const std::string& key : due_keys()) {
     if (options_.stop.stop_requested()) return {};
     idle_ = false;
-    if (auto ok = retry(key); !ok) return ok;
+    TRY(retry(key));
     if (pauses_.contains(key)) ++failed;
     if (failed == kFailedRetries || BootClock::now() >= until) return {};
   }
@@ -187,27 +187,26 @@ Status Relay::retries() {
 }
 
 Status Relay::retry(const std::string& key) {
-  auto message = outbox_.find(pauses_.at(key).id);
-  if (!message) return fail(std::move(message.error()));
-  if (*message) return handle(**message);
+  auto message = TRY(outbox_.find(pauses_.at(key).id));
+  if (message) return handle(*message);
   resume(key);  // somebody else has removed it: the key begins anew
   return {};
 }
 
 Status Relay::handle(const OutboxMessage& message) {
   // What would be told to stop at once is not begun.
-  if (auto ok = lease_.require(lease_.ttl() / kLeftToBegin); !ok) return ok;
+  TRY(lease_.require(lease_.ttl() / kLeftToBegin));
   const Delivery delivery{lease_.token(), {BootClock::now() + options_.timeout, lease_.lost()}};
   const auto done = target_.deliver(message, delivery);
   if (done) return delivered(message);
   // Whatever the target says, it may be because it was told to stop.
   if (options_.stop.stop_requested()) return {};
-  if (auto ok = lease_.require(); !ok) return ok;
+  TRY(lease_.require());
   return failed(message, done.error());
 }
 
 Status Relay::delivered(const OutboxMessage& message) {
-  if (auto ok = outbox_.delivered(lease_.token(), message.id); !ok) return ok;
+  TRY(outbox_.delivered(lease_.token(), message.id));
   resume(message.key);
   progress_at_ = BootClock::now();
   ++report_.delivered;
@@ -223,15 +222,14 @@ Status Relay::failed(const OutboxMessage& message, const Error& error) {
   }
   const std::string why =
       error.message + (error.store_words.empty() ? "" : " (" + error.store_words + ")");
-  auto set_aside = outbox_.failed(lease_.token(), message.id, why, options_.attempts);
-  if (!set_aside) return fail(std::move(set_aside.error()));
+  auto set_aside = TRY(outbox_.failed(lease_.token(), message.id, why, options_.attempts));
   ++report_.failed;
-  if (*set_aside) {
+  if (set_aside) {
     pauses_.erase(message.key);
     progress_at_ = BootClock::now();
     ++report_.set_aside;
   }
-  tell(*set_aside ? RelayEvent::Kind::set_aside : RelayEvent::Kind::failed, message, &error);
+  tell(set_aside ? RelayEvent::Kind::set_aside : RelayEvent::Kind::failed, message, &error);
   return {};
 }
 
@@ -250,9 +248,8 @@ void Relay::pause(const OutboxMessage& message) {
 Status Relay::forget() {
   const BootTime now = BootClock::now();
   if (forget_at_ && now < *forget_at_) return {};
-  auto gone = outbox_.forget(lease_.token(), options_.keep);
-  if (!gone) return fail(std::move(gone.error()));
-  if (*gone < kMany) forget_at_ = now + kForgetEvery;
+  auto gone = TRY(outbox_.forget(lease_.token(), options_.keep));
+  if (gone < kMany) forget_at_ = now + kForgetEvery;
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kit/try.h"
 #include "leasehold/detail/thread_safety.h"
 
 namespace leasehold {
@@ -34,10 +35,9 @@ Millis pause_after(std::int64_t before, const HandleOptions& options) {
 Status work_loop(const std::function<Result<Handled>()>& handle_one,
                  const WorkLoopOptions& options) {
   while (!options.stop.stop_requested()) {
-    auto handled = handle_one();
-    if (!handled) return fail(std::move(handled.error()));
-    if (options.tell) options.tell(*handled);
-    if (handled->what != Handled::What::nothing) continue;
+    auto handled = TRY(handle_one());
+    if (options.tell) options.tell(handled);
+    if (handled.what != Handled::What::nothing) continue;
     if (options.until_empty) return {};
     pause(options.poll, options.stop);
   }

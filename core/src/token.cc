@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "kit/try.h"
+
 namespace leasehold {
 
 Result<TokenNumber> TokenNumber::of(std::int64_t value) {
@@ -30,22 +32,19 @@ Result<Lineage> Lineage::parse(std::string_view text) {
     return fail(ErrorCode::invalid,
                 "lineage must be 32 hexadecimal digits, a slash and the lock name");
   }
-  auto lock = LockName::parse(text.substr(hex_digits + 1));
-  if (!lock) return fail(std::move(lock.error()));
-  return Lineage{*store, std::move(*lock)};
+  auto lock = TRY(LockName::parse(text.substr(hex_digits + 1)));
+  return Lineage{*store, std::move(lock)};
 }
 
 Result<Token> Token::parse(std::string_view number, std::string_view lineage,
                            std::string_view request) {
-  auto parsed_number = TokenNumber::parse(number);
-  if (!parsed_number) return fail(std::move(parsed_number.error()));
-  auto parsed_lineage = Lineage::parse(lineage);
-  if (!parsed_lineage) return fail(std::move(parsed_lineage.error()));
+  auto parsed_number = TRY(TokenNumber::parse(number));
+  auto parsed_lineage = TRY(Lineage::parse(lineage));
   const auto parsed_request = RequestId::from_hex(request);
   if (!parsed_request) {
     return fail(ErrorCode::invalid, "request id must be 32 hexadecimal digits");
   }
-  return Token{*parsed_number, std::move(*parsed_lineage), *parsed_request};
+  return Token{parsed_number, std::move(parsed_lineage), *parsed_request};
 }
 
 }  // namespace leasehold

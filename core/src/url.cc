@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "kit/try.h"
 #include "leasehold/detail/file_content.h"
 #include "leasehold/detail/shown_word.h"
 #include "leasehold/id.h"
@@ -116,9 +117,8 @@ Status parse_authority(std::string_view text, Url& url) {
     text.remove_prefix(at + 1);
   }
   while (!text.empty()) {
-    auto host = parse_host(take_until(text, ','));
-    if (!host) return fail(std::move(host.error()));
-    url.hosts.push_back(std::move(*host));
+    auto host = TRY(parse_host(take_until(text, ',')));
+    url.hosts.push_back(std::move(host));
   }
   return {};
 }
@@ -161,13 +161,11 @@ Result<Url> Url::parse(std::string_view text) {
         "path or an option '@' as %40");
   }
   std::string_view address = take_until(text, '?');
-  if (auto ok = parse_query(text, url); !ok) return fail(std::move(ok.error()));
+  TRY(parse_query(text, url));
   if (address.starts_with("//")) {
     address.remove_prefix(2);
     const std::size_t slash = std::min(address.find('/'), address.size());
-    if (auto ok = parse_authority(address.substr(0, slash), url); !ok) {
-      return fail(std::move(ok.error()));
-    }
+    TRY(parse_authority(address.substr(0, slash), url));
     address.remove_prefix(slash);
   }
   if (address.starts_with('~')) {

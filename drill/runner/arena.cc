@@ -4,6 +4,8 @@
 #include <sstream>
 #include <utility>
 
+#include "kit/try.h"
+
 namespace leasehold::drill {
 
 using namespace std::chrono_literals;
@@ -23,9 +25,8 @@ Arena::Arena(std::string lock, const Plan& plan, Chance& chance, Ledger& ledger,
 
 Status Arena::open() {
   for (unsigned i = 0; i < plan_.workers; ++i) {
-    auto worker = start_(lock_);
-    if (!worker) return fail(worker.error());
-    workers_.push_back(std::move(*worker));
+    auto worker = TRY(start_(lock_));
+    workers_.push_back(std::move(worker));
   }
   return {};
 }
@@ -140,7 +141,7 @@ Status Arena::end_cycle() {
   while (!at_the_door_.empty() && !victim_) {
     const std::size_t next = at_the_door_.front();
     at_the_door_.pop_front();
-    if (auto done = strike_or_go(next); !done) return done;
+    TRY(strike_or_go(next));
   }
   return {};
 }
@@ -151,9 +152,8 @@ Status Arena::kill(std::size_t worker) {
   workers_[worker].kill();
   ledger_.strike(Fault::kill_holder, workers_[worker].name(), lock_);
   ledger_.heal(Fault::kill_holder, workers_[worker].name(), lock_);
-  auto next = start_(lock_);
-  if (!next) return fail(next.error());
-  workers_[worker] = std::move(*next);
+  auto next = TRY(start_(lock_));
+  workers_[worker] = std::move(next);
   return {};
 }
 
@@ -167,9 +167,8 @@ Status Arena::look_at_clock() {
   // It does not answer: somebody else takes its place.
   ++ledger_.cycles.unfinished;
   workers_[*victim_].kill();
-  auto next = start_(lock_);
-  if (!next) return fail(next.error());
-  workers_[*victim_] = std::move(*next);
+  auto next = TRY(start_(lock_));
+  workers_[*victim_] = std::move(next);
   return end_cycle();
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kit/try.h"
+
 namespace leasehold::drill {
 namespace {
 
@@ -45,7 +47,7 @@ class Merge {
     std::stable_sort(records_.begin(), records_.end(),
                      [](const Record& a, const Record& b) { return a.time < b.time; });
     for (const Record& record : records_) {
-      if (auto done = into_.append(record); !done) return fail(done.error());
+      TRY(into_.append(record));
     }
     into_.sort();
     return std::move(into_);

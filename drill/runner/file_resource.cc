@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kit/try.h"
 #include "leasehold/files/fence.h"
 #include "leasehold/url.h"
 
@@ -41,20 +42,18 @@ class FileResource final : public Resource {
 
 // The URL names a folder, in which each resource is a file.
 Result<std::unique_ptr<Resource>> open_file_resource(const ResourceChoice& choice) {
-  const auto url = Url::parse(choice.url);
-  if (!url) return fail(url.error());
+  const auto url = TRY(Url::parse(choice.url));
   std::string name = choice.name;
   std::replace(name.begin(), name.end(), '/', '-');
-  const std::filesystem::path path = std::filesystem::path(url->path) / name;
+  const std::filesystem::path path = std::filesystem::path(url.path) / name;
   if (choice.create) {
     std::error_code error;
-    std::filesystem::create_directories(url->path, error);
+    std::filesystem::create_directories(url.path, error);
     if (!std::filesystem::exists(path)) std::ofstream(path) << "0";
-    if (auto done = files::install_fence(path); !done) return fail(done.error());
+    TRY(files::install_fence(path));
   }
-  auto fence = files::Fence::open(path);
-  if (!fence) return fail(fence.error());
-  return std::make_unique<FileResource>(std::move(*fence));
+  auto fence = TRY(files::Fence::open(path));
+  return std::make_unique<FileResource>(std::move(fence));
 }
 
 }  // namespace leasehold::drill

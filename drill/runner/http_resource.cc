@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "kit/try.h"
 #include "leasehold/url.h"
 #include "testing/servers/port.h"
 
@@ -18,23 +19,20 @@ class HttpResource final : public Resource {
 
   // The gate lets others in while a GET is under way. Who can still enter after it has read alone.
   Result<std::uint64_t> enter(const Pass& pass) override {
-    const auto read = ask("GET", pass, "");
-    if (!read) return fail(read.error());
-    if (auto still = ask("GET", pass, ""); !still) return fail(still.error());
-    return number_in(*read);
+    const auto read = TRY(ask("GET", pass, ""));
+    TRY(ask("GET", pass, ""));
+    return number_in(read);
   }
 
   Status write(const Pass& pass, std::uint64_t value) override {
-    const auto done = ask("PUT", pass, std::to_string(value));
-    if (!done) return fail(done.error());
+    TRY(ask("PUT", pass, std::to_string(value)));
     return {};
   }
 
   // Past the gate.
   Result<std::uint64_t> peek() override {
-    const auto text = converse(service_, "GET", "", "");
-    if (!text) return fail(text.error());
-    return number_in(*text);
+    const auto text = TRY(converse(service_, "GET", "", ""));
+    return number_in(text);
   }
 
  private:
@@ -80,10 +78,9 @@ std::uint16_t port_in(const std::string& digits) {
 }  // namespace
 
 Result<std::unique_ptr<Resource>> open_http_resource(const ResourceChoice& choice) {
-  const auto url = Url::parse(choice.url);
-  if (!url) return fail(url.error());
-  const std::uint16_t gate = port_in(url->hosts.empty() ? "" : url->hosts.front().port);
-  const std::uint16_t service = port_in(url->option("service"));
+  const auto url = TRY(Url::parse(choice.url));
+  const std::uint16_t gate = port_in(url.hosts.empty() ? "" : url.hosts.front().port);
+  const std::uint16_t service = port_in(url.option("service"));
   if (gate == 0 || service == 0) {
     return fail(ErrorCode::unsupported, "the drill takes no gate but its own: --fence http");
   }

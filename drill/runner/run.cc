@@ -12,6 +12,7 @@
 #include "arena.h"
 #include "assemble.h"
 #include "chance.h"
+#include "kit/try.h"
 #include "leasehold/drill/history_file.h"
 #include "ledger.h"
 #include "order.h"
@@ -69,17 +70,15 @@ class Run {
 };
 
 Status Run::open() {
-  auto site = open_site(plan_, folder_.path().string());
-  if (!site) return fail(site.error());
-  site_.emplace(std::move(*site));
+  auto site = TRY(open_site(plan_, folder_.path().string()));
+  site_.emplace(std::move(site));
   for (unsigned i = 0; i < plan_.locks; ++i) {
-    auto made = open_resource({site_->fence_url, lock_name(i), site_->fencing, true});
-    if (!made) return fail(made.error());
+    TRY(open_resource({site_->fence_url, lock_name(i), site_->fencing, true}));
   }
   for (unsigned i = 0; i < plan_.locks; ++i) {
     arenas_.emplace_back(lock_name(i), plan_, chance_, ledger_,
                          [this](const std::string& lock) { return start_worker(lock); });
-    if (auto done = arenas_.back().open(); !done) return done;
+    TRY(arenas_.back().open());
   }
   return {};
 }
@@ -132,10 +131,10 @@ Status Run::listen_until(Clock::time_point end) {
   poll(events.data(), events.size(), static_cast<int>(millis.count()));
   for (std::size_t i = 0; i < whose.size(); ++i) {
     if (events[i + 1].revents == 0) continue;
-    if (auto done = whose[i].first->hear(whose[i].second); !done) return done;
+    TRY(whose[i].first->hear(whose[i].second));
   }
   for (Arena& arena : arenas_) {
-    if (auto done = arena.look_at_clock(); !done) return done;
+    TRY(arena.look_at_clock());
   }
   nemesis_->look_at_clock();
   tell_progress();
@@ -147,7 +146,7 @@ Status Run::play() {
   nemesis_.emplace(plan_, *site_, site_->ttl, chance_, ledger_);
   const auto end = began_ + plan_.duration;
   while (!is_over(end)) {
-    if (auto done = listen_until(end); !done) return done;
+    TRY(listen_until(end));
   }
   took_ = Clock::now() - began_;
   // Cycles that have begun are brought to their end.
@@ -156,7 +155,7 @@ Status Run::play() {
   const auto drained = Clock::now() + kDrain;
   const auto busy = [](const Arena& arena) { return arena.in_cycle(); };
   while (Clock::now() < drained && std::any_of(arenas_.begin(), arenas_.end(), busy)) {
-    if (auto done = listen_until(drained); !done) return done;
+    TRY(listen_until(drained));
   }
   for (Arena& arena : arenas_) {
     for (WorkerProcess& worker : arena.workers()) worker.kill();
@@ -178,9 +177,8 @@ Result<std::uint64_t> Run::last_value(const std::string& lock) {
 Result<std::unordered_map<std::string, std::uint64_t>> Run::last_values() {
   std::unordered_map<std::string, std::uint64_t> values;
   for (unsigned i = 0; i < plan_.locks; ++i) {
-    auto value = last_value(lock_name(i));
-    if (!value) return fail(value.error());
-    values[lock_name(i)] = *value;
+    auto value = TRY(last_value(lock_name(i)));
+    values[lock_name(i)] = value;
   }
   return values;
 }
@@ -215,20 +213,18 @@ Outcome Run::describe() const {
 }
 
 Result<Drilled> Run::judge_it() {
-  auto last = last_values();
-  if (!last) return fail(last.error());
+  auto last = TRY(last_values());
   HistoryReader reader;
   for (const std::string& file : histories_) {
     std::error_code missing;
     const auto size = std::filesystem::file_size(file, missing);
     if (missing || size == 0) continue;  // killed before it wrote anything
-    if (auto done = reader.read(file); !done) return fail(done.error());
+    TRY(reader.read(file));
   }
   History clients = reader.take();
-  const ResourceLog log = order_accesses(clients, *last);
-  auto history = assemble(clients, log, ledger_.blows());
-  if (!history) return fail(history.error());
-  Drilled drilled{describe(), std::move(*history)};
+  const ResourceLog log = order_accesses(clients, last);
+  auto history = TRY(assemble(clients, log, ledger_.blows()));
+  Drilled drilled{describe(), std::move(history)};
   drilled.outcome.writes = log.writes;
   drilled.outcome.updates_lost = log.lost;
   drilled.outcome.foreign_values = log.foreign_values;
@@ -244,7 +240,7 @@ std::string Run::errors() const {
 }
 
 Result<Drilled> Run::run() {
-  if (auto done = open(); !done) return fail(done.error());
+  TRY(open());
   if (auto done = play(); !done) {
     Error error = done.error();
     if (error.store_words.empty()) error.store_words = errors();

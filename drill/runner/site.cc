@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kit/try.h"
 #include "leasehold/client.h"
 #include "leasehold/detail/shown_word.h"
 #include "leasehold/random.h"
@@ -57,9 +58,8 @@ Millis default_ttl(const std::string& store) {
 
 Result<std::string> shown(const std::string& choice) {
   if (!is_url(choice)) return choice;
-  const auto url = Url::parse(choice);
-  if (!url) return fail(url.error());
-  return url->redacted();
+  const auto url = TRY(Url::parse(choice));
+  return url.redacted();
 }
 
 Status check_store(const Plan& plan) {
@@ -91,9 +91,8 @@ Status check_faults(const Plan& plan) {
 }
 
 Result<bool> has_tokens(const std::string& store_url) {
-  const auto client = connect(store_url);
-  if (!client) return fail(client.error());
-  return client->store().guarantee == Guarantee::correctness;
+  const auto client = TRY(connect(store_url));
+  return client.store().guarantee == Guarantee::correctness;
 }
 
 Result<Fencing> fencing_of(const std::string& fence, bool tokens) {
@@ -174,27 +173,23 @@ std::vector<std::string> known_fences() {
 
 Result<Site> open_site(const Plan& plan, const std::string& folder) {
   const std::string fence = plan.fence.empty() ? default_fence(plan.store) : plan.fence;
-  if (auto ok = check_store(plan); !ok) return fail(ok.error());
-  if (auto ok = check_fence(fence); !ok) return fail(ok.error());
-  if (auto ok = check_faults(plan); !ok) return fail(ok.error());
+  TRY(check_store(plan));
+  TRY(check_fence(fence));
+  TRY(check_faults(plan));
 
   Site site;
-  auto store_name = shown(plan.store);
-  if (!store_name) return fail(store_name.error());
-  auto fence_name = shown(fence);
-  if (!fence_name) return fail(fence_name.error());
-  site.store_name = std::move(*store_name);
-  site.fence_name = std::move(*fence_name);
+  auto store_name = TRY(shown(plan.store));
+  auto fence_name = TRY(shown(fence));
+  site.store_name = std::move(store_name);
+  site.fence_name = std::move(fence_name);
   site.ttl = plan.ttl.value_or(default_ttl(plan.store));
   // A store or resource that was there before may know the names of an earlier drill.
   site.lock_prefix = "drill-" + RequestId::random(system_random()).hex().substr(0, 8) + "/";
 
   place_store(plan, folder, site);
-  const auto tokens = has_tokens(site.store_url);
-  if (!tokens) return fail(tokens.error());
-  const auto fencing = fencing_of(fence, *tokens);
-  if (!fencing) return fail(fencing.error());
-  site.fencing = *fencing;
+  const auto tokens = TRY(has_tokens(site.store_url));
+  const auto fencing = TRY(fencing_of(fence, tokens));
+  site.fencing = fencing;
   place_fence(plan, fence, folder, site);
   return site;
 }

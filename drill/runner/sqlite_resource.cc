@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include "kit/try.h"
 #include "leasehold/sqlite/claim.h"
 #include "leasehold/sqlite/fence.h"
 #include "leasehold/url.h"
@@ -27,19 +28,18 @@ class SqliteResource final : public Resource {
 
   Status prepare(bool create) {
     if (create) {
-      if (auto done = sqlite::install_fence(db_.get()); !done) return done;
+      TRY(sqlite::install_fence(db_.get()));
       constexpr const char* kTable =
           "PRAGMA journal_mode = WAL;"
           "CREATE TABLE IF NOT EXISTS drill_cell(name TEXT PRIMARY KEY, value INTEGER NOT NULL)";
       if (sqlite3_exec(db_.get(), kTable, nullptr, nullptr, nullptr) != SQLITE_OK) {
         return fail(broken("create"));
       }
-      if (auto done = run("INSERT OR IGNORE INTO drill_cell VALUES(?2, ?1)", 0); !done) return done;
+      TRY(run("INSERT OR IGNORE INTO drill_cell VALUES(?2, ?1)", 0));
     }
     if (fencing_ != Fencing::token) return {};
-    auto fence = sqlite::Fence::open(db_.get(), name_);
-    if (!fence) return fail(fence.error());
-    fence_ = std::move(*fence);
+    auto fence = TRY(sqlite::Fence::open(db_.get(), name_));
+    fence_ = std::move(fence);
     return {};
   }
 
@@ -48,9 +48,8 @@ class SqliteResource final : public Resource {
     if (fencing_ == Fencing::token) {
       return fence_->transaction(*pass.token, [&](sqlite::OpenTransaction&) { return peek(); });
     }
-    auto claim = sqlite::Claim::take(db_.get(), name_, pass.request);
-    if (!claim) return fail(claim.error());
-    claim_ = std::move(*claim);
+    auto claim = TRY(sqlite::Claim::take(db_.get(), name_, pass.request));
+    claim_ = std::move(claim);
     // Read where the claim is still there.
     return claim_->transaction([&](sqlite::OpenTransaction&) { return peek(); });
   }
@@ -106,17 +105,16 @@ class SqliteResource final : public Resource {
 }  // namespace
 
 Result<std::unique_ptr<Resource>> open_sqlite_resource(const ResourceChoice& choice) {
-  const auto url = Url::parse(choice.url);
-  if (!url) return fail(url.error());
+  const auto url = TRY(Url::parse(choice.url));
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open(url->path.c_str(), &raw);
+  const int code = sqlite3_open(url.path.c_str(), &raw);
   Database db(raw);
   if (code != SQLITE_OK) {
-    return fail(ErrorCode::unavailable, "cannot open " + url->path, sqlite3_errstr(code));
+    return fail(ErrorCode::unavailable, "cannot open " + url.path, sqlite3_errstr(code));
   }
   sqlite3_busy_timeout(raw, kBusyMillis);
   auto resource = std::make_unique<SqliteResource>(std::move(db), choice.name, choice.fencing);
-  if (auto done = resource->prepare(choice.create); !done) return fail(done.error());
+  TRY(resource->prepare(choice.create));
   return resource;
 }
 

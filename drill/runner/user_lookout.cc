@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "kit/try.h"
 #include "leasehold/process/child.h"
 #include "leasehold/registry.h"
 #include "leasehold/url.h"
@@ -18,11 +19,9 @@ constexpr auto kBetweenTries = 100ms;
 }  // namespace
 
 Result<Lookout> Lookout::open(const UserPlan& plan, const std::string& store) {
-  auto lock = LockName::parse(plan.lock);
-  if (!lock) return fail(lock.error());
-  auto client = connect(store);
-  if (!client) return fail(client.error());
-  Lookout it(std::move(*client), std::move(*lock));
+  auto lock = TRY(LockName::parse(plan.lock));
+  auto client = TRY(connect(store));
+  Lookout it(std::move(client), std::move(lock));
   it.watch_ = plan.watch;
   it.environment_ = {{"LEASEHOLD_STORE", it.client_.store().address},
                      {"LEASEHOLD_LOCK", it.lock_.str()},
@@ -33,13 +32,11 @@ Result<Lookout> Lookout::open(const UserPlan& plan, const std::string& store) {
                      {"LEASEHOLD_TOKEN", std::nullopt},
                      {"LEASEHOLD_LINEAGE", std::nullopt}};
   if (!plan.fence) return it;
-  auto fence = Registry::standard().open_fence(*plan.fence);
-  if (!fence) return fail(fence.error());
-  it.fence_ = std::move(*fence);
-  const auto url = Url::parse(*plan.fence);
-  if (!url) return fail(url.error());
-  it.environment_.emplace_back("LEASEHOLD_FENCE", url->redacted());
-  if (auto marks = it.fence_->marks(); !marks) return fail(marks.error());
+  auto fence = TRY(Registry::standard().open_fence(*plan.fence));
+  it.fence_ = std::move(fence);
+  const auto url = TRY(Url::parse(*plan.fence));
+  it.environment_.emplace_back("LEASEHOLD_FENCE", url.redacted());
+  TRY(it.fence_->marks());
   return it;
 }
 
@@ -69,10 +66,9 @@ Result<std::string> Lookout::look_at_resource() const {
 
 Result<std::optional<std::int64_t>> Lookout::look_at_fence() {
   if (!fence_) return std::nullopt;
-  const auto marks = fence_->marks();
-  if (!marks) return fail(marks.error());
+  const auto marks = TRY(fence_->marks());
   std::int64_t refused = 0;
-  for (const FenceMark& mark : *marks) refused += mark.refused;
+  for (const FenceMark& mark : marks) refused += mark.refused;
   return refused;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "chance.h"
+#include "kit/try.h"
 #include "leasehold/url.h"
 #include "site.h"
 #include "testing/temp_folder.h"
@@ -118,7 +119,7 @@ Status UserDrill::rest(Millis span) {
     pollfd wake{hooks_.wake, POLLIN, 0};
     const auto left = std::chrono::ceil<Millis>(end - Clock::now());
     poll(&wake, 1, static_cast<int>(std::clamp<Millis>(left, 0ms, 1s).count()));
-    if (auto ok = check_interrupt(); !ok) return ok;
+    TRY(check_interrupt());
   } while (Clock::now() < end);
   return {};
 }
@@ -131,7 +132,7 @@ Status UserDrill::look_until(Millis patience, Seen seen) {
     if (!yes) return fail(yes.error());
     if (*yes) return {};
     if (Clock::now() >= end) return fail(ErrorCode::timeout, "it did not happen");
-    if (auto ok = rest(kLook); !ok) return ok;
+    TRY(rest(kLook));
     tell_progress();
   }
 }
@@ -157,15 +158,13 @@ Result<UserWorker> UserDrill::start() {
 
 // A lease that nobody renews any more ends by itself.
 Status UserDrill::wait_until_free() {
-  const auto now = lookout_.look_at_lock();
-  if (!now) return fail(now.error());
-  const Millis longest = kPatience + (now->holder ? now->holder->remaining : 0ms);
+  const auto now = TRY(lookout_.look_at_lock());
+  const Millis longest = kPatience + (now.holder ? now.holder->remaining : 0ms);
   std::string owner;
   const Status freed = look_until(longest, [&]() -> Result<bool> {
-    const auto status = lookout_.look_at_lock();
-    if (!status) return fail(status.error());
-    if (status->holder) owner = status->holder->owner;
-    return !status->holder;
+    const auto status = TRY(lookout_.look_at_lock());
+    if (status.holder) owner = status.holder->owner;
+    return !status.holder;
   });
   if (!timed_out(freed)) return freed;
   return fail(ErrorCode::invalid, "lock '" + plan_.lock + "' does not become free; '" + owner +
@@ -173,16 +172,13 @@ Status UserDrill::wait_until_free() {
 }
 
 Result<std::optional<UserDrill::Frozen>> UserDrill::freeze_a_holder(const std::string& name) {
-  const auto before = lookout_.look_at_resource();
-  if (!before) return fail(before.error());
-  auto worker = start();
-  if (!worker) return fail(worker.error());
+  const auto before = TRY(lookout_.look_at_resource());
+  auto worker = TRY(start());
   std::optional<LockStatus> taken;
   const Status held = look_until(kPatience, [&]() -> Result<bool> {
-    const auto status = lookout_.look_at_lock();
-    if (!status) return fail(status.error());
-    if (status->holder) taken = *status;
-    return taken || worker->has_ended();
+    const auto status = TRY(lookout_.look_at_lock());
+    if (status.holder) taken = status;
+    return taken || worker.has_ended();
   });
   if (!held && !timed_out(held)) return fail(held.error());
   if (!taken) return std::nullopt;
@@ -190,23 +186,22 @@ Result<std::optional<UserDrill::Frozen>> UserDrill::freeze_a_holder(const std::s
   // Between its read and its write, as far as that can be told from outside.
   const auto work = static_cast<std::uint64_t>(work_.count());
   const auto wait = work / 3 + chance_.below(work / 3 + 1);
-  if (auto ok = rest(Millis(wait)); !ok) return fail(ok.error());
-  if (!worker->freeze()) {
+  TRY(rest(Millis(wait)));
+  if (!worker.freeze()) {
     return fail(ErrorCode::internal, "the worker could not be stopped within 10 s");
   }
-  const auto now = lookout_.look_at_lock();
-  if (!now) return fail(now.error());
+  const auto now = TRY(lookout_.look_at_lock());
   const auto content = lookout_.look_at_resource();
   // An unreadable resource: frozen inside it, in a place where nobody else can even read.
-  const bool holds = now->holder && now->holder->request == taken->holder->request;
-  if (!holds || !content || *content != *before) {
+  const bool holds = now.holder && now.holder->request == taken->holder->request;
+  if (!holds || !content || *content != before) {
     history_.gave_back(name, Kind::unknown);
     return std::nullopt;
   }
-  history_.still_has(name, *now);
+  history_.still_has(name, now);
   history_.froze(name);
   ++outcome_.faults.at(0).times;
-  return Frozen{std::move(*worker), name, now->holder->request, process_in(now->holder->owner),
+  return Frozen{std::move(worker), name, now.holder->request, process_in(now.holder->owner),
                 *content};
 }
 
@@ -220,43 +215,39 @@ Result<std::optional<UserDrill::Succession>> UserDrill::let_successor_work(const
   RequestId known = frozen.request;
   std::string looked = frozen.content;
   int failures = 0;
-  const auto lease = lookout_.look_at_lock();
-  if (!lease) return fail(lease.error());
-  const Millis left = lease->holder ? lease->holder->remaining : 0ms;
+  const auto lease = TRY(lookout_.look_at_lock());
+  const Millis left = lease.holder ? lease.holder->remaining : 0ms;
   const Status worked = look_until(left + kPatience + patience(), [&]() -> Result<bool> {
     if (!worker) {
-      auto started = start();
-      if (!started) return fail(started.error());
-      worker.emplace(std::move(*started));
+      auto started = TRY(start());
+      worker.emplace(std::move(started));
     }
-    const auto status = lookout_.look_at_lock();
-    if (!status) return fail(status.error());
-    if (status->holder && status->holder->request != known) {
-      known = status->holder->request;
+    const auto status = TRY(lookout_.look_at_lock());
+    if (status.holder && status.holder->request != known) {
+      known = status.holder->request;
       history_.gave_back(name, Kind::ok);
-      history_.took(name, *status);
+      history_.took(name, status);
     }
     const bool over = worker->has_ended();
-    const auto content = lookout_.look_at_resource();
-    if (!content) return fail(content.error());
+    const auto content = TRY(lookout_.look_at_resource());
     // A file that is being written is empty for a moment, which is no change of its own. So a
     // worker that ends is judged afterwards; of others each change must be seen twice.
-    const bool lasts = ends_by_itself_ ? over : *content == looked;
-    if (*content != seen.last && lasts) {
+    const bool lasts = ends_by_itself_ ? over : content == looked;
+    if (content != seen.last && lasts) {
       ++seen.changes;
       ++outcome_.writes;
       history_.wrote(name);
-      seen.contents.insert(*content);
-      seen.last = *content;
+      seen.contents.insert(content);
+      seen.last = content;
     }
-    looked = *content;
+    looked = content;
     if (seen.changes >= kChanges) return true;
-    if (over && *content == seen.last) {
+    if (over && content == seen.last) {
       const bool held = known != frozen.request;
       if (!worker->end().success() && held) ++failures;
       worker.reset();
       history_.gave_back(name, Kind::ok);
-      if (auto ok = rest(kBetweenStarts); !ok) return fail(ok.error());
+      TRY(rest(kBetweenStarts));
     }
     return failures >= kMostFailures;
   });
@@ -270,35 +261,29 @@ Result<std::optional<UserDrill::Succession>> UserDrill::let_successor_work(const
   }
   worker.reset();
   history_.gave_back(name, Kind::ok);
-  const auto content = lookout_.look_at_resource();
-  if (!content) return fail(content.error());
-  seen.contents.insert(*content);
-  seen.last = *content;
+  const auto content = TRY(lookout_.look_at_resource());
+  seen.contents.insert(content);
+  seen.last = content;
   return seen;
 }
 
 Result<Lease> UserDrill::stand_in() {
   auto lease =
-      lookout_.client().acquire(lookout_.lock(), {.ttl = 30s, .wait = plan_.ttl + kPatience});
-  if (!lease) return fail(lease.error());
-  const auto status = lookout_.look_at_lock();
-  if (!status) return fail(status.error());
-  if (status->holder) history_.took(kDrill, *status);
+      TRY(lookout_.client().acquire(lookout_.lock(), {.ttl = 30s, .wait = plan_.ttl + kPatience}));
+  const auto status = TRY(lookout_.look_at_lock());
+  if (status.holder) history_.took(kDrill, status);
   return lease;
 }
 
 Result<Answer> UserDrill::let_late_one_write(Frozen frozen, const Succession& succession) {
-  const auto refused_before = lookout_.look_at_fence();
-  if (!refused_before) return fail(refused_before.error());
+  const auto refused_before = TRY(lookout_.look_at_fence());
   bool changed = false;
   bool refused = false;
   const auto answered = [&]() -> Result<bool> {
-    const auto content = lookout_.look_at_resource();
-    if (!content) return fail(content.error());
-    changed = changed || *content != succession.last;
-    const auto refusals = lookout_.look_at_fence();
-    if (!refusals) return fail(refusals.error());
-    refused = refused || *refusals > *refused_before;
+    const auto content = TRY(lookout_.look_at_resource());
+    changed = changed || content != succession.last;
+    const auto refusals = TRY(lookout_.look_at_fence());
+    refused = refused || refusals > refused_before;
     return changed || refused;
   };
   const auto answered_or = [&](auto over) {
@@ -337,7 +322,7 @@ Result<Answer> UserDrill::let_late_one_write(Frozen frozen, const Succession& su
   }
   // After a single change the same content may be a lost update.
   const bool said_no = by_itself && !status.success() && succession.changes >= kChanges;
-  if (refused || (!refused_before->has_value() && said_no)) {
+  if (refused || (!refused_before.has_value() && said_no)) {
     history_.was_refused(frozen.name);
     return Answer::refused;
   }
@@ -345,61 +330,54 @@ Result<Answer> UserDrill::let_late_one_write(Frozen frozen, const Succession& su
 }
 
 Result<Answer> UserDrill::cycle() {
-  if (auto ok = wait_until_free(); !ok) return fail(ok.error());
+  TRY(wait_until_free());
   const std::string names[] = {"worker-1", "worker-2"};
   const std::string& first = names[turn_ % 2];
   const std::string& second = names[(turn_ + 1) % 2];
   ++turn_;
-  auto frozen = freeze_a_holder(first);
-  if (!frozen) return fail(frozen.error());
-  if (!*frozen) return Answer::missed;
-  const auto succession = let_successor_work(second, **frozen);
-  if (!succession) return fail(succession.error());
-  if (!*succession) {
+  auto frozen = TRY(freeze_a_holder(first));
+  if (!frozen) return Answer::missed;
+  const auto succession = TRY(let_successor_work(second, *frozen));
+  if (!succession) {
     history_.thawed(first);
     history_.gave_back(first, Kind::fail);
     return Answer::missed;
   }
-  auto lease = stand_in();
-  if (!lease) return fail(lease.error());
-  const auto answer = let_late_one_write(std::move(**frozen), **succession);
+  auto lease = TRY(stand_in());
+  const auto answer = let_late_one_write(std::move(*frozen), *succession);
   history_.gave_back(first, Kind::fail);
   history_.gave_back(kDrill, Kind::ok);
-  if (const auto released = lease->release(); !released) return fail(released.error());
+  if (const auto released = lease.release(); !released) return fail(released.error());
   return answer;
 }
 
 // ---- the whole ---------------------------------------------------------------------------------
 
 Status UserDrill::rehearse() {
-  if (auto ok = wait_until_free(); !ok) return ok;
-  const auto before = lookout_.look_at_resource();
-  if (!before) return fail(before.error());
-  auto worker = start();
-  if (!worker) return fail(worker.error());
+  TRY(wait_until_free());
+  const auto before = TRY(lookout_.look_at_resource());
+  auto worker = TRY(start());
   bool held = false;
   bool changed = false;
   auto since = Clock::now();
   const Status seen = look_until(2 * kPatience, [&]() -> Result<bool> {
-    const bool ended = worker->has_ended();
-    const auto status = lookout_.look_at_lock();
-    if (!status) return fail(status.error());
-    if (!held && status->holder) since = Clock::now();
-    held = held || status->holder;
-    const auto content = lookout_.look_at_resource();
-    if (!content) return fail(content.error());
-    changed = *content != *before;
+    const bool ended = worker.has_ended();
+    const auto status = TRY(lookout_.look_at_lock());
+    if (!held && status.holder) since = Clock::now();
+    held = held || status.holder;
+    const auto content = TRY(lookout_.look_at_resource());
+    changed = content != before;
     return (held && changed) || ended;
   });
   if (!seen && !timed_out(seen)) return seen;
   work_ = std::clamp<Millis>(std::chrono::floor<Millis>(Clock::now() - since), 1ms, 10min);
   const std::string tried = "the worker was tried without a fault: ";
   const Status ended = !held || !changed ? Status{} : look_until(patience(), [&]() -> Result<bool> {
-    return worker->has_ended();
+    return worker.has_ended();
   });
   if (!ended && !timed_out(ended)) return ended;
-  ends_by_itself_ = worker->has_ended();
-  const process::ExitStatus status = worker->end();
+  ends_by_itself_ = worker.has_ended();
+  const process::ExitStatus status = worker.end();
   const std::string how = ends_by_itself_ ? "it " + status.describe() : "it did not end";
   if (ends_by_itself_ && !status.success()) {
     const bool refused = plan_.fence && status == process::ExitStatus::exited(76);
@@ -449,12 +427,11 @@ void UserDrill::count(Answer answer) {
 }
 
 Status UserDrill::try_cycles() {
-  if (auto ok = rehearse(); !ok) return ok;
+  TRY(rehearse());
   const std::uint64_t most = 3 * plan_.cycles + 3;
   for (std::uint64_t tries = 0; tries < most && outcome_.cycles < plan_.cycles; ++tries) {
-    const auto answer = cycle();
-    if (!answer) return fail(answer.error());
-    count(*answer);
+    const auto answer = TRY(cycle());
+    count(answer);
   }
   return {};
 }
@@ -509,12 +486,10 @@ Result<Drilled> drill_user_program(const UserPlan& plan, const Hooks& hooks) {
   Plan where;
   where.store = plan.store;
   where.fence = "none";  // that of the user is only looked at
-  const auto site = open_site(where, folder.path().string());
-  if (!site) return fail(site.error());
-  auto lookout = Lookout::open(plan, site->store_url);
-  if (!lookout) return fail(lookout.error());
-  auto drilled = UserDrill(plan, hooks, std::move(*lookout)).run();
-  if (drilled) drilled->outcome.store = site->store_name;
+  const auto site = TRY(open_site(where, folder.path().string()));
+  auto lookout = TRY(Lookout::open(plan, site.store_url));
+  auto drilled = UserDrill(plan, hooks, std::move(lookout)).run();
+  if (drilled) drilled->outcome.store = site.store_name;
   return drilled;
 }
 

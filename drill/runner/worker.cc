@@ -6,6 +6,7 @@
 #include <thread>
 #include <variant>
 
+#include "kit/try.h"
 #include "leasehold/process/io.h"
 #include "ledger.h"
 
@@ -95,16 +96,13 @@ class Worker {
 
 Status Worker::connect_both() {
   if (!client_) {
-    auto owner = OwnerLabel::parse(plan_.name);
-    if (!owner) return fail(owner.error());
-    auto client = connect(plan_.store, {.owner = std::move(*owner)});
-    if (!client) return fail(client.error());
-    client_.emplace(std::move(*client));
+    auto owner = TRY(OwnerLabel::parse(plan_.name));
+    auto client = TRY(connect(plan_.store, {.owner = std::move(owner)}));
+    client_.emplace(std::move(client));
   }
   if (!resource_) {
-    auto resource = open_resource(plan_.resource);
-    if (!resource) return fail(resource.error());
-    resource_ = std::move(*resource);
+    auto resource = TRY(open_resource(plan_.resource));
+    resource_ = std::move(resource);
   }
   return {};
 }
@@ -113,13 +111,11 @@ Result<Holding> Worker::take() {
   const AcquireOptions options{
       .ttl = plan_.ttl, .wait = kLongestWait, .store_timeout = kStoreTimeout};
   if (client_->store().guarantee == Guarantee::correctness) {
-    auto lease = client_->acquire_fenced(plan_.resource.name, options);
-    if (!lease) return fail(lease.error());
-    return Holding(std::move(*lease));
+    auto lease = TRY(client_->acquire_fenced(plan_.resource.name, options));
+    return Holding(std::move(lease));
   }
-  auto lease = client_->acquire(plan_.resource.name, options);
-  if (!lease) return fail(lease.error());
-  return Holding(std::move(*lease));
+  auto lease = TRY(client_->acquire(plan_.resource.name, options));
+  return Holding(std::move(lease));
 }
 
 Status Worker::turn() {
@@ -132,21 +128,21 @@ Status Worker::turn() {
     return {};
   }
   const Pass pass = holding->pass();
-  if (auto ok = put(asked, pass); !ok) return ok;
+  TRY(put(asked, pass));
   Record granted = record(Kind::ok, Operation::acquire, pass);
   granted.deadline = holding->lease().deadline().time_since_epoch().count();
-  if (auto ok = put(granted, pass); !ok) return ok;
-  if (auto ok = work(*holding, granted.time); !ok) return ok;
+  TRY(put(granted, pass));
+  TRY(work(*holding, granted.time));
   return give_back(*holding);
 }
 
 Status Worker::work(Holding& holding, std::int64_t granted_at) {
   const Pass pass = holding.pass();
-  if (auto ok = put(Kind::invoke, Operation::read, pass); !ok) return ok;
+  TRY(put(Kind::invoke, Operation::read, pass));
   const auto read = resource_->enter(pass);
   Record entered = record(kind_of(read), Operation::read, pass);
   entered.value = read.value_or(0);
-  if (auto ok = put(entered, pass); !ok) return ok;
+  TRY(put(entered, pass));
   reopen_after(read);
   if (!read) {
     say("late");
@@ -164,9 +160,8 @@ Status Worker::work(Holding& holding, std::int64_t granted_at) {
   writing.value = ++value_;
   writing.base = *read;
   writing.sequence = 1;
-  const auto how = write(pass, writing);
-  if (!how) return fail(how.error());
-  say(*how == Kind::ok ? "wrote" : *how == Kind::fail ? "refused" : "unknown");
+  const auto how = TRY(write(pass, writing));
+  say(how == Kind::ok ? "wrote" : how == Kind::fail ? "refused" : "unknown");
   return {};
 }
 
@@ -177,11 +172,11 @@ Result<Kind> Worker::write(const Pass& pass, Record writing) {
   for (;;) {
     writing.kind = Kind::invoke;
     writing.time = now();
-    if (auto ok = put(writing, pass); !ok) return fail(ok.error());
+    TRY(put(writing, pass));
     const auto written = resource_->write(pass, writing.value);
     writing.kind = kind_of(written);
     writing.time = now();
-    if (auto ok = put(writing, pass); !ok) return fail(ok.error());
+    TRY(put(writing, pass));
     reopen_after(written);
     if (writing.kind != Kind::unknown) return writing.kind;
     if (plan_.resource.fencing == Fencing::claim) return writing.kind;
@@ -195,7 +190,7 @@ Result<Kind> Worker::write(const Pass& pass, Record writing) {
 
 Status Worker::give_back(Holding& holding) {
   const Pass pass = holding.pass();
-  if (auto ok = put(Kind::invoke, Operation::release, pass); !ok) return ok;
+  TRY(put(Kind::invoke, Operation::release, pass));
   const auto released = holding.lease().release(kStoreTimeout);
   const Kind kind = !released                               ? Kind::unknown
                     : *released == ReleaseOutcome::released ? Kind::ok
@@ -211,7 +206,7 @@ Status Worker::run() {
       std::this_thread::sleep_for(kPauseAfterFailure);
       continue;
     }
-    if (auto ok = turn(); !ok) return ok;
+    TRY(turn());
   }
   return {};
 }
@@ -219,9 +214,8 @@ Status Worker::run() {
 }  // namespace
 
 Status run_worker(const WorkerPlan& plan) {
-  auto history = HistoryWriter::open(plan.history, plan.name, current_boot());
-  if (!history) return fail(history.error());
-  return Worker(plan, std::move(*history)).run();
+  auto history = TRY(HistoryWriter::open(plan.history, plan.name, current_boot()));
+  return Worker(plan, std::move(history)).run();
 }
 
 }  // namespace leasehold::drill

@@ -12,6 +12,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "kit/try.h"
+
 namespace leasehold::drill {
 namespace {
 
@@ -227,7 +229,7 @@ Result<HistoryWriter> HistoryWriter::open(const std::string& path, std::string_v
   detail::Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (!file) return fail(system_error(path, "write"));
   HistoryWriter writer(std::move(file), std::string(process));
-  if (auto done = writer.write_all(first_line(boot, process)); !done) return fail(done.error());
+  TRY(writer.write_all(first_line(boot, process)));
   return writer;
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kit/try.h"
 #include "leasehold/random.h"
 
 namespace leasehold::fence {
@@ -21,7 +22,7 @@ std::uint64_t fnv(std::string_view bytes, std::uint64_t hash) {
 
 Result<Attempt> attempt_of(const Token& token, const EnterOptions& options, bool writes,
                            const std::vector<std::string>& content) {
-  if (auto ok = check_sequence(options.sequence); !ok) return fail(std::move(ok.error()));
+  TRY(check_sequence(options.sequence));
   Attempt attempt{.token = token,
                   .writes = writes,
                   .single = options.entry == Entry::once,

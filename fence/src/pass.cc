@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "kit/try.h"
 #include "leasehold/detail/backoff.h"
 #include "leasehold/fence/refusal.h"
 
@@ -57,14 +58,11 @@ Error counted(const Pass& at, Error refused) {
 Status pass_change(const ResourceName& resource, const Pass& at, const CallContext& context,
                    const std::function<Result<Mark>(const SeenMark&)>& change) {
   for (Retries retries(context);;) {
-    auto seen = at.read();
-    if (!seen) return fail(std::move(seen.error()));
-    auto next = change(*seen);
-    if (!next) return fail(std::move(next.error()));
-    if (*next == seen->mark) return {};
-    const auto done = at.commit(*seen, *next);
-    if (!done) return fail(done.error());
-    if (*done == Commit::done) return {};
+    auto seen = TRY(at.read());
+    auto next = TRY(change(seen));
+    if (next == seen.mark) return {};
+    const auto done = TRY(at.commit(seen, next));
+    if (done == Commit::done) return {};
     if (!retries.next()) return fail(too_many_others(resource, context));
   }
 }

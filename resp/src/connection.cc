@@ -6,6 +6,7 @@
 #include <optional>
 #include <system_error>
 
+#include "kit/try.h"
 #include "leasehold/resp/command.h"
 #include "leasehold/resp/parser.h"
 #include "resolver.h"
@@ -45,15 +46,14 @@ class Connection::Wire {
   Wire(const Wire&) = delete;
 
   Status begin_tls(const TlsContext& context, const std::string& name, CallWait& wait) {
-    auto session = TlsSession::make(context, name);
-    if (!session) return fail(std::move(session.error()));
-    tls_ = std::move(*session);
+    auto session = TRY(TlsSession::make(context, name));
+    tls_ = std::move(session);
     for (;;) {
       const auto step = tls_->handshake();
       if (auto ok = flush_tls(wait); step && !ok) return ok;  // an alert goes out too
       if (!step) return fail(step.error());
       if (*step == TlsSession::Step::done) return {};
-      if (auto ok = receive_encrypted(wait); !ok) return ok;
+      TRY(receive_encrypted(wait));
     }
   }
 
@@ -65,7 +65,7 @@ class Connection::Wire {
 
   Status send(CallWait& wait, std::string_view plain) {
     if (!tls_) return send_raw(wait, plain);
-    if (auto ok = tls_->encrypt(plain); !ok) return ok;
+    TRY(tls_->encrypt(plain));
     return flush_tls(wait);
   }
 
@@ -90,7 +90,7 @@ class Connection::Wire {
         case Parser::Step::more:
           break;
       }
-      if (auto ok = receive_more(wait); !ok) return fail(std::move(ok.error()));
+      TRY(receive_more(wait));
     }
   }
 
@@ -135,17 +135,15 @@ class Connection::Wire {
 
   Status receive_encrypted(CallWait& wait) {
     std::array<char, kReadSize> bytes;
-    const auto got = receive_raw(wait, bytes);
-    if (!got) return fail(got.error());
-    tls_->feed({bytes.data(), *got});
+    const auto got = TRY(receive_raw(wait, bytes));
+    tls_->feed({bytes.data(), got});
     return {};
   }
 
   Status receive_more(CallWait& wait) {
     if (!tls_) {
-      const auto got = receive_raw(wait, parser_.room(kReadSize));
-      if (!got) return fail(got.error());
-      parser_.came(*got);
+      const auto got = TRY(receive_raw(wait, parser_.room(kReadSize)));
+      parser_.came(got);
       return {};
     }
     for (;;) {  // a record may be incomplete, or none of ours
@@ -160,7 +158,7 @@ class Connection::Wire {
         return {};
       }
       if (*ended) return fail(ErrorCode::outcome_unknown, "the server closed the connection");
-      if (auto ok = receive_encrypted(wait); !ok) return ok;
+      TRY(receive_encrypted(wait));
     }
   }
 
@@ -207,7 +205,7 @@ Result<Value> Connection::reply(CallWait& wait) {
 }
 
 Result<Value> Connection::call(CallWait& wait, std::string_view command) {
-  if (auto ok = send(wait, command); !ok) return fail(std::move(ok.error()));
+  TRY(send(wait, command));
   return reply(wait);
 }
 
@@ -241,9 +239,8 @@ Result<std::unique_ptr<Connector>> Connector::make(Endpoint endpoint) {
   state->address = (v6 ? "[" + endpoint.address.host + "]" : endpoint.address.host) + ":" +
                    endpoint.address.port;
   if (endpoint.tls.on) {
-    auto tls = TlsContext::make(endpoint.tls);
-    if (!tls) return fail(std::move(tls.error()));
-    state->tls = std::move(*tls);
+    auto tls = TRY(TlsContext::make(endpoint.tls));
+    state->tls = std::move(tls);
   }
   state->endpoint = std::move(endpoint);
   return std::unique_ptr<Connector>(new Connector(std::move(state)));
@@ -265,11 +262,9 @@ Result<std::unique_ptr<Connection>> Connector::connect(const CallContext& contex
 
 Result<std::unique_ptr<Connection>> Connector::State::connect(const CallContext& context,
                                                               const Alarm& closing) {
-  const auto addresses = resolver.resolve(endpoint.address, context, closing);
-  if (!addresses) return fail(addresses.error());
-  auto fd = connect_to_any(*addresses, context, closing);
-  if (!fd) return fail(std::move(fd.error()));
-  auto wire = std::make_unique<Connection::Wire>(std::move(*fd));
+  const auto addresses = TRY(resolver.resolve(endpoint.address, context, closing));
+  auto fd = TRY(connect_to_any(addresses, context, closing));
+  auto wire = std::make_unique<Connection::Wire>(std::move(fd));
   CallWait wait(context, closing);
   if (tls) {
     const std::string& name =
@@ -281,7 +276,7 @@ Result<std::unique_ptr<Connection>> Connector::State::connect(const CallContext&
   }
   Greeting& greeting = wire->greeting;
   auto connection = std::make_unique<Connection>(std::move(wire));
-  if (auto ok = greet(*connection, greeting, wait); !ok) return fail(std::move(ok.error()));
+  TRY(greet(*connection, greeting, wait));
   return connection;
 }
 
@@ -309,7 +304,7 @@ Status Connector::State::greet(Connection& connection, Greeting& greeting, CallW
       welcome->is_error() && (welcome->text.find("unknown command") != std::string::npos ||
                               welcome->text.starts_with("NOPROTO"));
   if (knows_no_hello) return greet_in_resp2(connection, wait);
-  if (auto ok = check(*welcome); !ok) return ok;
+  TRY(check(*welcome));
   greeting.protocol = 3;
   greeting.version = welcome->under("version").text;
   greeting.mode = welcome->under("mode").text;
@@ -331,12 +326,11 @@ Status Connector::State::greet_in_resp2(Connection& connection, CallWait& wait) 
     ++replies;
     append_command(commands, {"SELECT", std::to_string(endpoint.database)});
   }
-  if (auto ok = connection.send(wait, commands); !ok) return ok;
+  TRY(connection.send(wait, commands));
   Status all;
   for (; replies > 0; --replies) {
-    const auto reply = connection.reply(wait);
-    if (!reply) return fail(reply.error());
-    if (auto ok = check(*reply); !ok && all) all = std::move(ok);
+    const auto reply = TRY(connection.reply(wait));
+    if (auto ok = check(reply); !ok && all) all = std::move(ok);
   }
   return all;
 }

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "kit/try.h"
+
 namespace leasehold {
 namespace {
 
@@ -25,15 +27,13 @@ tl::unexpected<Error> cannot_load(const std::string& path, std::string why) {
 }
 
 Result<const ModuleV1*> load(const std::string& name) {
-  const auto module = load_module(name, kModuleEntry);
-  if (!module) return fail(module.error());
-  return static_cast<const ModuleV1*>(*module);
+  const auto module = TRY(load_module(name, kModuleEntry));
+  return static_cast<const ModuleV1*>(module);
 }
 
 Result<Adapter> adapter_of(const std::string& name, const std::string& scheme) {
-  const auto module = load(name);
-  if (!module) return fail(module.error());
-  for (Adapter& adapter : (*module)->adapters()) {
+  const auto module = TRY(load(name));
+  for (Adapter& adapter : module->adapters()) {
     if (adapter.scheme == scheme) return std::move(adapter);
   }
   return fail(ErrorCode::internal, "the module " + name + " does not know its scheme " + scheme);

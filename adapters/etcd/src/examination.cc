@@ -5,6 +5,7 @@
 
 #include "answer.h"
 #include "keys.h"
+#include "kit/try.h"
 #include "leasehold/detail/findings.h"
 #include "leasehold/random.h"
 #include "metrics.h"
@@ -175,9 +176,8 @@ void judge_learner(Findings& findings, const wire::StatusResponse& status) {
 std::vector<ClockSample> sample_clock(const std::string& endpoint, const CallContext& context,
                                       std::optional<MetricsPage>& page, std::optional<Error>& why) {
   const auto sample = leasehold::detail::sample_clock([&]() -> Result<WallTime> {
-    auto got = fetch_metrics(endpoint, context);
-    if (!got) return fail(std::move(got.error()));
-    page = std::move(*got);
+    auto got = TRY(fetch_metrics(endpoint, context));
+    page = std::move(got);
     if (!page->date) return fail(ErrorCode::unavailable, "the page has no date");
     return *page->date;
   });
@@ -437,17 +437,16 @@ std::optional<StoreTraits> traits_for(const Options& options, const std::vector<
 }  // namespace
 
 Result<Diagnosis> examine(const Url& url, const ExamineOptions& options) {
-  const auto parsed = Options::of(url);
-  if (!parsed) return fail(parsed.error());
+  const auto parsed = TRY(Options::of(url));
   std::vector<Seen> seen;
   std::vector<Finding> absent;
   std::optional<Error> last;
-  for (std::size_t i = 0; i < parsed->endpoints.size(); ++i) {
+  for (std::size_t i = 0; i < parsed.endpoints.size(); ++i) {
     const auto left = options.context.deadline - BootClock::now();
     const CallContext share{
-        BootClock::now() + left / static_cast<int>(parsed->endpoints.size() - i + 2),
+        BootClock::now() + left / static_cast<int>(parsed.endpoints.size() - i + 2),
         options.context.stop};
-    Seen it = look_at(*parsed, parsed->endpoints[i], share);
+    Seen it = look_at(parsed, parsed.endpoints[i], share);
     if (it.status) {
       seen.push_back(std::move(it));
       continue;
@@ -462,29 +461,28 @@ Result<Diagnosis> examine(const Url& url, const ExamineOptions& options) {
   }
   if (seen.empty()) return fail(std::move(*last));
 
-  Options reached = *parsed;
+  Options reached = parsed;
   reached.endpoints.clear();
   for (const Seen& it : seen) reached.endpoints.push_back(it.endpoint);
-  auto transport = Transport::make(reached);
-  if (!transport) return fail(std::move(transport.error()));
+  auto transport = TRY(Transport::make(reached));
   if (!reached.user.empty()) {
     (void)answer_of<std::optional<Failure>>(
-        [&](auto done) { (*transport)->authenticate(0, std::move(done)); });
+        [&](auto done) { transport->authenticate(0, std::move(done)); });
   }
-  ClusterExamination cluster(reached, options, **transport);
+  ClusterExamination cluster(reached, options, *transport);
   const std::size_t voters = cluster.judge_members(seen);
   cluster.judge_alarms();
   Diagnosis diagnosis;
   if (options.as == ExaminedAs::store) {
     cluster.judge_leases();
     diagnosis.lineage = cluster.lineage();
-    diagnosis.traits = traits_for(*parsed, seen);
+    diagnosis.traits = traits_for(parsed, seen);
   }
   const bool wrote = cluster.judge_writes();
   diagnosis.findings = cluster.take();
   append(diagnosis.findings, std::move(absent));
   for (const Seen& it : seen) {
-    append(diagnosis.findings, examine_member(*parsed, it, voters == 1, wrote, options));
+    append(diagnosis.findings, examine_member(parsed, it, voters == 1, wrote, options));
   }
   return diagnosis;
 }

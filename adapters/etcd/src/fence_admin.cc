@@ -1,6 +1,7 @@
 #include "fence_admin.h"
 
 #include "fence_marks.h"
+#include "kit/try.h"
 
 namespace leasehold::etcd {
 namespace {
@@ -12,8 +13,7 @@ class EtcdFenceAdmin final : public FenceAdmin {
   // A mark comes into being when it is first entered; what can be done before is to see that this
   // user may look.
   Status install() override {
-    const auto found = marks();
-    if (!found) return fail(found.error());
+    TRY(marks());
     return {};
   }
 
@@ -35,9 +35,8 @@ class EtcdFenceAdmin final : public FenceAdmin {
 }  // namespace
 
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
-  auto marks = FenceMarks::open(url);
-  if (!marks) return fail(std::move(marks.error()));
-  return std::make_unique<EtcdFenceAdmin>(std::move(*marks));
+  auto marks = TRY(FenceMarks::open(url));
+  return std::make_unique<EtcdFenceAdmin>(std::move(marks));
 }
 
 }  // namespace leasehold::etcd

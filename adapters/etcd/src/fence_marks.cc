@@ -4,6 +4,7 @@
 #include <map>
 
 #include "answer.h"
+#include "kit/try.h"
 #include "leasehold/fence/attempt.h"
 #include "leasehold/fence/record.h"
 #include "leasehold/registry.h"
@@ -59,12 +60,10 @@ CallContext context_of(const EnterOptions& options) {
 }
 
 Result<std::shared_ptr<FenceMarks>> FenceMarks::open(const Url& url) {
-  auto options = Options::of(url);
-  if (!options) return fail(std::move(options.error()));
-  auto opened = open_transport(*options, OpenOptions().begin());
-  if (!opened) return fail(std::move(opened.error()));
+  auto options = TRY(Options::of(url));
+  auto opened = TRY(open_transport(options, OpenOptions().begin()));
   return std::shared_ptr<FenceMarks>(
-      new FenceMarks(std::move(*options), std::move(opened->transport)));
+      new FenceMarks(std::move(options), std::move(opened.transport)));
 }
 
 // ---- one transaction -----------------------------------------------------------------------
@@ -97,9 +96,8 @@ Result<SeenMark> FenceMarks::read_mark(const ResourceName& resource, const CallC
 
 Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const wire::KeyValue* kv) const {
   if (kv == nullptr) return SeenMark{};
-  auto record = fence::read_record(resource, kv->value());
-  if (!record) return fail(std::move(record.error()));
-  return SeenMark{std::move(record->mark), kv->mod_revision()};
+  auto record = TRY(fence::read_record(resource, kv->value()));
+  return SeenMark{std::move(record.mark), kv->mod_revision()};
 }
 
 Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& before,
@@ -134,8 +132,7 @@ Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& 
 Status FenceMarks::count_refusal(const ResourceName& resource, const CallContext& context) {
   wire::TxnRequest request;
   *request.add_success() = put(keys_.refused(resource), "", 0);
-  const auto done = txn(std::move(request), {.deadline = context.deadline, .stop = context.stop});
-  if (!done) return fail(done.error());
+  TRY(txn(std::move(request), {.deadline = context.deadline, .stop = context.stop}));
   return {};
 }
 
@@ -170,16 +167,14 @@ fence::Pass FenceMarks::pass_at(const ResourceName& resource,
 Result<TransactionResult> FenceMarks::pass(const ResourceName& resource, const Token& token,
                                            const std::vector<Operation>& operations,
                                            const EnterOptions& options) {
-  if (auto ok = check(operations); !ok) return fail(std::move(ok.error()));
+  TRY(check(operations));
   const bool changes = std::any_of(operations.begin(), operations.end(), writes);
-  const auto attempt = fence::attempt_of(token, options, changes, content_of(operations));
-  if (!attempt) return fail(attempt.error());
+  const auto attempt = TRY(fence::attempt_of(token, options, changes, content_of(operations)));
   const CallContext context = context_of(options);
   TransactionResult outcome;
   const auto passed =
-      fence::pass(resource, *attempt, pass_at(resource, operations, context, outcome), context);
-  if (!passed) return fail(passed.error());
-  outcome.repeated = *passed == Passed::repeated;
+      TRY(fence::pass(resource, attempt, pass_at(resource, operations, context, outcome), context));
+  outcome.repeated = passed == Passed::repeated;
   return outcome;
 }
 
@@ -202,36 +197,32 @@ Result<std::optional<FenceMark>> FenceMarks::read(const ResourceName& resource,
   wire::TxnRequest request;
   *request.add_success() = get(keys_.mark(resource));
   *request.add_success() = get_without_value(keys_.refused(resource));
-  const auto response =
-      txn(std::move(request), {.deadline = context.deadline, .stop = context.stop, .repeat = true});
-  if (!response) return fail(response.error());
-  const wire::KeyValue* kv = first_kv(*response, 0);
+  const auto response = TRY(txn(
+      std::move(request), {.deadline = context.deadline, .stop = context.stop, .repeat = true}));
+  const wire::KeyValue* kv = first_kv(response, 0);
   if (kv == nullptr) return std::nullopt;
-  const auto found = seen(resource, kv);
-  if (!found) return fail(found.error());
-  const wire::KeyValue* refused = first_kv(*response, 1);
-  return found->mark.shown(resource, refused == nullptr ? 0 : refused->version());
+  const auto found = TRY(seen(resource, kv));
+  const wire::KeyValue* refused = first_kv(response, 1);
+  return found.mark.shown(resource, refused == nullptr ? 0 : refused->version());
 }
 
 Result<std::vector<FenceMark>> FenceMarks::all(const CallContext& context) {
   wire::TxnRequest request;
   *request.add_success() = all_in(keys_.marks());
   *request.add_success() = all_in(keys_.refusals());
-  const auto response =
-      txn(std::move(request), {.deadline = context.deadline, .stop = context.stop, .repeat = true});
-  if (!response) return fail(response.error());
+  const auto response = TRY(txn(
+      std::move(request), {.deadline = context.deadline, .stop = context.stop, .repeat = true}));
   std::map<std::string, std::int64_t> refused;
-  for (const wire::KeyValue& kv : response->responses(1).range().kvs()) {
+  for (const wire::KeyValue& kv : response.responses(1).range().kvs()) {
     refused[kv.key().substr(keys_.refusals().size())] = kv.version();
   }
   std::map<ResourceName, FenceMark> marks;
-  for (const wire::KeyValue& kv : response->responses(0).range().kvs()) {
+  for (const wire::KeyValue& kv : response.responses(0).range().kvs()) {
     const std::string encoded = kv.key().substr(keys_.marks().size());
     const auto resource = ResourceName::parse(percent_decode(encoded).value_or(""));
     if (!resource) continue;  // no fence makes such a key
-    const auto found = seen(*resource, &kv);
-    if (!found) return fail(found.error());
-    marks.emplace(*resource, found->mark.shown(*resource, refused[encoded]));
+    const auto found = TRY(seen(*resource, &kv));
+    marks.emplace(*resource, found.mark.shown(*resource, refused[encoded]));
   }
   std::vector<FenceMark> all;
   for (auto& [resource, mark] : marks) all.push_back(std::move(mark));

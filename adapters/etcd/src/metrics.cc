@@ -5,6 +5,7 @@
 #include <ctime>
 #include <limits>
 
+#include "kit/try.h"
 #include "leasehold/detail/conversation.h"
 
 namespace leasehold::etcd {
@@ -100,14 +101,13 @@ std::optional<WallTime> date_of(std::string_view headers) {
 
 Result<MetricsPage> fetch_metrics(const std::string& endpoint, const CallContext& context) {
   // Such an old version of HTTP is answered in one piece, and the connection closed.
-  const auto page = leasehold::detail::converse(
-      host_of(endpoint), "GET /metrics HTTP/1.0\r\nHost: " + endpoint + "\r\n\r\n", context);
-  if (!page) return fail(page.error());
-  const auto end = page->find("\r\n\r\n");
-  if (end == std::string::npos || page->find(" 200 ") > page->find('\r')) {
+  const auto page = TRY(leasehold::detail::converse(
+      host_of(endpoint), "GET /metrics HTTP/1.0\r\nHost: " + endpoint + "\r\n\r\n", context));
+  const auto end = page.find("\r\n\r\n");
+  if (end == std::string::npos || page.find(" 200 ") > page.find('\r')) {
     return fail(ErrorCode::unavailable, endpoint + ": /metrics is not served there");
   }
-  const std::string_view whole = *page;
+  const std::string_view whole = page;
   return MetricsPage{Metrics::parse(whole.substr(end + 4)), date_of(whole.substr(0, end + 2))};
 }
 

@@ -1,6 +1,7 @@
 #include "opening.h"
 
 #include "answer.h"
+#include "kit/try.h"
 #include "version.h"
 #include "wire.pb.h"
 
@@ -17,9 +18,8 @@ Error not_opened(const std::string& address, const Failure& failure) {
 
 Result<Opened> open_transport(const Options& options, const CallContext& context) {
   const auto time = context.deadline - BootClock::now();
-  auto made = Transport::make(options, std::chrono::ceil<Millis>(time));
-  if (!made) return fail(std::move(made.error()));
-  Opened opened{std::move(*made), ""};
+  auto made = TRY(Transport::make(options, std::chrono::ceil<Millis>(time)));
+  Opened opened{std::move(made), ""};
   const Limits limits{
       .deadline = context.deadline, .stop = context.stop, .repeat = true, .patient = true};
   if (!options.user.empty()) {
@@ -32,9 +32,8 @@ Result<Opened> open_transport(const Options& options, const CallContext& context
         "/etcdserverpb.Maintenance/Status", {}, limits, std::move(done));
   });
   if (!status) return fail(not_opened(options.address, status.error()));
-  auto fault = fault_of(options.address, status->version());
-  if (!fault) return fail(std::move(fault.error()));
-  opened.fault = std::move(*fault);
+  auto fault = TRY(fault_of(options.address, status->version()));
+  opened.fault = std::move(fault);
   return opened;
 }
 

@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include "kit/try.h"
+
 namespace leasehold::etcd {
 namespace {
 
@@ -18,9 +20,7 @@ std::string prefix_of(const std::string& path) {
 }  // namespace
 
 Result<Options> Options::of(const Url& url) {
-  if (auto ok = url.only_options({"tls", "ca", "cert", "key", "server_name"}); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(url.only_options({"tls", "ca", "cert", "key", "server_name"}));
   if (url.hosts.empty()) {
     return fail(ErrorCode::invalid,
                 "an etcd URL names at least one server: etcd://etcd-1:2379,etcd-2:2379/prefix");
@@ -30,14 +30,13 @@ Result<Options> Options::of(const Url& url) {
                 "an etcd URL has a user and a password, or neither; a user without a password logs "
                 "in by certificate (options cert and key)");
   }
-  auto tls = TlsOptions::of(url);
-  if (!tls) return fail(std::move(tls.error()));
+  auto tls = TRY(TlsOptions::of(url));
   Options options{.address = url.redacted(),
                   .endpoints = {},
                   .prefix = prefix_of(url.path),
                   .user = url.user,
                   .password = url.password,
-                  .tls = std::move(*tls)};
+                  .tls = std::move(tls)};
   for (const HostPort& host : url.hosts) options.endpoints.push_back(endpoint_of(host));
   return options;
 }

@@ -5,6 +5,7 @@
 
 #include "acquisition.h"
 #include "answer.h"
+#include "kit/try.h"
 #include "opening.h"
 #include "renewal.h"
 #include "status.h"
@@ -38,10 +39,9 @@ EtcdStore::EtcdStore(Options options, std::unique_ptr<Transport> transport)
       session_(std::move(options), std::move(transport), *this) {}
 
 Result<std::unique_ptr<Store>> EtcdStore::open(Options options, const CallContext& context) {
-  auto opened = open_transport(options, context);
-  if (!opened) return fail(std::move(opened.error()));
-  std::unique_ptr<EtcdStore> store(new EtcdStore(std::move(options), std::move(opened->transport)));
-  if (!opened->fault.empty()) store->traits_.why += " (but " + opened->fault + ")";
+  auto opened = TRY(open_transport(options, context));
+  std::unique_ptr<EtcdStore> store(new EtcdStore(std::move(options), std::move(opened.transport)));
+  if (!opened.fault.empty()) store->traits_.why += " (but " + opened.fault + ")";
   const Limits limits = repeated_within(context);
   const auto made = answer_of<tl::expected<StoreId, Failure>>(
       [&](auto done) { ensure_lineage(store->session_, limits, std::move(done)); });
@@ -315,9 +315,8 @@ void EtcdStore::record(LockName lock, RequestId request, std::string key, OnceRe
 }
 
 Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
-  auto options = Options::of(url);
-  if (!options) return fail(std::move(options.error()));
-  return EtcdStore::open(std::move(*options), opening.begin());
+  auto options = TRY(Options::of(url));
+  return EtcdStore::open(std::move(options), opening.begin());
 }
 
 }  // namespace leasehold::etcd

@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "kit/try.h"
 #include "leasehold/detail/file_content.h"
 #include "wire.pb.h"
 
@@ -29,16 +30,13 @@ Result<std::string> content_of(const std::string& path) {
 Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const TlsOptions& tls) {
   if (!tls.on) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions options;
-  auto roots = content_of(tls.ca.empty() ? kSystemCertificates : tls.ca);
-  if (!roots) return fail(std::move(roots.error()));
-  options.pem_root_certs = std::move(*roots);
+  auto roots = TRY(content_of(tls.ca.empty() ? kSystemCertificates : tls.ca));
+  options.pem_root_certs = std::move(roots);
   if (!tls.certificate.empty()) {
-    auto certificate = content_of(tls.certificate);
-    if (!certificate) return fail(std::move(certificate.error()));
-    auto key = content_of(tls.key);
-    if (!key) return fail(std::move(key.error()));
-    options.pem_cert_chain = std::move(*certificate);
-    options.pem_private_key = std::move(*key);
+    auto certificate = TRY(content_of(tls.certificate));
+    auto key = TRY(content_of(tls.key));
+    options.pem_cert_chain = std::move(certificate);
+    options.pem_private_key = std::move(key);
   }
   auto credentials = grpc::SslCredentials(options);
   if (!credentials) return fail(ErrorCode::invalid, "the TLS files of the URL cannot be used");
@@ -72,11 +70,9 @@ grpc::ChannelArguments arguments_for(const std::string& server_name, Millis conn
 }  // namespace
 
 Result<std::unique_ptr<Transport>> Transport::make(const Options& options, Millis connect_within) {
-  auto credentials = credentials_of(options.tls);
-  if (!credentials) return fail(std::move(credentials.error()));
-  return std::unique_ptr<Transport>(
-      new Transport(options, std::move(*credentials),
-                    std::clamp(connect_within, kUsualConnect, kLongestConnect)));
+  auto credentials = TRY(credentials_of(options.tls));
+  return std::unique_ptr<Transport>(new Transport(
+      options, std::move(credentials), std::clamp(connect_within, kUsualConnect, kLongestConnect)));
 }
 
 Transport::Transport(const Options& options, std::shared_ptr<grpc::ChannelCredentials> credentials,

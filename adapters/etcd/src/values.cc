@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "answer.h"
+#include "kit/try.h"
 #include "leasehold/registry.h"
 #include "opening.h"
 #include "send_txn.h"
@@ -33,18 +34,15 @@ class KeyValues {
 };
 
 Result<Values> Values::open(std::string_view text) {
-  auto url = Url::parse(text);
-  if (!url) return fail(std::move(url.error()));
-  if (url->scheme != "etcd") {
+  auto url = TRY(Url::parse(text));
+  if (url.scheme != "etcd") {
     return fail(ErrorCode::invalid,
-                "values in etcd are at an etcd:// URL, not at " + url->redacted());
+                "values in etcd are at an etcd:// URL, not at " + url.redacted());
   }
-  if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
-  auto options = Options::of(*url);
-  if (!options) return fail(std::move(options.error()));
-  auto opened = open_transport(*options, OpenOptions().begin());
-  if (!opened) return fail(std::move(opened.error()));
-  return Values(std::make_shared<KeyValues>(options->address, std::move(opened->transport)));
+  TRY(url.read_secrets());
+  auto options = TRY(Options::of(url));
+  auto opened = TRY(open_transport(options, OpenOptions().begin()));
+  return Values(std::make_shared<KeyValues>(options.address, std::move(opened.transport)));
 }
 
 Result<Cell> Values::at(std::string_view key) const {

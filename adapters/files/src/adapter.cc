@@ -2,6 +2,7 @@
 
 #include "examination.h"
 #include "fence_admin.h"
+#include "kit/try.h"
 
 namespace leasehold::files {
 
@@ -10,15 +11,13 @@ std::vector<Adapter> adapters() {
 }
 
 Result<Fence> open_fence(std::string_view url, std::chrono::milliseconds wait) {
-  const auto parsed = Url::parse(url);
-  if (!parsed) return fail(parsed.error());
-  if (parsed->scheme != "file") {
+  const auto parsed = TRY(Url::parse(url));
+  if (parsed.scheme != "file") {
     return fail(ErrorCode::invalid, "this needs a file URL, as in file:/srv/app/report.json");
   }
-  auto named = FileUrl::of(*parsed);
-  if (!named) return fail(std::move(named.error()));
-  named->options.wait = wait;
-  return Fence::open(named->path, std::move(named->options));
+  auto named = TRY(FileUrl::of(parsed));
+  named.options.wait = wait;
+  return Fence::open(named.path, std::move(named.options));
 }
 
 }  // namespace leasehold::files

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <memory>
 
+#include "kit/try.h"
+
 namespace leasehold::files {
 namespace {
 
@@ -103,13 +105,12 @@ Status copy_attribute(int from, int to, const char* name, const std::string& wha
 }
 
 Status copy_extended_attributes(int from, int to, const std::string& what) {
-  const auto names = attribute_names(from, what);
-  if (!names) return fail(names.error());
-  for (std::size_t at = 0; at < names->size();) {
-    const char* name = names->data() + at;
+  const auto names = TRY(attribute_names(from, what));
+  for (std::size_t at = 0; at < names.size();) {
+    const char* name = names.data() + at;
     at += std::strlen(name) + 1;
     if (!is_kept(name)) continue;
-    if (auto ok = copy_attribute(from, to, name, what); !ok) return ok;
+    TRY(copy_attribute(from, to, name, what));
   }
   return {};
 }
@@ -130,9 +131,8 @@ Result<Fd> open_folder(int at, const std::string& name, const std::string& what)
 Result<Fd> open_file(int at, const std::string& name, const std::string& what) {
   Fd file(openat(at, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) return fail(disk_error(what, errno));
-  const auto status = status_of(file.get(), what);
-  if (!status) return fail(status.error());
-  if (!S_ISREG(status->st_mode)) {
+  const auto status = TRY(status_of(file.get(), what));
+  if (!S_ISREG(status.st_mode)) {
     return fail(ErrorCode::unavailable, what + ": it is not a regular file");
   }
   return file;
@@ -160,10 +160,9 @@ Result<std::string> read_whole(int fd, const std::string& what) {
   std::string content;
   std::array<char, kChunk> chunk;
   for (;;) {
-    const auto count = read_some(fd, chunk.data(), chunk.size(), what);
-    if (!count) return fail(count.error());
-    if (*count == 0) return content;
-    content.append(chunk.data(), *count);
+    const auto count = TRY(read_some(fd, chunk.data(), chunk.size(), what));
+    if (count == 0) return content;
+    content.append(chunk.data(), count);
   }
 }
 
@@ -171,12 +170,10 @@ Result<bool> same_content(int one, int other, const std::string& what) {
   std::array<char, kChunk> a;
   std::array<char, kChunk> b;
   for (;;) {
-    const auto size = read_fully(one, a.data(), a.size(), what);
-    if (!size) return fail(size.error());
-    const auto other_size = read_fully(other, b.data(), b.size(), what);
-    if (!other_size) return fail(other_size.error());
-    if (*size != *other_size || std::memcmp(a.data(), b.data(), *size) != 0) return false;
-    if (*size < a.size()) return true;
+    const auto size = TRY(read_fully(one, a.data(), a.size(), what));
+    const auto other_size = TRY(read_fully(other, b.data(), b.size(), what));
+    if (size != other_size || std::memcmp(a.data(), b.data(), size) != 0) return false;
+    if (size < a.size()) return true;
   }
 }
 
@@ -205,7 +202,7 @@ Status write_file(int at, const std::string& name, mode_t mode, std::string_view
       openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!file) return fail(disk_error(what, errno));
   if (fchmod(file.get(), mode) != 0) return fail(disk_error(what, errno));
-  if (auto ok = write_whole(file.get(), content, what); !ok) return ok;
+  TRY(write_whole(file.get(), content, what));
   return sync(file.get(), what);
 }
 
@@ -215,27 +212,23 @@ Status sync(int fd, const std::string& what) {
 }
 
 Status sync_tree(int folder, const std::string& what) {
-  const auto names = names_in(folder, what);
-  if (!names) return fail(names.error());
-  for (const std::string& name : *names) {
-    if (auto ok = sync_entry(folder, name, what); !ok) return ok;
+  const auto names = TRY(names_in(folder, what));
+  for (const std::string& name : names) {
+    TRY(sync_entry(folder, name, what));
   }
   return sync(folder, what);
 }
 
 Status sync_entry(int folder, const std::string& name, const std::string& what) {
-  const auto status = status_at(folder, name, what);
-  if (!status) return fail(status.error());
-  if (!*status) return {};
-  if (S_ISDIR((*status)->st_mode)) {
-    const auto inner = open_folder(folder, name, what);
-    if (!inner) return fail(inner.error());
-    return sync_tree(inner->get(), what);
+  const auto status = TRY(status_at(folder, name, what));
+  if (!status) return {};
+  if (S_ISDIR(status->st_mode)) {
+    const auto inner = TRY(open_folder(folder, name, what));
+    return sync_tree(inner.get(), what);
   }
-  if (!S_ISREG((*status)->st_mode)) return {};
-  const auto file = open_file(folder, name, what);
-  if (!file) return fail(file.error());
-  return sync(file->get(), what);
+  if (!S_ISREG(status->st_mode)) return {};
+  const auto file = TRY(open_file(folder, name, what));
+  return sync(file.get(), what);
 }
 
 Result<std::vector<std::string>> names_in(int folder, const std::string& what) {
@@ -264,16 +257,14 @@ void remove_tree(int at, const std::string& name) {
 }
 
 Status copy_attributes(int from, int to, const std::string& what) {
-  const auto wanted = status_of(from, what);
-  if (!wanted) return fail(wanted.error());
-  const auto now = status_of(to, what);
-  if (!now) return fail(now.error());
-  const bool same_owner = wanted->st_uid == now->st_uid && wanted->st_gid == now->st_gid;
-  if (!same_owner && fchown(to, wanted->st_uid, wanted->st_gid) != 0) {
+  const auto wanted = TRY(status_of(from, what));
+  const auto now = TRY(status_of(to, what));
+  const bool same_owner = wanted.st_uid == now.st_uid && wanted.st_gid == now.st_gid;
+  if (!same_owner && fchown(to, wanted.st_uid, wanted.st_gid) != 0) {
     return fail(disk_error(what + ", because it belongs to another user or group", errno));
   }
-  if (auto ok = copy_extended_attributes(from, to, what); !ok) return ok;
-  if (fchmod(to, wanted->st_mode & 07777) != 0) return fail(disk_error(what, errno));
+  TRY(copy_extended_attributes(from, to, what));
+  if (fchmod(to, wanted.st_mode & 07777) != 0) return fail(disk_error(what, errno));
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "fence_admin.h"
+#include "kit/try.h"
 #include "leasehold/detail/findings.h"
 #include "place.h"
 
@@ -25,15 +26,13 @@ void judge_permissions(Findings& findings, const std::string& folder) {
 }  // namespace
 
 Result<Diagnosis> examine(const Url& url, const ExamineOptions&) {
-  const auto checked = FileUrl::of(url);
-  if (!checked) return fail(checked.error());
-  const auto place = Place::parse(checked->path);
-  if (!place) return fail(place.error());
-  const std::string folder = place->folder.string();
+  const auto checked = TRY(FileUrl::of(url));
+  const auto place = TRY(Place::parse(checked.path));
+  const std::string folder = place.folder.string();
   if (access(folder.c_str(), F_OK) != 0) {
     return fail(ErrorCode::unavailable, "there is no folder " + folder);
   }
-  Findings findings(place->path.string());
+  Findings findings(place.path.string());
   leasehold::detail::judge_filesystem(findings, "files.filesystem", folder);
   judge_permissions(findings, folder);
   return Diagnosis{findings.take(), std::nullopt, std::nullopt};

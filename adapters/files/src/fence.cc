@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "inside.h"
+#include "kit/try.h"
 
 namespace leasehold::files {
 namespace {
@@ -19,9 +20,8 @@ Status check_is_file(const Inside& inside) {
 
 Result<std::string> content_of(const Inside& inside) {
   const std::string what = "cannot read " + inside.path();
-  const auto data = open_file(inside.version.folder.get(), "data", what);
-  if (!data) return fail(data.error());
-  return read_whole(data->get(), what);
+  const auto data = TRY(open_file(inside.version.folder.get(), "data", what));
+  return read_whole(data.get(), what);
 }
 
 Status fill(const Draft& draft, std::string_view content, const std::string& what) {
@@ -31,13 +31,11 @@ Status fill(const Draft& draft, std::string_view content, const std::string& wha
 }
 
 Status replace(Inside& inside, std::string_view content, fence::Mark mark) {
-  const auto draft = inside.vault.draft(Kind::file);
-  if (!draft) return fail(draft.error());
-  auto done = fill(*draft, content, "cannot write to " + inside.path());
-  if (done)
-    done = inside.vault.publish(*draft, inside.record_with(std::move(mark)), inside.version);
+  const auto draft = TRY(inside.vault.draft(Kind::file));
+  auto done = fill(draft, content, "cannot write to " + inside.path());
+  if (done) done = inside.vault.publish(draft, inside.record_with(std::move(mark)), inside.version);
   const bool in_place = done || done.error().code == ErrorCode::outcome_unknown;
-  if (!in_place) inside.vault.discard(*draft);
+  if (!in_place) inside.vault.discard(draft);
   return done;
 }
 
@@ -54,93 +52,76 @@ Status enter_here(Inside& inside, const Token& token, Entry entry) {
 }  // namespace
 
 Status install_fence(const std::filesystem::path& path, FenceOptions options) {
-  const auto place = Place::parse(path);
-  if (!place) return fail(place.error());
-  auto vault = Vault::create(*place, options);
-  if (!vault) return fail(std::move(vault.error()));
-  if (auto ok = vault->lock(options); !ok) return ok;
-  return vault->found();
+  const auto place = TRY(Place::parse(path));
+  auto vault = TRY(Vault::create(place, options));
+  TRY(vault.lock(options));
+  return vault.found();
 }
 
 Status adopt_lineage(const std::filesystem::path& path, const Lineage& lineage,
                      TokenNumber at_least, FenceOptions options) {
-  auto inside = go_inside(path, options);
-  if (!inside) return fail(std::move(inside.error()));
-  auto mark = fence::adopted(inside->vault.place().name, inside->mark(), lineage, at_least);
-  if (!mark) return fail(std::move(mark.error()));
-  return inside->vault.save(inside->version, inside->record_with(std::move(*mark)));
+  auto inside = TRY(go_inside(path, options));
+  auto mark = TRY(fence::adopted(inside.vault.place().name, inside.mark(), lineage, at_least));
+  return inside.vault.save(inside.version, inside.record_with(std::move(mark)));
 }
 
 Result<Fence> Fence::open(const std::filesystem::path& path, FenceOptions options) {
-  const auto place = Place::parse(path);
-  if (!place) return fail(place.error());
-  const auto vault = Vault::open(*place, options);
-  if (!vault) return fail(vault.error());
-  if (auto ok = vault->check_installed(); !ok) return fail(std::move(ok.error()));
-  return Fence(place->path, std::move(options));
+  const auto place = TRY(Place::parse(path));
+  const auto vault = TRY(Vault::open(place, options));
+  TRY(vault.check_installed());
+  return Fence(place.path, std::move(options));
 }
 
 Result<std::int64_t> Fence::enter(const Token& token, Entry entry) const {
-  auto inside = go_inside(path_, options_);
-  if (!inside) return fail(std::move(inside.error()));
-  if (auto ok = enter_here(*inside, token, entry); !ok) return fail(std::move(ok.error()));
-  return inside->mark().holder->sequence;
+  auto inside = TRY(go_inside(path_, options_));
+  TRY(enter_here(inside, token, entry));
+  return inside.mark().holder->sequence;
 }
 
 Result<std::string> Fence::read(const Token& token, Entry entry) const {
-  auto inside = go_inside(path_, options_);
-  if (!inside) return fail(std::move(inside.error()));
-  if (auto ok = check_is_file(*inside); !ok) return fail(std::move(ok.error()));
-  if (auto ok = enter_here(*inside, token, entry); !ok) return fail(std::move(ok.error()));
-  return content_of(*inside);
+  auto inside = TRY(go_inside(path_, options_));
+  TRY(check_is_file(inside));
+  TRY(enter_here(inside, token, entry));
+  return content_of(inside);
 }
 
 Status Fence::write(const Token& token, std::string_view content,
                     const WriteOptions& options) const {
-  if (auto ok = check_write(options); !ok) return ok;
-  auto inside = go_inside(path_, options_);
-  if (!inside) return fail(std::move(inside.error()));
-  if (auto ok = check_is_file(*inside); !ok) return ok;
-  const auto attempt = write_attempt(*inside, token, options, content);
-  if (!attempt) return fail(attempt.error());
-  auto verdict = fence::judge(inside->mark(), *attempt);
+  TRY(check_write(options));
+  auto inside = TRY(go_inside(path_, options_));
+  TRY(check_is_file(inside));
+  const auto attempt = TRY(write_attempt(inside, token, options, content));
+  auto verdict = fence::judge(inside.mark(), attempt);
   if (auto* enter = std::get_if<fence::Enter>(&verdict)) {
-    return replace(*inside, content, std::move(enter->next));
+    return replace(inside, content, std::move(enter->next));
   }
   const auto* it = std::get_if<fence::Refuse>(&verdict);
   if (it == nullptr) return {};  // done before, and its answer was lost
-  return fail(refused(*inside, token, it->why));
+  return fail(refused(inside, token, it->why));
 }
 
 Status Fence::update_with(const Token& token, const ChangeFunction& change,
                           const WriteOptions& options) const {
-  if (auto ok = check_write(options); !ok) return ok;
-  auto inside = go_inside(path_, options_);
-  if (!inside) return fail(std::move(inside.error()));
-  if (auto ok = check_is_file(*inside); !ok) return ok;
-  const auto attempt = write_attempt(*inside, token, options);
-  if (!attempt) return fail(attempt.error());
-  auto verdict = fence::judge(inside->mark(), *attempt);
+  TRY(check_write(options));
+  auto inside = TRY(go_inside(path_, options_));
+  TRY(check_is_file(inside));
+  const auto attempt = TRY(write_attempt(inside, token, options));
+  auto verdict = fence::judge(inside.mark(), attempt);
   if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
-    return fail(refused(*inside, token, it->why));
+    return fail(refused(inside, token, it->why));
   }
   // The mark need not be raised before the read: the lock keeps everybody out until both the mark
   // and the new content are in place, or neither.
-  auto content = content_of(*inside);
-  if (!content) return fail(std::move(content.error()));
-  auto changed = change(std::move(*content));
-  if (!changed) return fail(std::move(changed.error()));
-  return replace(*inside, *changed, std::move(std::get<fence::Enter>(verdict).next));
+  auto content = TRY(content_of(inside));
+  auto changed = TRY(change(std::move(content)));
+  return replace(inside, changed, std::move(std::get<fence::Enter>(verdict).next));
 }
 
 Result<FenceMark> Fence::mark() const {
-  const auto place = Place::parse(path_);
-  if (!place) return fail(place.error());
-  const auto vault = Vault::open(*place, options_);
-  if (!vault) return fail(vault.error());
-  const auto record = vault->peek();
-  if (!record) return fail(record.error());
-  return record->mark.shown(place->name, record->refused);
+  const auto place = TRY(Place::parse(path_));
+  const auto vault = TRY(Vault::open(place, options_));
+  const auto record = TRY(vault.peek());
+  return record.mark.shown(place.name, record.refused);
 }
 
 }  // namespace leasehold::files

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "kit/try.h"
+
 namespace leasehold::files {
 namespace {
 
@@ -12,18 +14,15 @@ class FilesFenceAdmin final : public FenceAdmin {
   Status install() override { return install_fence(url_.path, url_.options); }
 
   Result<std::vector<FenceMark>> marks() override {
-    const auto fence = Fence::open(url_.path, url_.options);
-    if (!fence) return fail(fence.error());
-    auto mark = fence->mark();
-    if (!mark) return fail(std::move(mark.error()));
-    return std::vector<FenceMark>{std::move(*mark)};
+    const auto fence = TRY(Fence::open(url_.path, url_.options));
+    auto mark = TRY(fence.mark());
+    return std::vector<FenceMark>{std::move(mark)};
   }
 
   Status adopt(const ResourceName& resource, const Lineage& lineage,
                TokenNumber at_least) override {
-    const auto fence = Fence::open(url_.path, url_.options);
-    if (!fence) return fail(fence.error());
-    const std::string name = fence->path().filename().native();
+    const auto fence = TRY(Fence::open(url_.path, url_.options));
+    const std::string name = fence.path().filename().native();
     if (resource.str() != name) {
       return fail(ErrorCode::invalid, "the resource at this URL is called '" + name + "', not '" +
                                           resource.str() + "'");
@@ -38,7 +37,7 @@ class FilesFenceAdmin final : public FenceAdmin {
 }  // namespace
 
 Result<FileUrl> FileUrl::of(const Url& url) {
-  if (auto ok = url.only_options({"filesystem"}); !ok) return fail(std::move(ok.error()));
+  TRY(url.only_options({"filesystem"}));
   if (!url.hosts.empty() || !url.user.empty()) {
     return fail(ErrorCode::invalid,
                 "a file URL has no host; write file:/path/to/it, with one slash");
@@ -57,9 +56,8 @@ Result<FileUrl> FileUrl::of(const Url& url) {
 }
 
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
-  auto checked = FileUrl::of(url);
-  if (!checked) return fail(std::move(checked.error()));
-  return std::make_unique<FilesFenceAdmin>(std::move(*checked));
+  auto checked = TRY(FileUrl::of(url));
+  return std::make_unique<FilesFenceAdmin>(std::move(checked));
 }
 
 }  // namespace leasehold::files

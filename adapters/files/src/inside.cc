@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "kit/try.h"
 #include "leasehold/fence/attempt.h"
 #include "leasehold/fence/refusal.h"
 
@@ -15,14 +16,11 @@ Record Inside::record_with(fence::Mark mark) const {
 }
 
 Result<Inside> go_inside(const std::filesystem::path& path, const FenceOptions& options) {
-  const auto place = Place::parse(path);
-  if (!place) return fail(place.error());
-  auto vault = Vault::open(*place, options);
-  if (!vault) return fail(std::move(vault.error()));
-  if (auto ok = vault->lock(options); !ok) return fail(std::move(ok.error()));
-  auto version = vault->current();
-  if (!version) return fail(std::move(version.error()));
-  return Inside{std::move(*vault), std::move(*version)};
+  const auto place = TRY(Place::parse(path));
+  auto vault = TRY(Vault::open(place, options));
+  TRY(vault.lock(options));
+  auto version = TRY(vault.current());
+  return Inside{std::move(vault), std::move(version)};
 }
 
 Status check_write(const WriteOptions& options) {

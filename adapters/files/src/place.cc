@@ -2,12 +2,14 @@
 
 #include <climits>
 
+#include "kit/try.h"
+
 namespace leasehold::files {
 namespace {
 
 Status check_parts(const std::filesystem::path& path) {
   for (const std::filesystem::path& part : path) {
-    if (auto ok = detail::check_name("a part of the path", part.native()); !ok) return ok;
+    TRY(detail::check_name("a part of the path", part.native()));
   }
   return {};
 }
@@ -36,16 +38,15 @@ Result<Place> Place::parse(const std::filesystem::path& path) {
                                         " are allowed");
   }
   const std::filesystem::path full = without_slashes_at_the_end(whole.native());
-  if (auto ok = check_parts(full); !ok) return fail(std::move(ok.error()));
+  TRY(check_parts(full));
   const std::string name = full.filename().native();
   if (name.empty() || name == "." || name == ".." || name == kHidden) return no_resource(name);
   if (name.size() > NAME_MAX) {
     return fail(ErrorCode::invalid, "the file's name has " + std::to_string(name.size()) +
                                         " bytes; at most 255 are allowed");
   }
-  auto checked = ResourceName::parse(name);
-  if (!checked) return fail(std::move(checked.error()));
-  return Place{full, full.parent_path(), std::move(*checked)};
+  auto checked = TRY(ResourceName::parse(name));
+  return Place{full, full.parent_path(), std::move(checked)};
 }
 
 }  // namespace leasehold::files

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "kit/try.h"
 #include "leasehold/fence/record.h"
 #include "leasehold/fence/refusal.h"
 
@@ -30,14 +31,13 @@ std::string to_text(const Record& record) {
 }
 
 Result<Record> record_from(const ResourceName& resource, std::string_view text) {
-  auto read = fence::read_record(resource, text, {"refused", "previous"});
-  if (!read) return fail(std::move(read.error()));
-  const auto refused = count_in(read->own["refused"]);
-  const std::string& previous = read->own["previous"];
+  auto read = TRY(fence::read_record(resource, text, {"refused", "previous"}));
+  const auto refused = count_in(read.own["refused"]);
+  const std::string& previous = read.own["previous"];
   if (!refused || !(previous.empty() || is_version_name(previous))) {
     return fail(fence::damaged_mark(resource));
   }
-  return Record{std::move(read->mark), *refused, previous};
+  return Record{std::move(read.mark), *refused, previous};
 }
 
 }  // namespace leasehold::files

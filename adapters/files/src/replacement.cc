@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "inside.h"
+#include "kit/try.h"
 #include "leasehold/files/fence.h"
 
 namespace leasehold::files {
@@ -37,17 +38,15 @@ const std::filesystem::path& Replacement::path() const {
 }
 
 Result<Replacement> Fence::stage() const {
-  auto inside = go_inside(path_, options_);
-  if (!inside) return fail(std::move(inside.error()));
-  auto draft = inside->vault.draft(inside->version.kind);
-  if (!draft) return fail(std::move(draft.error()));
-  inside->vault.unlock();
+  auto inside = TRY(go_inside(path_, options_));
+  auto draft = TRY(inside.vault.draft(inside.version.kind));
+  inside.vault.unlock();
   return Replacement(
-      std::make_unique<Replacement::State>(options_, std::move(inside->vault), std::move(*draft)));
+      std::make_unique<Replacement::State>(options_, std::move(inside.vault), std::move(draft)));
 }
 
 Status Replacement::publish(const Token& token, const WriteOptions& options) {
-  if (auto ok = check_write(options); !ok) return ok;
+  TRY(check_write(options));
   if (state_->in_place) return fail(ErrorCode::invalid, "this replacement was published before");
   if (state_->spoiled) {
     return fail(ErrorCode::invalid,
@@ -58,17 +57,15 @@ Status Replacement::publish(const Token& token, const WriteOptions& options) {
     state_->spoiled = true;
     return ok;
   }
-  auto inside = go_inside(state_->vault.place().path, state_->options);
-  if (!inside) return fail(std::move(inside.error()));
-  const auto attempt = write_attempt(*inside, token, options);
-  if (!attempt) return fail(attempt.error());
-  auto verdict = fence::judge(inside->mark(), *attempt);
+  auto inside = TRY(go_inside(state_->vault.place().path, state_->options));
+  const auto attempt = TRY(write_attempt(inside, token, options));
+  auto verdict = fence::judge(inside.mark(), attempt);
   if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
-    return fail(refused(*inside, token, it->why));
+    return fail(refused(inside, token, it->why));
   }
   auto& enter = std::get<fence::Enter>(verdict);
-  auto done = inside->vault.publish(state_->draft, inside->record_with(std::move(enter.next)),
-                                    inside->version);
+  auto done = inside.vault.publish(state_->draft, inside.record_with(std::move(enter.next)),
+                                   inside.version);
   state_->spoiled = !done && done.error().code == ErrorCode::unavailable;
   state_->in_place = done || done.error().code == ErrorCode::outcome_unknown;
   return done;

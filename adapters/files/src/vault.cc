@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "filesystem_kind.h"
+#include "kit/try.h"
 #include "leasehold/id.h"
 #include "leasehold/random.h"
 #include "leasehold/time.h"
@@ -41,9 +42,7 @@ Result<Fd> open_outside(const Place& place, Filesystem allowed) {
   struct statfs filesystem {};
   if (fstatfs(folder.get(), &filesystem) != 0) return fail(disk_error(what, errno));
   const auto magic = static_cast<std::uint64_t>(filesystem.f_type);
-  if (auto ok = check_filesystem(place.path.native(), magic, allowed); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(check_filesystem(place.path.native(), magic, allowed));
   return folder;
 }
 
@@ -56,25 +55,22 @@ bool is_missing(int at, const std::string& name) {
 Result<std::optional<Fd>> open_inside(const Place& place, int outside) {
   const std::string what = "cannot open " + place.vault().native();
   if (is_missing(outside, kHidden)) return std::nullopt;
-  const auto hidden = open_folder(outside, kHidden, what);
-  if (!hidden) return fail(hidden.error());
-  if (is_missing(hidden->get(), place.name.str())) return std::nullopt;
-  auto inside = open_folder(hidden->get(), place.name.str(), what);
-  if (!inside) return fail(std::move(inside.error()));
-  return std::move(*inside);
+  const auto hidden = TRY(open_folder(outside, kHidden, what));
+  if (is_missing(hidden.get(), place.name.str())) return std::nullopt;
+  auto inside = TRY(open_folder(hidden.get(), place.name.str(), what));
+  return std::move(inside);
 }
 
 // Whoever may change `like` may change the new folder.
 Result<Fd> make_folder(int at, const std::string& name, int like, const std::string& what) {
-  const auto wanted = status_of(like, what);
-  if (!wanted) return fail(wanted.error());
+  const auto wanted = TRY(status_of(like, what));
   const bool made = mkdirat(at, name.c_str(), 0700) == 0;
   if (!made && errno != EEXIST) return fail(disk_error(what, errno));
   auto folder = open_folder(at, name, what);
   if (!folder || !made) return folder;
   // Only root can give it to another owner; others share it by its group, if they can.
-  (void)!fchown(folder->get(), wanted->st_uid, wanted->st_gid);
-  if (fchmod(folder->get(), wanted->st_mode & 07777) != 0) return fail(disk_error(what, errno));
+  (void)!fchown(folder->get(), wanted.st_uid, wanted.st_gid);
+  if (fchmod(folder->get(), wanted.st_mode & 07777) != 0) return fail(disk_error(what, errno));
   return folder;
 }
 
@@ -110,44 +106,35 @@ auto rank(const Record& record) {
 }  // namespace
 
 Result<Vault> Vault::open(const Place& place, const FenceOptions& options) {
-  auto outside = open_outside(place, options.filesystem);
-  if (!outside) return fail(std::move(outside.error()));
-  auto inside = open_inside(place, outside->get());
-  if (!inside) return fail(std::move(inside.error()));
-  if (!*inside) return not_installed(place);
-  const auto here = status_of(outside->get(), "cannot look at " + place.folder.native());
-  if (!here) return fail(here.error());
-  const auto there = status_of((*inside)->get(), "cannot look at " + place.vault().native());
-  if (!there) return fail(there.error());
-  if (here->st_dev != there->st_dev) {
+  auto outside = TRY(open_outside(place, options.filesystem));
+  auto inside = TRY(open_inside(place, outside.get()));
+  if (!inside) return not_installed(place);
+  const auto here = TRY(status_of(outside.get(), "cannot look at " + place.folder.native()));
+  const auto there = TRY(status_of(inside->get(), "cannot look at " + place.vault().native()));
+  if (here.st_dev != there.st_dev) {
     return fail(ErrorCode::unsupported, place.vault().native() + " is on another filesystem than " +
                                             place.folder.native() +
                                             "; no rename leads from one to the other");
   }
-  return Vault(place, std::move(*outside), std::move(**inside));
+  return Vault(place, std::move(outside), std::move(*inside));
 }
 
 Result<Vault> Vault::create(const Place& place, const FenceOptions& options) {
-  const auto outside = open_outside(place, options.filesystem);
-  if (!outside) return fail(outside.error());
+  const auto outside = TRY(open_outside(place, options.filesystem));
   const std::string what = "cannot make " + place.vault().native();
-  const auto there_already = open_inside(place, outside->get());
-  if (!there_already) return fail(there_already.error());
-  if (!*there_already) {
-    const auto thing = status_at(outside->get(), place.name.str(), what);
-    if (!thing) return fail(thing.error());
-    if (auto ok = check_fenceable(place, *thing); !ok) {
+  const auto there_already = TRY(open_inside(place, outside.get()));
+  if (!there_already) {
+    const auto thing = TRY(status_at(outside.get(), place.name.str(), what));
+    if (auto ok = check_fenceable(place, thing); !ok) {
       // Somebody who is installing it has a second link to it for a moment; found() looks again.
-      const auto meanwhile = open_inside(place, outside->get());
+      const auto meanwhile = open_inside(place, outside.get());
       if (!meanwhile || !*meanwhile) return fail(std::move(ok.error()));
     }
   }
-  const auto hidden = make_folder(outside->get(), kHidden, outside->get(), what);
-  if (!hidden) return fail(hidden.error());
-  const auto inside = make_folder(hidden->get(), place.name.str(), outside->get(), what);
-  if (!inside) return fail(inside.error());
-  if (auto ok = sync(hidden->get(), what); !ok) return fail(std::move(ok.error()));
-  if (auto ok = sync(outside->get(), what); !ok) return fail(std::move(ok.error()));
+  const auto hidden = TRY(make_folder(outside.get(), kHidden, outside.get(), what));
+  TRY(make_folder(hidden.get(), place.name.str(), outside.get(), what));
+  TRY(sync(hidden.get(), what));
+  TRY(sync(outside.get(), what));
   return open(place, options);
 }
 
@@ -198,9 +185,8 @@ Status Vault::lock(const FenceOptions& options) {
   }
   locked_ = true;
   owner_ = getpid();
-  const auto still = is_still_there();
-  if (!still) return fail(still.error());
-  if (!*still) {
+  const auto still = TRY(is_still_there());
+  if (!still) {
     return fail(ErrorCode::unavailable,
                 place_.vault().native() + " was replaced while this call waited; try again");
   }
@@ -208,14 +194,11 @@ Status Vault::lock(const FenceOptions& options) {
 }
 
 Result<bool> Vault::is_still_there() const {
-  const auto now = open_inside(place_, outside_.get());
-  if (!now) return fail(now.error());
-  if (!*now) return false;
-  const auto mine = status_of(inside_.get(), cannot("look at"));
-  if (!mine) return fail(mine.error());
-  const auto there = status_of((*now)->get(), cannot("look at"));
-  if (!there) return fail(there.error());
-  return same_file(*mine, *there);
+  const auto now = TRY(open_inside(place_, outside_.get()));
+  if (!now) return false;
+  const auto mine = TRY(status_of(inside_.get(), cannot("look at")));
+  const auto there = TRY(status_of(now->get(), cannot("look at")));
+  return same_file(mine, there);
 }
 
 std::string Vault::link_to(const std::string& id) const {
@@ -231,48 +214,39 @@ Result<std::vector<std::string>> Vault::ids() const {
 }
 
 Result<Version> Vault::open_version(const std::string& id, Kind kind) const {
-  auto folder = open_folder(inside_.get(), id, cannot("open a version of"));
-  if (!folder) return fail(std::move(folder.error()));
-  const auto mark = open_file(folder->get(), kMark, cannot("open the mark of"));
-  if (!mark) return fail(mark.error());
-  const auto text = read_whole(mark->get(), cannot("read the mark of"));
-  if (!text) return fail(text.error());
-  auto record = record_from(place_.name, *text);
+  auto folder = TRY(open_folder(inside_.get(), id, cannot("open a version of")));
+  const auto mark = TRY(open_file(folder.get(), kMark, cannot("open the mark of")));
+  const auto text = TRY(read_whole(mark.get(), cannot("read the mark of")));
+  auto record = record_from(place_.name, text);
   if (!record) {
     record.error().message += ": " + (place_.vault() / id / kMark).native();
     return fail(std::move(record.error()));
   }
-  return Version{id, std::move(*folder), kind, std::move(*record)};
+  return Version{id, std::move(folder), kind, std::move(*record)};
 }
 
 Result<std::optional<Version>> Vault::find_file(const struct stat& thing) const {
-  const auto all = ids();
-  if (!all) return fail(all.error());
-  for (const std::string& id : *all) {
+  const auto all = TRY(ids());
+  for (const std::string& id : all) {
     const auto data = status_at(inside_.get(), id + "/" + kData, cannot("look at"));
     if (!data || !*data || !same_file(**data, thing)) continue;
-    auto version = open_version(id, Kind::file);
-    if (!version) return fail(std::move(version.error()));
-    return std::move(*version);
+    auto version = TRY(open_version(id, Kind::file));
+    return std::move(version);
   }
   return std::nullopt;
 }
 
 Result<std::optional<Version>> Vault::find_folder() const {
   const auto target =
-      target_of_link(outside_.get(), place_.name.str(), cannot("follow the link at"));
-  if (!target) return fail(target.error());
-  const auto all = ids();
-  if (!all) return fail(all.error());
-  const auto id = std::find_if(all->begin(), all->end(),
-                               [&](const std::string& each) { return link_to(each) == *target; });
-  if (id == all->end()) return std::nullopt;
-  const auto data = status_at(inside_.get(), *id + "/" + kData, cannot("look at"));
-  if (!data) return fail(data.error());
-  if (!*data || !is_kind(**data, Kind::folder)) return std::nullopt;
-  auto version = open_version(*id, Kind::folder);
-  if (!version) return fail(std::move(version.error()));
-  return std::move(*version);
+      TRY(target_of_link(outside_.get(), place_.name.str(), cannot("follow the link at")));
+  const auto all = TRY(ids());
+  const auto id = std::find_if(all.begin(), all.end(),
+                               [&](const std::string& each) { return link_to(each) == target; });
+  if (id == all.end()) return std::nullopt;
+  const auto data = TRY(status_at(inside_.get(), *id + "/" + kData, cannot("look at")));
+  if (!data || !is_kind(*data, Kind::folder)) return std::nullopt;
+  auto version = TRY(open_version(*id, Kind::folder));
+  return std::move(version);
 }
 
 Result<std::optional<Version>> Vault::find(const struct stat& thing) const {
@@ -284,20 +258,17 @@ Result<std::optional<Version>> Vault::find(const struct stat& thing) const {
 // A copy that did not keep hard links has the bytes of the version that it was copied with.
 Result<std::optional<Version>> Vault::find_copied(const struct stat& thing) const {
   if (!S_ISREG(thing.st_mode)) return std::nullopt;
-  const auto all = ids();
-  if (!all) return fail(all.error());
+  const auto all = TRY(ids());
   std::optional<Version> best;
-  for (const std::string& id : *all) {
+  for (const std::string& id : all) {
     const auto folder = open_folder(inside_.get(), id, "");
     if (!folder) continue;
     const auto data = open_file(folder->get(), kData, "");
     auto version = open_version(id, Kind::file);
     if (!data || !version) continue;  // a draft
-    const auto copy = open_file(outside_.get(), place_.name.str(), cannot("open"));
-    if (!copy) return fail(copy.error());
-    const auto same = same_content(copy->get(), data->get(), cannot("read"));
-    if (!same) return fail(same.error());
-    if (*same && (!best || rank(best->record) < rank(version->record))) best = std::move(*version);
+    const auto copy = TRY(open_file(outside_.get(), place_.name.str(), cannot("open")));
+    const auto same = TRY(same_content(copy.get(), data->get(), cannot("read")));
+    if (same && (!best || rank(best->record) < rank(version->record))) best = std::move(*version);
   }
   return best;
 }
@@ -319,35 +290,30 @@ Result<std::optional<Version>> Vault::resolve(const struct stat& thing) const {
   if (!found || *found) return found;
   auto copied = find_copied(thing);
   if (!copied || !*copied) return copied;
-  if (auto ok = relink(**copied); !ok) return fail(std::move(ok.error()));
+  TRY(relink(**copied));
   return copied;
 }
 
 Result<Version> Vault::current() const {
-  const auto thing = status();
-  if (!thing) return fail(thing.error());
-  if (!*thing) {
+  const auto thing = TRY(status());
+  if (!thing) {
     return fail(ErrorCode::unavailable,
                 place_.path.native() +
                     " is missing. Its mark is kept: put it back and run `leasehold fence install`");
   }
   // What can be seen may be from a writer that died before it was safe. Nothing is built on that.
-  if (auto ok = sync(outside_.get(), cannot("sync the folder of")); !ok) {
-    return fail(std::move(ok.error()));
-  }
-  auto found = resolve(**thing);
-  if (!found) return fail(std::move(found.error()));
-  if (!*found) return unknown_thing();
-  sweep(**found);
-  return std::move(**found);
+  TRY(sync(outside_.get(), cannot("sync the folder of")));
+  auto found = TRY(resolve(*thing));
+  if (!found) return unknown_thing();
+  sweep(*found);
+  return std::move(*found);
 }
 
 Status Vault::check_installed() const {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const auto all = ids();
-    if (!all) return fail(all.error());
-    if (all->empty()) break;
-    const bool any = std::any_of(all->begin(), all->end(), [&](const std::string& id) {
+    const auto all = TRY(ids());
+    if (all.empty()) break;
+    const bool any = std::any_of(all.begin(), all.end(), [&](const std::string& id) {
       return !is_missing(inside_.get(), id + "/" + kMark) &&
              !is_missing(inside_.get(), id + "/" + kData);
     });
@@ -358,7 +324,7 @@ Status Vault::check_installed() const {
 }
 
 tl::unexpected<Error> Vault::unknown_thing() const {
-  if (auto ok = check_installed(); !ok) return fail(std::move(ok.error()));
+  TRY(check_installed());
   return fail(ErrorCode::unavailable,
               place_.path.native() +
                   " was replaced by a program that does not know the fence. Look at it; then "
@@ -379,10 +345,9 @@ void Vault::sweep(const Version& current) const {
 Result<Record> Vault::peek() const {
   Error last(ErrorCode::internal, "no attempt was made");
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const auto thing = status();
-    if (!thing) return fail(thing.error());
-    if (!*thing) return fail(ErrorCode::unavailable, place_.path.native() + " is missing");
-    auto found = find(**thing);
+    const auto thing = TRY(status());
+    if (!thing) return fail(ErrorCode::unavailable, place_.path.native() + " is missing");
+    auto found = find(*thing);
     if (found && *found) return std::move((*found)->record);
     // A writer may just have replaced it and removed the version that was seen.
     last = found ? unknown_thing().value() : std::move(found.error());
@@ -392,30 +357,26 @@ Result<Record> Vault::peek() const {
 }
 
 Result<Kind> Vault::kind() const {
-  const auto thing = status();
-  if (!thing) return fail(thing.error());
-  if (!*thing) return fail(ErrorCode::unavailable, place_.path.native() + " is missing");
-  return S_ISREG((*thing)->st_mode) ? Kind::file : Kind::folder;
+  const auto thing = TRY(status());
+  if (!thing) return fail(ErrorCode::unavailable, place_.path.native() + " is missing");
+  return S_ISREG(thing->st_mode) ? Kind::file : Kind::folder;
 }
 
 // Whole under its name, or not there: what is found as a mark is one.
 Status Vault::write_mark(int folder, const Record& record) const {
   const std::string what = cannot("write the mark of");
-  const auto like = status_of(inside_.get(), what);
-  if (!like) return fail(like.error());
-  if (auto ok = write_file(folder, kNewMark, like->st_mode & 0666, to_text(record), what); !ok) {
-    return ok;
-  }
+  const auto like = TRY(status_of(inside_.get(), what));
+  TRY(write_file(folder, kNewMark, like.st_mode & 0666, to_text(record), what));
   if (renameat(folder, kNewMark, folder, kMark) != 0) return fail(disk_error(what, errno));
   return {};
 }
 
 Status Vault::save(Version& version, const Record& record) const {
-  if (auto ok = check_owner(); !ok) return ok;
+  TRY(check_owner());
   if (record != version.record) {
-    if (auto ok = write_mark(version.folder.get(), record); !ok) return ok;
+    TRY(write_mark(version.folder.get(), record));
   }
-  if (auto ok = sync(version.folder.get(), cannot("write the mark of")); !ok) return ok;
+  TRY(sync(version.folder.get(), cannot("write the mark of")));
   version.record = record;
   return {};
 }
@@ -423,10 +384,9 @@ Status Vault::save(Version& version, const Record& record) const {
 Result<Draft> Vault::new_draft() const {
   const std::string what = cannot("make a new version of");
   std::string id = RequestId::random(system_random()).hex();
-  auto folder = make_folder(inside_.get(), id, inside_.get(), what);
-  if (!folder) return fail(std::move(folder.error()));
-  if (flock(folder->get(), LOCK_EX | LOCK_NB) != 0) return fail(disk_error(what, errno));
-  return Draft{std::move(id), std::move(*folder)};
+  auto folder = TRY(make_folder(inside_.get(), id, inside_.get(), what));
+  if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return fail(disk_error(what, errno));
+  return Draft{std::move(id), std::move(folder)};
 }
 
 Result<Draft> Vault::draft(Kind kind) const {
@@ -454,24 +414,22 @@ Status Vault::prepare(const Draft& draft, const Record& record, const Version& o
                     (is_file ? "file" : "folder") + " of its own",
                 to_string(data.error()));
   }
-  const auto status = status_of(data->get(), what);
-  if (!status) return fail(status.error());
-  if (is_file && status->st_nlink > 1) {
+  const auto status = TRY(status_of(data->get(), what));
+  if (is_file && status.st_nlink > 1) {
     return fail(ErrorCode::invalid, "the replacement of " + place_.path.native() +
                                         " is a hard link to another file; give it a copy");
   }
-  const auto old_data = open_data(old.folder.get(), kData, what);
-  if (!old_data) return fail(old_data.error());
-  if (auto ok = copy_attributes(old_data->get(), data->get(), what); !ok) return ok;
-  if (auto ok = is_file ? sync(data->get(), what) : sync_tree(data->get(), what); !ok) return ok;
-  if (auto ok = write_mark(draft.folder.get(), record); !ok) return ok;
+  const auto old_data = TRY(open_data(old.folder.get(), kData, what));
+  TRY(copy_attributes(old_data.get(), data->get(), what));
+  TRY(is_file ? sync(data->get(), what) : sync_tree(data->get(), what));
+  TRY(write_mark(draft.folder.get(), record));
   if (unlinkat(draft.folder.get(), kLink, 0) != 0 && errno != ENOENT) {
     return fail(disk_error(what, errno));
   }
   const int linked = is_file ? linkat(draft.folder.get(), kData, draft.folder.get(), kLink, 0)
                              : symlinkat(link_to(draft.id).c_str(), draft.folder.get(), kLink);
   if (linked != 0) return fail(disk_error(what, errno));
-  if (auto ok = sync(draft.folder.get(), what); !ok) return ok;
+  TRY(sync(draft.folder.get(), what));
   return sync(inside_.get(), what);
 }
 
@@ -484,10 +442,10 @@ void Vault::discard(const Draft& draft) const {
 }
 
 Status Vault::publish(const Draft& draft, Record record, const Version& old) const {
-  if (auto ok = check_owner(); !ok) return ok;
+  TRY(check_owner());
   // Whoever has opened a folder may be reading it still. A file stays readable for them anyway.
   record.previous = old.kind == Kind::folder ? old.id : "";
-  if (auto ok = prepare(draft, record, old); !ok) return ok;
+  TRY(prepare(draft, record, old));
   const std::string& name = place_.name.str();
   if (renameat(draft.folder.get(), kLink, outside_.get(), name.c_str()) != 0) {
     return fail(disk_error(cannot("replace"), errno));
@@ -503,15 +461,13 @@ Status Vault::publish(const Draft& draft, Record record, const Version& old) con
 }
 
 Result<Record> Vault::highest_record() const {
-  const auto all = ids();
-  if (!all) return fail(all.error());
+  const auto all = TRY(ids());
   Record highest;
-  for (const std::string& id : *all) {
+  for (const std::string& id : all) {
     const auto mark = status_at(inside_.get(), id + "/" + kMark, cannot("look at the mark of"));
     if (!mark || !*mark) continue;  // a draft
-    const auto version = open_version(id, Kind::file);
-    if (!version) return fail(version.error());
-    const Record& record = version->record;
+    const auto version = TRY(open_version(id, Kind::file));
+    const Record& record = version.record;
     const auto& lineage = record.mark.lineage;
     if (highest.mark.lineage && lineage && highest.mark.lineage != lineage) {
       return fail(ErrorCode::unavailable,
@@ -526,9 +482,8 @@ Result<Record> Vault::highest_record() const {
 
 Status Vault::found_file(const Draft& draft) const {
   const std::string what = cannot("fence");
-  const auto file = open_file(outside_.get(), place_.name.str(), what);
-  if (!file) return fail(file.error());
-  if (auto ok = sync(file->get(), what); !ok) return ok;
+  const auto file = TRY(open_file(outside_.get(), place_.name.str(), what));
+  TRY(sync(file.get(), what));
   // With the link to its data the version is the current one.
   if (linkat(outside_.get(), place_.name.str().c_str(), draft.folder.get(), kData, 0) != 0) {
     return fail(disk_error(what, errno));
@@ -539,17 +494,16 @@ Status Vault::found_file(const Draft& draft) const {
 Status Vault::found_folder(const Draft& draft) const {
   const std::string what = cannot("fence");
   const std::string& name = place_.name.str();
-  const auto folder = open_folder(outside_.get(), name, what);
-  if (!folder) return fail(folder.error());
-  if (auto ok = sync_tree(folder->get(), what); !ok) return ok;
+  const auto folder = TRY(open_folder(outside_.get(), name, what));
+  TRY(sync_tree(folder.get(), what));
   if (symlinkat(link_to(draft.id).c_str(), draft.folder.get(), kLink) != 0) {
     return fail(disk_error(what, errno));
   }
-  if (auto ok = sync(draft.folder.get(), what); !ok) return ok;
+  TRY(sync(draft.folder.get(), what));
   if (renameat(outside_.get(), name.c_str(), draft.folder.get(), kData) != 0) {
     return fail(disk_error(what, errno));
   }
-  if (auto ok = sync(draft.folder.get(), what); !ok) return ok;
+  TRY(sync(draft.folder.get(), what));
   if (renameat(draft.folder.get(), kLink, outside_.get(), name.c_str()) != 0) {
     return fail(disk_error(what, errno));
   }
@@ -558,47 +512,39 @@ Status Vault::found_folder(const Draft& draft) const {
 
 // A folder that was moved in, by somebody who died before its link was put in place.
 Result<bool> Vault::complete_foundation() const {
-  const auto all = ids();
-  if (!all) return fail(all.error());
-  for (const std::string& id : *all) {
+  const auto all = TRY(ids());
+  for (const std::string& id : all) {
     const auto version = open_version(id, Kind::folder);
     if (!version) continue;
     const auto data = status_at(version->folder.get(), kData, cannot("look at"));
     if (!data || !*data || !is_kind(**data, Kind::folder)) continue;
-    if (auto ok = sync(version->folder.get(), cannot("fence")); !ok) {
-      return fail(std::move(ok.error()));
-    }
+    TRY(sync(version->folder.get(), cannot("fence")));
     if (renameat(version->folder.get(), kLink, outside_.get(), place_.name.str().c_str()) != 0) {
       continue;
     }
-    if (auto ok = sync(outside_.get(), cannot("fence")); !ok) return fail(std::move(ok.error()));
+    TRY(sync(outside_.get(), cannot("fence")));
     return true;
   }
   return false;
 }
 
 Status Vault::found() const {
-  const auto thing = status();
-  if (!thing) return fail(thing.error());
-  if (!*thing) {
-    const auto completed = complete_foundation();
-    if (!completed) return fail(completed.error());
-    if (*completed) return {};
+  const auto thing = TRY(status());
+  if (!thing) {
+    const auto completed = TRY(complete_foundation());
+    if (completed) return {};
   } else {
-    const auto already = resolve(**thing);
-    if (!already) return fail(already.error());
+    const auto already = TRY(resolve(*thing));
     // By somebody, perhaps, who died before it was safe.
-    if (*already) return sync((*already)->folder.get(), cannot("fence"));
+    if (already) return sync(already->folder.get(), cannot("fence"));
   }
-  if (auto ok = check_fenceable(place_, *thing); !ok) return ok;
-  const auto record = highest_record();
-  if (!record) return fail(record.error());
-  const auto draft = new_draft();
-  if (!draft) return fail(draft.error());
-  if (auto ok = write_mark(draft->folder.get(), *record); !ok) return ok;
-  if (auto ok = sync(draft->folder.get(), cannot("fence")); !ok) return ok;
-  if (auto ok = sync(inside_.get(), cannot("fence")); !ok) return ok;
-  return S_ISREG((*thing)->st_mode) ? found_file(*draft) : found_folder(*draft);
+  TRY(check_fenceable(place_, thing));
+  const auto record = TRY(highest_record());
+  const auto draft = TRY(new_draft());
+  TRY(write_mark(draft.folder.get(), record));
+  TRY(sync(draft.folder.get(), cannot("fence")));
+  TRY(sync(inside_.get(), cannot("fence")));
+  return S_ISREG(thing->st_mode) ? found_file(draft) : found_folder(draft);
 }
 
 }  // namespace leasehold::files

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "kit/try.h"
 #include "leasehold/detail/thread_safety.h"
 #include "text.h"
 
@@ -53,18 +54,14 @@ std::vector<std::string> words_of(const std::string& line) {
 Result<Version> carry_out(Turns& turns, const std::vector<std::string>& words) {
   const std::string& verb = words.front();
   if (verb == "clear" && words.size() == 2) {
-    auto resource = ResourceName::parse(words[1]);
-    if (!resource) return fail(std::move(resource.error()));
-    return turns.clear(*resource);
+    auto resource = TRY(ResourceName::parse(words[1]));
+    return turns.clear(resource);
   }
   if (verb == "adopt" && words.size() == 4) {
-    auto resource = ResourceName::parse(words[1]);
-    if (!resource) return fail(std::move(resource.error()));
-    auto number = TokenNumber::parse(words[2]);
-    if (!number) return fail(std::move(number.error()));
-    auto lineage = Lineage::parse(words[3]);
-    if (!lineage) return fail(std::move(lineage.error()));
-    return turns.adopt(*resource, *lineage, *number);
+    auto resource = TRY(ResourceName::parse(words[1]));
+    auto number = TRY(TokenNumber::parse(words[2]));
+    auto lineage = TRY(Lineage::parse(words[3]));
+    return turns.adopt(resource, lineage, number);
   }
   return fail(ErrorCode::invalid, "the gate does not know the command '" + verb + "'");
 }
@@ -135,17 +132,17 @@ class OfflineLedger {
     LedgerOptions options;
     options.durable = [this](Version version) { tell(version, false); };
     options.failed = [this](const Error&) { tell(0, true); };
-    auto ledger = Ledger::open(folder, std::move(options));
-    if (!ledger) return fail(std::move(ledger.error()));
-    Turns turns((*ledger)->states(),
-                [&](const ResourceName& name, const ResourceState& state) {
-                  return (*ledger)->write(name, state);
-                },
-                TurnOptions{});
+    auto ledger = TRY(Ledger::open(folder, std::move(options)));
+    Turns turns(
+        ledger->states(),
+        [&](const ResourceName& name, const ResourceState& state) {
+          return ledger->write(name, state);
+        },
+        TurnOptions{});
     Version version = 0;
     const std::string answer = answer_command(turns, line, version);
     wait_for(version);
-    if (auto closed = (*ledger)->close(); !closed) return fail(std::move(closed.error()));
+    TRY(ledger->close());
     return answer;
   }
 

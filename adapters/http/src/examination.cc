@@ -4,6 +4,7 @@
 
 #include "control.h"
 #include "fence_admin.h"
+#include "kit/try.h"
 #include "leasehold/detail/findings.h"
 #include "leasehold/http/gate.h"
 
@@ -44,15 +45,14 @@ void judge_unanswered(Findings& findings, const StateFolder& folder) {
 }  // namespace
 
 Result<Diagnosis> examine(const Url& url, const ExamineOptions&) {
-  const auto folder = state_folder_in(url);
-  if (!folder) return fail(folder.error());
-  if (access(folder->path.c_str(), F_OK) != 0) {
-    return fail(ErrorCode::unavailable, "there is no folder " + folder->path);
+  const auto folder = TRY(state_folder_in(url));
+  if (access(folder.path.c_str(), F_OK) != 0) {
+    return fail(ErrorCode::unavailable, "there is no folder " + folder.path);
   }
-  Findings findings(folder->path);
-  leasehold::detail::judge_filesystem(findings, "gate.filesystem", folder->path);
-  judge_running(findings, *folder);
-  judge_unanswered(findings, *folder);
+  Findings findings(folder.path);
+  leasehold::detail::judge_filesystem(findings, "gate.filesystem", folder.path);
+  judge_running(findings, folder);
+  judge_unanswered(findings, folder);
   return Diagnosis{findings.take(), std::nullopt, std::nullopt};
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "kit/try.h"
 #include "ledger.h"
 #include "text.h"
 
@@ -15,22 +16,18 @@ class GateFenceAdmin final : public FenceAdmin {
 
   Status install() override {
     if (access(folder_.ledger().c_str(), F_OK) == 0) {
-      auto image = read_ledger(folder_);
-      if (!image) return fail(std::move(image.error()));
+      TRY(read_ledger(folder_));
       return sync_found(folder_);
     }
-    auto lock = FolderLock::take(folder_);
-    if (!lock) return fail(std::move(lock.error()));
-    auto ledger = Ledger::open(folder_, {});
-    if (!ledger) return fail(std::move(ledger.error()));
-    return (*ledger)->close();
+    const auto lock = TRY(FolderLock::take(folder_));
+    auto ledger = TRY(Ledger::open(folder_, {}));
+    return ledger->close();
   }
 
   Result<std::vector<FenceMark>> marks() override {
-    auto image = read_ledger(folder_);
-    if (!image) return fail(std::move(image.error()));
+    auto image = TRY(read_ledger(folder_));
     std::vector<FenceMark> marks;
-    for (const auto& [resource, state] : image->states) {
+    for (const auto& [resource, state] : image.states) {
       marks.push_back(state.mark.shown(resource, state.refused));
     }
     return marks;
@@ -38,10 +35,9 @@ class GateFenceAdmin final : public FenceAdmin {
 
   Status adopt(const ResourceName& resource, const Lineage& lineage,
                TokenNumber at_least) override {
-    const auto done = command(folder_, "adopt " + percent_encoded(resource.str()) + " " +
-                                           std::to_string(at_least.value()) + " " +
-                                           percent_encoded(lineage.str()));
-    if (!done) return fail(done.error());
+    TRY(command(folder_, "adopt " + percent_encoded(resource.str()) + " " +
+                             std::to_string(at_least.value()) + " " +
+                             percent_encoded(lineage.str())));
     return {};
   }
 
@@ -52,7 +48,7 @@ class GateFenceAdmin final : public FenceAdmin {
 }  // namespace
 
 Result<StateFolder> state_folder_in(const Url& url) {
-  if (auto ok = url.only_options({}); !ok) return fail(std::move(ok.error()));
+  TRY(url.only_options({}));
   if (!url.hosts.empty()) {
     return fail(ErrorCode::invalid,
                 "a gate URL has no host; write gate:/path/of/the/state/folder, with one slash");
@@ -64,9 +60,8 @@ Result<StateFolder> state_folder_in(const Url& url) {
 }
 
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
-  auto folder = state_folder_in(url);
-  if (!folder) return fail(std::move(folder.error()));
-  return std::make_unique<GateFenceAdmin>(std::move(*folder));
+  auto folder = TRY(state_folder_in(url));
+  return std::make_unique<GateFenceAdmin>(std::move(folder));
 }
 
 }  // namespace leasehold::http

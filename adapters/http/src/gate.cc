@@ -8,6 +8,7 @@
 #include "admin.h"
 #include "control.h"
 #include "gate_core.h"
+#include "kit/try.h"
 #include "listener.h"
 #include "probe.h"
 #include "session.h"
@@ -34,12 +35,12 @@ void keep_within_reason(GateOptions& options) {
 Status check_options(const GateOptions& options) {
   if (options.state.empty()) return fail(ErrorCode::invalid, "the state folder has no name");
   if (options.probe) {
-    if (auto ok = check_probe(*options.probe); !ok) return ok;
+    TRY(check_probe(*options.probe));
   }
   if (options.admin) {
-    if (auto ok = parse_endpoint(*options.admin); !ok) return fail(std::move(ok.error()));
+    TRY(parse_endpoint(*options.admin));
   }
-  if (auto ok = parse_endpoint(options.listen); !ok) return fail(std::move(ok.error()));
+  TRY(parse_endpoint(options.listen));
   return {};
 }
 
@@ -102,21 +103,18 @@ Status Gate::Impl::prepare(GateOptions options, TicketReader tickets, UpstreamAd
   how.failed = [this](Error error) {
     asio::post(core_->io, [this, failure = std::move(error)] { disk_failed(failure); });
   };
-  auto ledger = Ledger::open(folder_, std::move(how));
-  if (!ledger) return fail(std::move(ledger.error()));
-  ledger_ = std::move(*ledger);
+  auto ledger = TRY(Ledger::open(folder_, std::move(how)));
+  ledger_ = std::move(ledger);
   core_ = std::make_unique<GateCore>(std::move(options), std::move(tickets), std::move(upstream),
                                      ledger_->states(),
                                      [this](const ResourceName& name, const ResourceState& state) {
                                        return ledger_->write(name, state);
                                      });
-  auto listener = listen_on(core_->io, core_->options.listen);
-  if (!listener) return fail(std::move(listener.error()));
-  listener_.emplace(std::move(*listener));
+  auto listener = TRY(listen_on(core_->io, core_->options.listen));
+  listener_.emplace(std::move(listener));
   if (core_->options.admin) {
-    auto admin = listen_on(core_->io, *core_->options.admin);
-    if (!admin) return fail(std::move(admin.error()));
-    admin_.emplace(std::move(*admin));
+    auto admin = TRY(listen_on(core_->io, *core_->options.admin));
+    admin_.emplace(std::move(admin));
   }
   control_ = std::make_unique<ControlSocket>(
       *core_, [this](Version version) { return wait_until_durable(version); });
@@ -258,18 +256,14 @@ Gate::Gate(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Gate::~Gate() = default;
 
 Result<std::unique_ptr<Gate>> Gate::open(GateOptions options) {
-  if (auto ok = check_options(options); !ok) return fail(std::move(ok.error()));
+  TRY(check_options(options));
   keep_within_reason(options);
-  auto tickets = TicketReader::make(options);
-  if (!tickets) return fail(std::move(tickets.error()));
-  auto upstream = UpstreamAddress::parse(options.upstream);
-  if (!upstream) return fail(std::move(upstream.error()));
+  auto tickets = TRY(TicketReader::make(options));
+  auto upstream = TRY(UpstreamAddress::parse(options.upstream));
   const StateFolder folder{options.state};
-  auto lock = FolderLock::take(folder);
-  if (!lock) return fail(std::move(lock.error()));
-  auto impl = std::make_unique<Impl>(std::move(*lock), folder);
-  auto ready = impl->prepare(std::move(options), std::move(*tickets), std::move(*upstream));
-  if (!ready) return fail(std::move(ready.error()));
+  auto lock = TRY(FolderLock::take(folder));
+  auto impl = std::make_unique<Impl>(std::move(lock), folder);
+  TRY(impl->prepare(std::move(options), std::move(tickets), std::move(upstream)));
   return std::unique_ptr<Gate>(new Gate(std::move(impl)));
 }
 
@@ -294,10 +288,9 @@ void Gate::stop() {
 }
 
 Result<std::vector<ResourceName>> unanswered(const std::string& state) {
-  const auto answer = command(StateFolder{state}, "unanswered");
-  if (!answer) return fail(answer.error());
+  const auto answer = TRY(command(StateFolder{state}, "unanswered"));
   std::vector<ResourceName> names;
-  std::string_view rest = *answer;
+  std::string_view rest = answer;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
     auto name = ResourceName::parse(percent_decoded(rest.substr(0, end)).value_or(""));
@@ -308,8 +301,7 @@ Result<std::vector<ResourceName>> unanswered(const std::string& state) {
 }
 
 Status clear_unanswered(const std::string& state, const ResourceName& resource) {
-  const auto answer = command(StateFolder{state}, "clear " + percent_encoded(resource.str()));
-  if (!answer) return fail(answer.error());
+  TRY(command(StateFolder{state}, "clear " + percent_encoded(resource.str())));
   return {};
 }
 

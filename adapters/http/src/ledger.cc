@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <system_error>
 
+#include "kit/try.h"
+
 namespace leasehold::http {
 namespace {
 
@@ -54,9 +56,8 @@ Result<LedgerImage> read_once(const StateFolder& folder) {
                                             "; start the gate, or run `leasehold fence install`");
   }
   if (!file) return fail(disk_error("open", folder, errno));
-  auto bytes = read_whole(folder, file.get());
-  if (!bytes) return fail(std::move(bytes.error()));
-  auto image = decode_ledger(*bytes);
+  auto bytes = TRY(read_whole(folder, file.get()));
+  auto image = decode_ledger(bytes);
   if (!image) image.error().message = folder.ledger() + ": " + image.error().message;
   return image;
 }
@@ -72,7 +73,7 @@ Result<LedgerImage> read_ledger(const StateFolder& folder) {
 
 Result<std::unique_ptr<Ledger>> Ledger::open(const StateFolder& folder, LedgerOptions options) {
   std::unique_ptr<Ledger> ledger(new Ledger(folder, std::move(options)));
-  if (auto ok = ledger->begin(); !ok) return fail(std::move(ok.error()));
+  TRY(ledger->begin());
   ledger->writer_ = std::thread([raw = ledger.get()] { raw->work(); });
   return ledger;
 }
@@ -87,9 +88,8 @@ Ledger::~Ledger() {
 Status Ledger::begin() {
   const bool is_missing = access(folder_.ledger().c_str(), F_OK) != 0 && errno == ENOENT;
   if (!is_missing) {
-    auto image = read_once(folder_);
-    if (!image) return fail(std::move(image.error()));
-    states_ = std::move(image->states);
+    auto image = TRY(read_once(folder_));
+    states_ = std::move(image.states);
   }
   for (const auto& [resource, state] : states_) {
     const auto& record = records_[resource.str()] = encode_record(resource, state);
@@ -163,7 +163,7 @@ Status Ledger::put(std::vector<Change> changes) {
 
 Status Ledger::write_batch(std::string_view records) {
   const std::string batch = encode_batch(batches_ + 1, records);
-  if (auto ok = extend(end_ + batch.size()); !ok) return ok;
+  TRY(extend(end_ + batch.size()));
   if (const int error = write_at(file_.get(), batch, end_); error != 0) {
     return fail(disk_error("write to", folder_, error));
   }
@@ -207,7 +207,7 @@ Status Ledger::rewrite() {
   batches_ = number;
   end_ = rewritten_bytes_ = bytes.size();
   size_ = 0;
-  if (auto ok = extend(bytes.size() + 1); !ok) return ok;
+  TRY(extend(bytes.size() + 1));
   if (const int error = write_at(file_.get(), bytes, 0); error != 0) {
     return fail(disk_error("write to", folder_, error));
   }

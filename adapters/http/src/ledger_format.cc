@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "kit/try.h"
 #include "leasehold/fence/record.h"
 
 namespace leasehold::http {
@@ -186,15 +187,14 @@ std::string encode_batch(std::uint64_t number, std::string_view records) {
 }
 
 Result<LedgerImage> decode_ledger(std::string_view file) {
-  const auto safe = read_header(file);
-  if (!safe) return fail(safe.error());
+  const auto safe = TRY(read_header(file));
   LedgerImage image;
   std::string_view rest = file.substr(std::min(file.size(), kBlockBytes));
   for (;;) {
     const std::uint64_t number = image.batches + 1;
     const auto batch = read_batch(rest);
     if (!batch || batch->number != number) {
-      if (batch || number <= *safe || good_batch_behind(rest, number)) {
+      if (batch || number <= safe || good_batch_behind(rest, number)) {
         return fail(damaged("batch " + std::to_string(number) + " is not as it was written"));
       }
       return image;

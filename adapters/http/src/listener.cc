@@ -1,5 +1,6 @@
 #include "listener.h"
 
+#include "kit/try.h"
 #include "leasehold/detail/shown_word.h"
 #include "text.h"
 
@@ -28,13 +29,12 @@ Result<tcp::endpoint> parse_endpoint(const std::string& text) {
 }
 
 Result<tcp::acceptor> listen_on(asio::io_context& io, const std::string& text) {
-  const auto endpoint = parse_endpoint(text);
-  if (!endpoint) return fail(endpoint.error());
+  const auto endpoint = TRY(parse_endpoint(text));
   tcp::acceptor acceptor(io);
   std::error_code error;
-  acceptor.open(endpoint->protocol(), error);
+  acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(*endpoint, error);
+  if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) {
     return fail(ErrorCode::unavailable, "cannot listen on " + text, error.message());

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "kit/try.h"
+
 namespace leasehold::http {
 namespace {
 
@@ -39,7 +41,7 @@ Status make_folder(const std::string& path) {
 }  // namespace
 
 Result<FolderLock> FolderLock::take(const StateFolder& folder) {
-  if (auto made = make_folder(folder.path); !made) return fail(std::move(made.error()));
+  TRY(make_folder(folder.path));
   detail::Fd file(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) {
     return fail(ErrorCode::unavailable, "cannot write to the state folder " + folder.path,
@@ -52,7 +54,7 @@ Result<FolderLock> FolderLock::take(const StateFolder& folder) {
 }
 
 Status sync_found(const StateFolder& folder) {
-  if (auto ok = sync_parent(folder.path); !ok) return ok;
+  TRY(sync_parent(folder.path));
   return sync_folder(folder.path);
 }
 

@@ -1,5 +1,6 @@
 #include "ticket.h"
 
+#include "kit/try.h"
 #include "text.h"
 
 namespace leasehold::http {
@@ -32,15 +33,14 @@ bool passes_by(const RequestHead& head) {
 }  // namespace
 
 Result<TicketReader> TicketReader::make(const GateOptions& options) {
-  auto pattern = ResourcePattern::parse(options.resource_path);
-  if (!pattern) return fail(std::move(pattern.error()));
+  auto pattern = TRY(ResourcePattern::parse(options.resource_path));
   if (!is_token(options.field_prefix)) {
     return fail(ErrorCode::invalid, "the prefix of the header fields must be a word");
   }
   if (options.resource_field && !is_token(*options.resource_field)) {
     return fail(ErrorCode::invalid, "the header field of the resource must be a word");
   }
-  return TicketReader(options, std::move(*pattern));
+  return TicketReader(options, std::move(pattern));
 }
 
 TicketReader::TicketReader(const GateOptions& options, ResourcePattern pattern)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "kit/try.h"
+
 namespace leasehold::http {
 
 class Turns::Visit {
@@ -282,10 +284,9 @@ Result<Version> Turns::adopt(const ResourceName& resource, const Lineage& lineag
   if (it == nullptr) {
     return fail(ErrorCode::unavailable, "the gate remembers as many resources as it may");
   }
-  auto after = fence::adopted(resource, it->state.mark, lineage, at_least);
-  if (!after) return fail(std::move(after.error()));
-  if (*after == it->state.mark) return it->version;
-  it->state.mark = std::move(*after);
+  auto after = TRY(fence::adopted(resource, it->state.mark, lineage, at_least));
+  if (after == it->state.mark) return it->version;
+  it->state.mark = std::move(after);
   ++it->generation;
   save(*it);
   look(*it);

@@ -3,6 +3,7 @@
 #include "admin_connection.h"
 #include "examination.h"
 #include "fence_admin.h"
+#include "kit/try.h"
 #include "leasehold/postgres/serial_queue.h"
 #include "once_admin.h"
 #include "options.h"
@@ -14,18 +15,16 @@ namespace leasehold::postgres {
 namespace {
 
 Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
-  auto options = Options::of(url);
-  if (!options) return fail(std::move(options.error()));
-  if (options->mode == Mode::advisory) {
-    return SessionStore::open(std::move(*options), system_random(), opening.begin());
+  auto options = TRY(Options::of(url));
+  if (options.mode == Mode::advisory) {
+    return SessionStore::open(std::move(options), system_random(), opening.begin());
   }
-  return RowStore::open(std::move(*options), system_random(), opening.begin());
+  return RowStore::open(std::move(options), system_random(), opening.begin());
 }
 
 Status install_serial_queue(const Url& url) {
-  const auto connection = AdminConnection::open(url);
-  if (!connection) return fail(connection.error());
-  return connection->named(SerialQueue::install(connection->handle()));
+  const auto connection = TRY(AdminConnection::open(url));
+  return connection.named(SerialQueue::install(connection.handle()));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "admin_connection.h"
 
+#include "kit/try.h"
 #include "options.h"
 
 namespace leasehold::postgres {
@@ -25,19 +26,18 @@ Status check_resource_url(const Url& url) {
 }
 
 Result<AdminConnection> AdminConnection::open(const Url& url) {
-  if (auto ok = check_resource_url(url); !ok) return fail(std::move(ok.error()));
-  auto options = Options::of(url);
-  if (!options) return fail(std::move(options.error()));
+  TRY(check_resource_url(url));
+  auto options = TRY(Options::of(url));
   const leasehold::detail::Alarm never;
-  auto connection = Connection::open(options->hosts, {BootClock::now() + kPatience, {}}, never);
+  auto connection = Connection::open(options.hosts, {BootClock::now() + kPatience, {}}, never);
   if (!connection) {
-    connection.error().message = options->address + ": " + connection.error().message;
+    connection.error().message = options.address + ": " + connection.error().message;
     return fail(std::move(connection.error()));
   }
   if (!begin_each_with((*connection)->handle(), patient_and_trusting_no_names())) {
     return fail(ErrorCode::unavailable, "libpq is out of memory");
   }
-  return AdminConnection(options->address, std::move(*connection));
+  return AdminConnection(options.address, std::move(*connection));
 }
 
 Session AdminConnection::session_of_role() const {

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "bytes.h"
+#include "kit/try.h"
 #include "schema.h"
 #include "status_rows.h"
 
@@ -37,14 +38,12 @@ Status CommonStore::prepare(const CallContext& context) {
 }
 
 Status CommonStore::look_and_prepare(const CallContext& context) {
-  auto connection = Connection::open(options_.hosts, context, closing_);
-  if (!connection) return fail(std::move(connection.error()));
+  auto connection = TRY(Connection::open(options_.hosts, context, closing_));
   detail::CallWait wait(context, closing_);
-  auto server = Server::look(**connection, options_, wait);
-  if (!server) return fail(std::move(server.error()));
-  server_ = std::move(*server);
-  if (auto ok = suits(server_); !ok) return ok;
-  return ensure_schema(**connection, {options_.schema, options_.schema_owner}, random_, wait);
+  auto server = TRY(Server::look(*connection, options_, wait));
+  server_ = std::move(server);
+  TRY(suits(server_));
+  return ensure_schema(*connection, {options_.schema, options_.schema_owner}, random_, wait);
 }
 
 // Behind a pooler the next transaction may be another session's: nothing can be prepared.
@@ -74,11 +73,10 @@ Result<CommonStore::Pool::Loan> CommonStore::healthy_connection(const CallContex
 
 Result<Rows> CommonStore::ask(const Statement& statement, Parameters parameters,
                               const CallContext& context, Look look) {
-  auto connection = healthy_connection(context, look);
-  if (!connection) return fail(std::move(connection.error()));
+  auto connection = TRY(healthy_connection(context, look));
   detail::CallWait wait(context, closing_);
-  auto rows = (*connection)->run(statement, parameters, wait);
-  if ((*connection)->broken()) connection->discard();
+  auto rows = connection->run(statement, parameters, wait);
+  if (connection->broken()) connection.discard();
   return rows;
 }
 

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <charconv>
 
+#include "kit/try.h"
+
 namespace leasehold::postgres {
 namespace {
 
@@ -197,15 +199,13 @@ Status Connection::send(const std::string& sql, Parameters parameters, detail::C
 // transaction, since it is somebody else's afterwards.
 Result<Rows> Connection::run(const std::string& sql, detail::CallWait& wait) {
   const std::string trusting = std::string(kTrustNoNames) + sql;
-  if (auto ok = sent(PQsendQuery(connection_.get(), trusting.c_str()), wait); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(sent(PQsendQuery(connection_.get(), trusting.c_str()), wait));
   return receive(wait);
 }
 
 Result<Rows> Connection::run(const std::string& sql, Parameters parameters,
                              detail::CallWait& wait) {
-  if (auto ok = send(sql, parameters, wait); !ok) return fail(std::move(ok.error()));
+  TRY(send(sql, parameters, wait));
   return receive(wait);
 }
 
@@ -220,7 +220,7 @@ Status Connection::send(const Statement& statement, Parameters parameters, detai
 
 Result<Rows> Connection::run(const Statement& statement, Parameters parameters,
                              detail::CallWait& wait) {
-  if (auto ok = send(statement, parameters, wait); !ok) return fail(std::move(ok.error()));
+  TRY(send(statement, parameters, wait));
   return receive(wait);
 }
 
@@ -234,9 +234,7 @@ Result<Rows> Connection::prepare(const std::string& sql,
   for (const Statement* statement : statements) {
     ok = ok && PQsendPrepare(connection, statement->name, statement->sql.c_str(), 0, nullptr) == 1;
   }
-  if (auto went = sent(ok && PQpipelineSync(connection) == 1 ? 1 : 0, wait); !went) {
-    return fail(std::move(went.error()));
-  }
+  TRY(sent(ok && PQpipelineSync(connection) == 1 ? 1 : 0, wait));
   auto rows = next_result(wait);
   for (std::size_t i = 0; i < statements.size(); ++i) {
     auto prepared = next_result(wait);
@@ -292,7 +290,7 @@ Result<Rows> Connection::refused(PGresult* result) {
 
 Result<Rows> Connection::next_result(detail::CallWait& wait) {
   for (;;) {
-    if (auto ok = await_input(wait); !ok) return fail(std::move(ok.error()));
+    TRY(await_input(wait));
     PGresult* result = PQgetResult(connection_.get());
     if (result == nullptr) {
       if (PQstatus(connection_.get()) == CONNECTION_BAD) return fail(lost());
@@ -312,10 +310,10 @@ Result<Rows> Connection::next_result(detail::CallWait& wait) {
 // The rows are sent before the transaction is committed: only the end of the answer says that it
 // was.
 Result<Rows> Connection::receive(detail::CallWait& wait) {
-  if (auto ok = flush(wait); !ok) return fail(std::move(ok.error()));
+  TRY(flush(wait));
   std::optional<Result<Rows>> answer;
   for (;;) {
-    if (auto ok = await_input(wait); !ok) return fail(std::move(ok.error()));
+    TRY(await_input(wait));
     PGresult* result = PQgetResult(connection_.get());
     if (result == nullptr) break;
     switch (PQresultStatus(result)) {

@@ -7,6 +7,7 @@
 
 #include "admin_connection.h"
 #include "connection.h"
+#include "kit/try.h"
 #include "leasehold/detail/findings.h"
 #include "options.h"
 #include "pooling.h"
@@ -474,9 +475,9 @@ class Examination {
   void sample_clock() {
     for (int i = 0; i < kTries; ++i) {
       const auto sample = leasehold::detail::sample_clock([this]() -> Result<WallTime> {
-        const auto rows = ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
-        if (!rows) return fail(rows.error());
-        return WallTime(std::chrono::microseconds(rows->number(0)));
+        const auto rows =
+            TRY(ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"));
+        return WallTime(std::chrono::microseconds(rows.number(0)));
       });
       if (!sample) return;
       clock_.push_back(*sample);
@@ -550,7 +551,7 @@ Result<std::optional<Reached>> find_primary(const std::vector<Host>& hosts,
 
 Result<Options> options_of(const Url& url, ExaminedAs as) {
   if (as == ExaminedAs::fence) {
-    if (auto ok = check_resource_url(url); !ok) return fail(std::move(ok.error()));
+    TRY(check_resource_url(url));
   }
   auto options = Options::of(url);
   if (options) {
@@ -562,21 +563,20 @@ Result<Options> options_of(const Url& url, ExaminedAs as) {
 }  // namespace
 
 Result<Diagnosis> examine(const Url& url, const ExamineOptions& options) {
-  const auto parsed = options_of(url, options.as);
-  if (!parsed) return fail(parsed.error());
+  const auto parsed = TRY(options_of(url, options.as));
   const Alarm never;
   std::vector<Finding> of_hosts;
-  auto primary = find_primary(parsed->hosts, options.context, never, of_hosts);
+  auto primary = find_primary(parsed.hosts, options.context, never, of_hosts);
   if (!primary) {
-    primary.error().message = parsed->address + ": " + primary.error().message;
+    primary.error().message = parsed.address + ": " + primary.error().message;
     return fail(std::move(primary.error()));
   }
   Diagnosis diagnosis;
   if (*primary) {
     diagnosis =
-        Examination(*parsed, options, *(*primary)->connection, *(*primary)->host, never).run();
-  } else if (parsed->hosts.size() > 1) {
-    Findings findings(parsed->address);
+        Examination(parsed, options, *(*primary)->connection, *(*primary)->host, never).run();
+  } else if (parsed.hosts.size() > 1) {
+    Findings findings(parsed.address);
     findings.add(Severity::danger, "postgres.hosts",
                  {"No host of the URL is a primary.", "No lock can be taken, and no mark entered.",
                   "Promote one, or name the primary"});

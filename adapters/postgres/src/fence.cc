@@ -3,6 +3,7 @@
 #include <string>
 
 #include "fence_functions.h"
+#include "kit/try.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -103,27 +104,25 @@ Result<std::vector<FenceMark>> fence_marks(pg_conn* connection) {
 }
 
 Result<Fence> Fence::open(pg_conn* connection, std::string_view resource) {
-  auto name = ResourceName::parse(resource);
-  if (!name) return fail(std::move(name.error()));
-  return open(connection, std::move(*name));
+  auto name = TRY(ResourceName::parse(resource));
+  return open(connection, std::move(name));
 }
 
 Result<Fence> Fence::open(pg_conn* connection, ResourceName resource) {
-  if (auto ok = check_fence_schema(Session(connection)); !ok) return fail(std::move(ok.error()));
+  TRY(check_fence_schema(Session(connection)));
   return Fence(connection, std::move(resource));
 }
 
 Status Fence::enter(const Token& token, Entry entry) const {
   const Session session(connection_);
-  if (auto ok = session.check_inside(); !ok) return ok;
-  auto rows = Entering(resource_, token, entry).enter(session);
-  if (!rows) return fail(std::move(rows.error()));
+  TRY(session.check_inside());
+  TRY(Entering(resource_, token, entry).enter(session));
   return {};
 }
 
 Result<OwnedTransaction> Fence::begin(const Token& token, Entry entry) const {
   const Session session(connection_);
-  if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
+  TRY(session.check_outside());
   auto entered = Entering(resource_, token, entry).begin(session, connection_);
   if (!entered) return fail(counted(session, resource_, std::move(entered.error())));
   return OwnedTransaction(connection_, TransactionId{entered->number(1)});

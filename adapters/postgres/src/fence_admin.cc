@@ -4,6 +4,7 @@
 
 #include "admin_connection.h"
 #include "fence_functions.h"
+#include "kit/try.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -47,9 +48,8 @@ class PostgresFenceAdmin final : public FenceAdmin {
 }  // namespace
 
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
-  auto connection = AdminConnection::open(url);
-  if (!connection) return fail(std::move(connection.error()));
-  return std::make_unique<PostgresFenceAdmin>(std::move(*connection));
+  auto connection = TRY(AdminConnection::open(url));
+  return std::make_unique<PostgresFenceAdmin>(std::move(connection));
 }
 
 }  // namespace leasehold::postgres

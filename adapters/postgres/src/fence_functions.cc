@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fence_schema.h"
+#include "kit/try.h"
 #include "leasehold/fence/refusal.h"
 #include "leasehold/fence/stored_mark.h"
 #include "part.h"
@@ -22,26 +23,23 @@ Status without_rows(Result<Rows> rows) {
 }
 
 Result<bool> keeps_marks(Session session) {
-  auto rows = session.run("SELECT leasehold_fence.keeps_marks()", {});
-  if (!rows) return fail(std::move(rows.error()));
-  return rows->flag(0);
+  auto rows = TRY(session.run("SELECT leasehold_fence.keeps_marks()", {}));
+  return rows.flag(0);
 }
 
 }  // namespace
 
 Status install_fence_schema(Session session) {
-  if (auto ok = install_part(session, kFence); !ok) return ok;
-  auto kept = keeps_marks(session);
-  if (!kept) return fail(std::move(kept.error()));
-  if (*kept) return {};
+  TRY(install_part(session, kFence));
+  auto kept = TRY(keeps_marks(session));
+  if (kept) return {};
   return without_rows(session.run("SELECT leasehold_fence.keep_marks()", {}));
 }
 
 Status check_marks_are_kept(Session session) {
-  if (auto ok = check_fence_schema(session); !ok) return ok;
-  auto kept = keeps_marks(session);
-  if (!kept) return fail(std::move(kept.error()));
-  if (*kept) return {};
+  TRY(check_fence_schema(session));
+  auto kept = TRY(keeps_marks(session));
+  if (kept) return {};
   return fail(fence::marks_not_kept());
 }
 
@@ -50,11 +48,10 @@ Status check_fence_schema(Session session) {
 }
 
 Status remove_fence_schema(Session session) {
-  if (auto ok = session.check_outside(); !ok) return ok;
+  TRY(session.check_outside());
   const auto used =
-      session.run("SELECT pg_catalog.to_regnamespace('leasehold_outbox') IS NOT NULL", {});
-  if (!used) return fail(used.error());
-  if (used->flag(0)) {
+      TRY(session.run("SELECT pg_catalog.to_regnamespace('leasehold_outbox') IS NOT NULL", {}));
+  if (used.flag(0)) {
     return fail(ErrorCode::invalid,
                 "the outbox in this database needs the fence; if you want neither, drop the schema "
                 "leasehold_outbox with its messages first");
@@ -78,32 +75,28 @@ Result<FenceMark> mark_of(const Rows& rows, int row) {
 }
 
 Result<std::vector<FenceMark>> read_marks(Session session) {
-  if (auto ok = check_fence_schema(session); !ok) return fail(std::move(ok.error()));
-  const auto rows = session.run(kMarks, {});
-  if (!rows) return fail(rows.error());
+  TRY(check_fence_schema(session));
+  const auto rows = TRY(session.run(kMarks, {}));
   std::vector<FenceMark> marks;
-  for (int row = 0; row < rows->count(); ++row) {
-    auto mark = mark_of(*rows, row);
-    if (!mark) return fail(std::move(mark.error()));
-    marks.push_back(std::move(*mark));
+  for (int row = 0; row < rows.count(); ++row) {
+    auto mark = TRY(mark_of(rows, row));
+    marks.push_back(std::move(mark));
   }
   return marks;
 }
 
 Result<std::optional<FenceMark>> read_mark(Session session, const ResourceName& resource) {
-  if (auto ok = check_fence_schema(session); !ok) return fail(std::move(ok.error()));
-  const auto rows = session.run(std::string(kMarks) + " WHERE resource OPERATOR(pg_catalog.=) $1",
-                                {resource.str().c_str()});
-  if (!rows) return fail(rows.error());
-  if (rows->count() == 0) return std::nullopt;
-  auto mark = mark_of(*rows, 0);
-  if (!mark) return fail(std::move(mark.error()));
-  return std::move(*mark);
+  TRY(check_fence_schema(session));
+  const auto rows = TRY(session.run(
+      std::string(kMarks) + " WHERE resource OPERATOR(pg_catalog.=) $1", {resource.str().c_str()}));
+  if (rows.count() == 0) return std::nullopt;
+  auto mark = TRY(mark_of(rows, 0));
+  return std::move(mark);
 }
 
 Status adopt_lineage(Session session, const ResourceName& resource, const Lineage& lineage,
                      TokenNumber at_least) {
-  if (auto ok = check_fence_schema(session); !ok) return ok;
+  TRY(check_fence_schema(session));
   const std::string from = lineage.str();
   const std::string least = std::to_string(at_least.value());
   return without_rows(session.run("SELECT leasehold_fence.adopt($1, $2, $3)",
@@ -111,12 +104,12 @@ Status adopt_lineage(Session session, const ResourceName& resource, const Lineag
 }
 
 Status reset_mark(Session session, const ResourceName& resource) {
-  if (auto ok = check_fence_schema(session); !ok) return ok;
+  TRY(check_fence_schema(session));
   return without_rows(session.run("SELECT leasehold_fence.reset($1)", {resource.str().c_str()}));
 }
 
 Status count_refusal(Session session, const ResourceName& resource) {
-  if (auto ok = session.check_outside(); !ok) return ok;
+  TRY(session.check_outside());
   return without_rows(
       session.run("SELECT leasehold_fence.count_refusal($1)", {resource.str().c_str()}));
 }
@@ -149,36 +142,33 @@ Result<std::string> find_table(Session session, std::string_view table) {
 }
 
 Status add_guard(Session session, std::string_view table, const ResourceName& resource) {
-  if (auto ok = session.check_outside(); !ok) return ok;
-  if (auto ok = check_fence_schema(session); !ok) return ok;
-  auto name = find_table(session, table);
-  if (!name) return fail(std::move(name.error()));
+  TRY(session.check_outside());
+  TRY(check_fence_schema(session));
+  auto name = TRY(find_table(session, table));
   return without_rows(session.run_read_committed("SELECT leasehold_fence.guard_table($1, $2)",
-                                                 {name->c_str(), resource.str().c_str()}));
+                                                 {name.c_str(), resource.str().c_str()}));
 }
 
 Status remove_guard(Session session, std::string_view table) {
-  if (auto ok = session.check_outside(); !ok) return ok;
-  if (auto ok = check_fence_schema(session); !ok) return ok;
-  auto name = find_table(session, table);
-  if (!name) return fail(std::move(name.error()));
+  TRY(session.check_outside());
+  TRY(check_fence_schema(session));
+  auto name = TRY(find_table(session, table));
   return without_rows(
-      session.run_read_committed("SELECT leasehold_fence.unguard_table($1)", {name->c_str()}));
+      session.run_read_committed("SELECT leasehold_fence.unguard_table($1)", {name.c_str()}));
 }
 
 Result<std::vector<GuardedTable>> read_guards(Session session) {
-  if (auto ok = check_fence_schema(session); !ok) return fail(std::move(ok.error()));
+  TRY(check_fence_schema(session));
   const auto rows =
-      session.run("SELECT table_name, resource, armed FROM leasehold_fence.guards()", {});
-  if (!rows) return fail(rows.error());
+      TRY(session.run("SELECT table_name, resource, armed FROM leasehold_fence.guards()", {}));
   std::vector<GuardedTable> tables;
-  for (int row = 0; row < rows->count(); ++row) {
-    auto resource = ResourceName::parse(rows->text(1, row));
+  for (int row = 0; row < rows.count(); ++row) {
+    auto resource = ResourceName::parse(rows.text(1, row));
     if (!resource) {
-      return fail(ErrorCode::unavailable, "the guard of table '" + std::string(rows->text(0, row)) +
+      return fail(ErrorCode::unavailable, "the guard of table '" + std::string(rows.text(0, row)) +
                                               "' is damaged: it was not written by the fence");
     }
-    tables.push_back({std::string(rows->text(0, row)), std::move(*resource), rows->flag(2, row)});
+    tables.push_back({std::string(rows.text(0, row)), std::move(*resource), rows.flag(2, row)});
   }
   return tables;
 }

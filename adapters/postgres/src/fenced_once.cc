@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "kit/try.h"
 #include "leasehold/postgres/outbox.h"
 #include "once_functions.h"
 
@@ -16,10 +17,9 @@ Result<std::int64_t> FencedTransaction::send(OutboxEntry entry) {
 }
 
 Result<FencedOnce> FencedOnce::open(pg_conn* connection, std::string_view resource) {
-  auto fence = Fence::open(connection, resource);
-  if (!fence) return fail(std::move(fence.error()));
-  if (auto ok = check_once_schema(Session(connection)); !ok) return fail(std::move(ok.error()));
-  return FencedOnce(connection, std::move(*fence));
+  auto fence = TRY(Fence::open(connection, resource));
+  TRY(check_once_schema(Session(connection)));
+  return FencedOnce(connection, std::move(fence));
 }
 
 // All take the fence first and the key second, so that no two wait for one another.
@@ -27,21 +27,18 @@ Result<FencedOnce::Begun> FencedOnce::begin(const Token& token, std::string_view
                                             std::string_view parameters,
                                             const OnceOptions& options) const {
   const Session session(connection_);
-  const auto name = leasehold::detail::check_once(key, parameters);
-  if (!name) return fail(name.error());
-  const KeyClaim claim(*name, parameters);
+  const auto name = TRY(leasehold::detail::check_once(key, parameters));
+  const KeyClaim claim(name, parameters);
   std::optional<OwnedTransaction> transaction;
-  auto answer = claim_in_time(options, [&](Millis wait) -> Result<Rows> {
-    auto entered = fence_.begin(token, Entry::repeatable);
-    if (!entered) return fail(std::move(entered.error()));
+  auto answer = TRY(claim_in_time(options, [&](Millis wait) -> Result<Rows> {
+    auto entered = TRY(fence_.begin(token, Entry::repeatable));
     auto rows = claim.run(session, wait);
-    if (rows) transaction.emplace(std::move(*entered));
+    if (rows) transaction.emplace(std::move(entered));
     return rows;
-  });
-  if (!answer) return fail(std::move(answer.error()));
-  if (!*answer) return Begun(std::move(*transaction));
-  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
-  return std::move(**answer);
+  }));
+  if (!answer) return Begun(std::move(*transaction));
+  TRY(transaction->commit());
+  return std::move(*answer);
 }
 
 Status FencedOnce::store(std::string_view key, std::string_view, std::string_view result) const {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "kit/try.h"
 #include "once_functions.h"
 
 namespace leasehold::postgres {
@@ -16,25 +17,23 @@ Status remove_once(pg_conn* connection) {
 }
 
 Result<Once> Once::open(pg_conn* connection) {
-  if (auto ok = check_once_schema(Session(connection)); !ok) return fail(std::move(ok.error()));
+  TRY(check_once_schema(Session(connection)));
   return Once(connection);
 }
 
 Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameters,
                                 const OnceOptions& options) const {
   const Session session(connection_);
-  const auto name = leasehold::detail::check_once(key, parameters);
-  if (!name) return fail(name.error());
-  if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
-  const KeyClaim claim(*name, parameters);
+  const auto name = TRY(leasehold::detail::check_once(key, parameters));
+  TRY(session.check_outside());
+  const KeyClaim claim(name, parameters);
   std::optional<OwnedTransaction> transaction;
-  auto answer = claim_in_time(options, [&](Millis wait) {
+  auto answer = TRY(claim_in_time(options, [&](Millis wait) {
     auto rows = claim.begin(session, wait);
     if (rows) transaction.emplace(connection_, TransactionId{rows->number(1)});
     return rows;
-  });
-  if (!answer) return fail(std::move(answer.error()));
-  if (*answer) return std::move(**answer);
+  }));
+  if (answer) return std::move(*answer);
   return Begun(std::move(*transaction));
 }
 
@@ -44,12 +43,11 @@ Status Once::store(std::string_view key, std::string_view result) const {
 
 Result<std::int64_t> Once::forget_older_than(std::chrono::seconds age) const {
   const Session session(connection_);
-  if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
+  TRY(session.check_outside());
   auto removed =
-      session.run("SELECT leasehold_once.forget(pg_catalog.make_interval(secs => $1))",
-                  {std::to_string(leasehold::detail::within_reason(age).count()).c_str()});
-  if (!removed) return fail(std::move(removed.error()));
-  return removed->number(0);
+      TRY(session.run("SELECT leasehold_once.forget(pg_catalog.make_interval(secs => $1))",
+                      {std::to_string(leasehold::detail::within_reason(age).count()).c_str()}));
+  return removed.number(0);
 }
 
 }  // namespace leasehold::postgres

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "admin_connection.h"
+#include "kit/try.h"
 #include "leasehold/postgres/once.h"
 
 namespace leasehold::postgres {
@@ -27,9 +28,8 @@ class PostgresOnceAdmin final : public OnceAdmin {
 }  // namespace
 
 Result<std::unique_ptr<OnceAdmin>> open_once_admin(const Url& url) {
-  auto connection = AdminConnection::open(url);
-  if (!connection) return fail(std::move(connection.error()));
-  return std::make_unique<PostgresOnceAdmin>(std::move(*connection));
+  auto connection = TRY(AdminConnection::open(url));
+  return std::make_unique<PostgresOnceAdmin>(std::move(connection));
 }
 
 }  // namespace leasehold::postgres

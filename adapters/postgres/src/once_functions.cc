@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bytes.h"
+#include "kit/try.h"
 #include "leasehold/detail/backoff.h"
 #include "once_schema.h"
 #include "part.h"
@@ -59,9 +60,8 @@ Result<std::optional<OnceResult>> claim_in_time(const OnceOptions& options,
     auto rows = attempt(options.stop.stop_possible() ? std::min(left, kDeaf) : left);
     if (rows) {
       if (rows->is_null(0)) return std::nullopt;
-      auto result = bytes_of(rows->text(0));
-      if (!result) return fail(std::move(result.error()));
-      return OnceResult{std::move(*result), true};
+      auto result = TRY(bytes_of(rows->text(0)));
+      return OnceResult{std::move(result), true};
     }
     if (!is_too_long(rows.error()) && !is_conflict(rows.error())) {
       return fail(std::move(rows.error()));
@@ -73,12 +73,11 @@ Result<std::optional<OnceResult>> claim_in_time(const OnceOptions& options,
 }
 
 Status store_result(Session session, std::string_view key, std::string_view result) {
-  if (auto ok = leasehold::detail::check_once_result(result); !ok) return ok;
-  if (auto ok = session.check_after_work(); !ok) return ok;
-  if (auto ok = session.check(); !ok) return ok;
-  auto stored = session.run("SELECT leasehold_once.store($1, pg_catalog.decode($2, 'hex'))",
-                            {std::string(key).c_str(), hex_of(result).c_str()});
-  if (!stored) return fail(std::move(stored.error()));
+  TRY(leasehold::detail::check_once_result(result));
+  TRY(session.check_after_work());
+  TRY(session.check());
+  TRY(session.run("SELECT leasehold_once.store($1, pg_catalog.decode($2, 'hex'))",
+                  {std::string(key).c_str(), hex_of(result).c_str()}));
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "kit/try.h"
 #include "leasehold/tls_options.h"
 
 namespace leasehold::postgres {
@@ -41,9 +42,8 @@ Result<std::vector<std::pair<std::string, std::string>>> tls_keywords(const Url&
   if (!tls.on) return {{{"sslmode", url.option("tls") == "off" ? "disable" : "prefer"}}};
   std::vector<std::pair<std::string, std::string>> words = {{"sslmode", "verify-full"}};
   if (tls.ca.empty()) {
-    auto system = system_certificates();
-    if (!system) return fail(std::move(system.error()));
-    words.emplace_back("sslrootcert", *system);
+    auto system = TRY(system_certificates());
+    words.emplace_back("sslrootcert", system);
   } else {
     words.emplace_back("sslrootcert", tls.ca);
   }
@@ -82,9 +82,8 @@ Result<Host> host_of(const HostPort& where, const Url& url, const TlsOptions& tl
   words.emplace_back("keepalives_interval", "5");
   words.emplace_back("keepalives_count", "3");
   words.emplace_back("tcp_user_timeout", "15000");
-  auto more = tls_keywords(url, tls);
-  if (!more) return fail(std::move(more.error()));
-  words.insert(words.end(), more->begin(), more->end());
+  auto more = TRY(tls_keywords(url, tls));
+  words.insert(words.end(), more.begin(), more.end());
   return host;
 }
 
@@ -144,11 +143,8 @@ bool is_schema_name(const std::string& text) {
 }
 
 Result<Options> Options::of(const Url& url) {
-  if (auto ok = url.only_options({"mode", "failover", "schema", "schema_owner", "connections",
-                                  "tls", "ca", "cert", "key", "server_name"});
-      !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(url.only_options({"mode", "failover", "schema", "schema_owner", "connections", "tls", "ca",
+                        "cert", "key", "server_name"}));
   if (url.hosts.empty()) return bad(std::string("a postgres URL needs a host: ") + kExample);
   if (url.path.size() < 2 || url.path.find('/', 1) != std::string::npos) {
     return bad(std::string("a postgres URL needs one database name: ") + kExample);
@@ -161,13 +157,11 @@ Result<Options> Options::of(const Url& url) {
   }
   Options options;
   options.address = url.redacted();
-  if (auto ok = read_choices(url, options); !ok) return fail(std::move(ok.error()));
-  const auto tls = TlsOptions::of(url);
-  if (!tls) return fail(tls.error());
+  TRY(read_choices(url, options));
+  const auto tls = TRY(TlsOptions::of(url));
   for (const HostPort& where : url.hosts) {
-    auto host = host_of(where, url, *tls);
-    if (!host) return fail(std::move(host.error()));
-    options.hosts.push_back(std::move(*host));
+    auto host = TRY(host_of(where, url, tls));
+    options.hosts.push_back(std::move(host));
   }
   return options;
 }

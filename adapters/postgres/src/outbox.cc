@@ -6,6 +6,7 @@
 #include "admin_connection.h"
 #include "array.h"
 #include "fence_functions.h"
+#include "kit/try.h"
 #include "leasehold/detail/visible_text.h"
 #include "leasehold/postgres/fence.h"
 #include "leasehold/postgres/outbox.h"
@@ -23,7 +24,7 @@ Status check_schema(Session session) {
 }
 
 Status install(Session session) {
-  if (auto ok = install_fence_schema(session); !ok) return ok;
+  TRY(install_fence_schema(session));
   return install_part(session, kOutbox);
 }
 
@@ -41,7 +42,7 @@ class PostgresOutbox final : public Outbox {
   Status install() override { return named(postgres::install(session())); }
 
   Status enter(const Token& token) override {
-    if (auto ok = named(check_schema(session())); !ok) return ok;
+    TRY(named(check_schema(session())));
     return fenced(token, [](Session) { return Status(); });
   }
 
@@ -83,14 +84,13 @@ class PostgresOutbox final : public Outbox {
   // work(Session) in a transaction that has entered the outbox's fence.
   template <class Work>
   auto fenced(const Token& token, Work work) const -> decltype(work(Session(nullptr))) {
-    auto fence = named(Fence::open(connection_.handle(), kOutboxResource));
-    if (!fence) return fail(std::move(fence.error()));
-    return named(fence->transaction(
+    auto fence = TRY(named(Fence::open(connection_.handle(), kOutboxResource)));
+    return named(fence.transaction(
         token, [&](OpenTransaction& open) { return work(Session(open.handle())); }));
   }
 
   Status resolve(std::int64_t id, const std::string& change) const {
-    if (auto ok = named(check_schema(session())); !ok) return ok;
+    TRY(named(check_schema(session())));
     const std::string number = std::to_string(id);
     return named(exactly_one(session().run("UPDATE leasehold_outbox.message SET " + change +
                                                " WHERE id = $1 AND set_aside AND done_at IS NULL"
@@ -127,26 +127,24 @@ Result<std::vector<OutboxMessage>> PostgresOutbox::next(int limit,
   const std::string from = std::to_string(after);
   TextArray left_out;
   for (const std::string& key : except) left_out.add(key);
-  const auto rows = named(session().run(
+  const auto rows = TRY(named(session().run(
       std::string(kSelectWaiting) +
           " AND o.id > $3::bigint AND o.key NOT IN (SELECT pg_catalog.unnest($2::text[]))"
           " AND (SELECT min(b.id) FROM leasehold_outbox.message b"
           "   WHERE b.key = o.key AND b.done_at IS NULL) > $3::bigint"
           " ORDER BY o.id LIMIT $1",
-      {most.c_str(), left_out.c_str(), from.c_str()}));
-  if (!rows) return fail(rows.error());
+      {most.c_str(), left_out.c_str(), from.c_str()})));
   std::vector<OutboxMessage> messages;
-  for (int row = 0; row < rows->count(); ++row) messages.push_back(message_of(*rows, row));
+  for (int row = 0; row < rows.count(); ++row) messages.push_back(message_of(rows, row));
   return messages;
 }
 
 Result<std::optional<OutboxMessage>> PostgresOutbox::find(std::int64_t id) {
   const std::string number = std::to_string(id);
   const auto rows =
-      named(session().run(std::string(kSelectWaiting) + " AND o.id = $1", {number.c_str()}));
-  if (!rows) return fail(rows.error());
-  if (rows->count() == 0) return std::nullopt;
-  return message_of(*rows, 0);
+      TRY(named(session().run(std::string(kSelectWaiting) + " AND o.id = $1", {number.c_str()})));
+  if (rows.count() == 0) return std::nullopt;
+  return message_of(rows, 0);
 }
 
 Result<bool> PostgresOutbox::failed(const Token& token, std::int64_t id, const std::string& why,
@@ -159,9 +157,7 @@ Result<bool> PostgresOutbox::failed(const Token& token, std::int64_t id, const s
         "UPDATE leasehold_outbox.message SET attempts = attempts + 1, last_error = $2,"
         " set_aside = attempts + 1 >= $3 WHERE id = $1 AND done_at IS NULL RETURNING set_aside",
         {number.c_str(), text.c_str(), most.c_str()});
-    if (auto ok = exactly_one(rows, id, "does not wait for delivery any more"); !ok) {
-      return fail(std::move(ok.error()));
-    }
+    TRY(exactly_one(rows, id, "does not wait for delivery any more"));
     return rows->flag(0);
   });
 }
@@ -169,22 +165,21 @@ Result<bool> PostgresOutbox::failed(const Token& token, std::int64_t id, const s
 Result<std::int64_t> PostgresOutbox::forget(const Token& token, Millis age) {
   return fenced(token, [&](Session session) -> Result<std::int64_t> {
     const std::string millis = bounded(age);
-    const auto rows = session.run(
+    const auto rows = TRY(session.run(
         "WITH gone AS (DELETE FROM leasehold_outbox.message WHERE id IN"
         "  (SELECT id FROM leasehold_outbox.message"
         "   WHERE done_at < clock_timestamp() - $1::double precision * interval '1 millisecond' "
         "LIMIT 2000)"
         "  RETURNING 1)"
         " SELECT count(*) FROM gone",
-        {millis.c_str()});
-    if (!rows) return fail(rows.error());
-    return rows->number(0);
+        {millis.c_str()}));
+    return rows.number(0);
   });
 }
 
 Result<OutboxStatus> PostgresOutbox::status() {
-  if (auto ok = named(check_schema(session())); !ok) return fail(std::move(ok.error()));
-  const auto counts = named(session().run(
+  TRY(named(check_schema(session())));
+  const auto counts = TRY(named(session().run(
       "SELECT count(*) FILTER (WHERE done_at IS NULL),"
       " count(*) FILTER (WHERE done_at IS NOT NULL AND NOT skipped),"
       " count(*) FILTER (WHERE skipped),"
@@ -193,29 +188,27 @@ Result<OutboxStatus> PostgresOutbox::status() {
       "s.set_aside"
       "                   AND s.done_at IS NULL))) * 1000::numeric)::bigint, 0)"
       " FROM leasehold_outbox.message o",
-      {}));
-  if (!counts) return fail(counts.error());
-  const auto rows = named(session().run(
+      {})));
+  const auto rows = TRY(named(session().run(
       "SELECT o.id, o.key, o.topic, o.idempotency_key, o.attempts, o.last_error,"
       " (SELECT count(*) FROM leasehold_outbox.message b WHERE b.key = o.key AND b.done_at IS NULL"
       "   AND b.id > o.id)"
       " FROM leasehold_outbox.message o WHERE o.set_aside AND o.done_at IS NULL ORDER BY o.id",
-      {}));
-  if (!rows) return fail(rows.error());
-  OutboxStatus status{.waiting = counts->number(0),
-                      .delivered = counts->number(1),
-                      .skipped = counts->number(2),
-                      .lag = Millis(counts->number(3)),
+      {})));
+  OutboxStatus status{.waiting = counts.number(0),
+                      .delivered = counts.number(1),
+                      .skipped = counts.number(2),
+                      .lag = Millis(counts.number(3)),
                       .set_aside = {}};
-  for (int row = 0; row < rows->count(); ++row) {
-    status.set_aside.push_back({.message = {.id = rows->number(0, row),
-                                            .key = std::string(rows->text(1, row)),
-                                            .topic = std::string(rows->text(2, row)),
+  for (int row = 0; row < rows.count(); ++row) {
+    status.set_aside.push_back({.message = {.id = rows.number(0, row),
+                                            .key = std::string(rows.text(1, row)),
+                                            .topic = std::string(rows.text(2, row)),
                                             .payload = {},
-                                            .idempotency_key = std::string(rows->text(3, row)),
-                                            .attempts = rows->number(4, row)},
-                                .last_error = std::string(rows->text(5, row)),
-                                .behind = rows->number(6, row)});
+                                            .idempotency_key = std::string(rows.text(3, row)),
+                                            .attempts = rows.number(4, row)},
+                                .last_error = std::string(rows.text(5, row)),
+                                .behind = rows.number(6, row)});
   }
   return status;
 }
@@ -228,11 +221,11 @@ Status install_outbox(pg_conn* connection) {
 
 Result<std::int64_t> outbox_put(pg_conn* connection, const OutboxEntry& entry) {
   const Session session(connection);
-  if (auto ok = check(entry); !ok) return fail(std::move(ok.error()));
+  TRY(check(entry));
   if (entry.payload.find('\0') != std::string::npos) {
     return fail(ErrorCode::invalid, "outbox payload has a zero byte, which no text can hold");
   }
-  if (auto ok = session.check_inside(); !ok) return fail(std::move(ok.error()));
+  TRY(session.check_inside());
   const auto rows = session.run("SELECT leasehold_outbox.put($1, $2, $3, $4)",
                                 {entry.key.c_str(), entry.topic.c_str(), entry.payload.c_str(),
                                  entry.idempotency_key ? entry.idempotency_key->c_str() : nullptr});
@@ -245,9 +238,8 @@ Result<std::int64_t> outbox_put(pg_conn* connection, const OutboxEntry& entry) {
 }
 
 Result<std::unique_ptr<Outbox>> open_outbox(const Url& url) {
-  auto connection = AdminConnection::open(url);
-  if (!connection) return fail(std::move(connection.error()));
-  return std::make_unique<PostgresOutbox>(std::move(*connection));
+  auto connection = TRY(AdminConnection::open(url));
+  return std::make_unique<PostgresOutbox>(std::move(connection));
 }
 
 }  // namespace leasehold::postgres

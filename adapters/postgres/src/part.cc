@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kit/try.h"
 #include "schema.h"
 #include "schema_owner.h"
 #include "server.h"
@@ -51,61 +52,55 @@ std::string installation(const Part& part) {
 }
 
 Result<bool> is_installed(Session session, const Part& part) {
-  auto rows = session.run(in_schema("SELECT n.oid, " + stranger_in_schema() +
-                                        " FROM pg_catalog.pg_namespace n"
-                                        " WHERE n.nspname OPERATOR(pg_catalog.=) '@N'",
-                                    part.schema),
-                          {});
-  if (!rows) return fail(std::move(rows.error()));
-  if (rows->count() == 0) return false;
-  if (!rows->is_null(1)) return fail(belongs_to(part.schema, rows->text(1)));
+  auto rows = TRY(session.run(in_schema("SELECT n.oid, " + stranger_in_schema() +
+                                            " FROM pg_catalog.pg_namespace n"
+                                            " WHERE n.nspname OPERATOR(pg_catalog.=) '@N'",
+                                        part.schema),
+                              {}));
+  if (rows.count() == 0) return false;
+  if (!rows.is_null(1)) return fail(belongs_to(part.schema, rows.text(1)));
   return true;
 }
 
 Result<std::int64_t> version_of(Session session, const Part& part) {
-  auto rows = session.run(
+  auto rows = TRY(session.run(
       in_schema(std::string("SELECT ") + kStrangerToSuperuser +
                     ", pg_catalog.has_schema_privilege(n.oid, 'USAGE'), " + kVersion +
                     " FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) '@N'",
                 part.schema),
-      {});
-  if (!rows) return fail(std::move(rows.error()));
-  const bool there = rows->count() > 0;
-  if (there && !rows->is_null(0)) return fail(belongs_to(part.schema, rows->text(0)));
-  if (!there || rows->is_null(2)) return fail(ErrorCode::unavailable, not_installed(part));
-  if (!rows->flag(1)) return fail(forbidden());
-  return rows->number(2);
+      {}));
+  const bool there = rows.count() > 0;
+  if (there && !rows.is_null(0)) return fail(belongs_to(part.schema, rows.text(0)));
+  if (!there || rows.is_null(2)) return fail(ErrorCode::unavailable, not_installed(part));
+  if (!rows.flag(1)) return fail(forbidden());
+  return rows.number(2);
 }
 
 Status check_server(Session session, const Part& part) {
-  auto rows = session.run(
-      "SELECT pg_catalog.current_setting('server_version_num'),"
-      " pg_catalog.current_setting('server_encoding')",
-      {});
-  if (!rows) return fail(std::move(rows.error()));
-  if (auto ok = check_version(static_cast<int>(rows->number(0))); !ok) return ok;
-  if (rows->text(1) == "UTF8") return {};
-  return fail(ErrorCode::unsupported, "the database has the encoding " +
-                                          std::string(rows->text(1)) + "; " + part.noun +
-                                          " needs UTF8");
+  auto rows =
+      TRY(session.run("SELECT pg_catalog.current_setting('server_version_num'),"
+                      " pg_catalog.current_setting('server_encoding')",
+                      {}));
+  TRY(check_version(static_cast<int>(rows.number(0))));
+  if (rows.text(1) == "UTF8") return {};
+  return fail(ErrorCode::unsupported, "the database has the encoding " + std::string(rows.text(1)) +
+                                          "; " + part.noun + " needs UTF8");
 }
 
 }  // namespace
 
 Status install_part(Session session, const Part& part) {
-  if (auto ok = session.check_outside(); !ok) return ok;
-  if (auto ok = check_server(session, part); !ok) return ok;
-  auto there = is_installed(session, part);
-  if (!there) return fail(std::move(there.error()));
-  if (*there) {
-    auto version = version_of(session, part);
-    if (!version) return fail(std::move(version.error()));
-    if (*version >= part.version) return check_part(session, part);
+  TRY(session.check_outside());
+  TRY(check_server(session, part));
+  auto there = TRY(is_installed(session, part));
+  if (there) {
+    auto version = TRY(version_of(session, part));
+    if (version >= part.version) return check_part(session, part);
   }
   auto made = session.run_read_committed(installation(part));
   if (!made) {
     made.error().message = std::string("the schema ") + part.schema +
-                           (*there ? " was not brought up to date: " : " was not made: ") +
+                           (there ? " was not brought up to date: " : " was not made: ") +
                            made.error().message;
     return fail(std::move(made.error()));
   }
@@ -113,15 +108,14 @@ Status install_part(Session session, const Part& part) {
 }
 
 Status check_part(Session session, const Part& part) {
-  if (auto ok = session.check(); !ok) return ok;
-  const auto version = version_of(session, part);
-  if (!version) return fail(version.error());
-  if (*version == part.version) return {};
-  return fail(
-      ErrorCode::unavailable,
-      "the database has version " + std::to_string(*version) + " of the schema " + part.schema +
-          "; this program works with version " + std::to_string(part.version) +
-          (*version < part.version ? std::string("; bring it up to date ") + part.how : ""));
+  TRY(session.check());
+  const auto version = TRY(version_of(session, part));
+  if (version == part.version) return {};
+  return fail(ErrorCode::unavailable,
+              "the database has version " + std::to_string(version) + " of the schema " +
+                  part.schema + "; this program works with version " +
+                  std::to_string(part.version) +
+                  (version < part.version ? std::string("; bring it up to date ") + part.how : ""));
 }
 
 std::string not_installed(const Part& part) {
@@ -130,20 +124,18 @@ std::string not_installed(const Part& part) {
 }
 
 Status remove_part(Session session, const Part& part) {
-  if (auto ok = session.check_outside(); !ok) return ok;
-  auto there = is_installed(session, part);
-  if (!there) return fail(std::move(there.error()));
-  if (!*there) return {};
+  TRY(session.check_outside());
+  auto there = TRY(is_installed(session, part));
+  if (!there) return {};
   // Somebody's own schema of this name has no such function.
-  if (auto ok = check_part(session, part); !ok) return ok;
+  TRY(check_part(session, part));
   // CASCADE takes the triggers of the user's tables, and would say so in a notice.
-  auto dropped = session.run(
+  TRY(session.run(
       std::string(
           "DO $$ BEGIN PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);"
           " DROP SCHEMA ") +
           part.schema + " CASCADE; END $$",
-      {});
-  if (!dropped) return fail(std::move(dropped.error()));
+      {}));
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "leasehold/postgres/row_fence.h"
 
 #include "fence_functions.h"
+#include "kit/try.h"
 #include "leasehold/fence/refusal.h"
 
 namespace leasehold::postgres {
@@ -40,26 +41,23 @@ std::string durably(const std::string& sql) {
 
 Status add_fence_columns(pg_conn* connection, std::string_view table) {
   const Session session(connection);
-  if (auto ok = session.check(); !ok) return ok;
-  auto name = find_table(session, table);
-  if (!name) return fail(std::move(name.error()));
-  auto added = session.run("ALTER TABLE " + *name +
-                               " ADD COLUMN IF NOT EXISTS fence bigint,"
-                               " ADD COLUMN IF NOT EXISTS fence_lineage text,"
-                               " ADD COLUMN IF NOT EXISTS fence_request text,"
-                               " ADD COLUMN IF NOT EXISTS fence_refused bigint NOT NULL DEFAULT 0",
-                           {});
-  if (!added) return fail(std::move(added.error()));
+  TRY(session.check());
+  auto name = TRY(find_table(session, table));
+  TRY(session.run("ALTER TABLE " + name +
+                      " ADD COLUMN IF NOT EXISTS fence bigint,"
+                      " ADD COLUMN IF NOT EXISTS fence_lineage text,"
+                      " ADD COLUMN IF NOT EXISTS fence_request text,"
+                      " ADD COLUMN IF NOT EXISTS fence_refused bigint NOT NULL DEFAULT 0",
+                  {}));
   return {};
 }
 
 Result<RowFence> RowFence::open(pg_conn* connection, std::string_view table, std::string_view key) {
   const Session session(connection);
-  if (auto ok = session.check(); !ok) return fail(std::move(ok.error()));
-  auto name = find_table(session, table);
-  if (!name) return fail(std::move(name.error()));
+  TRY(session.check());
+  auto name = TRY(find_table(session, table));
   const std::string wanted(key);
-  auto missing = session.run(
+  auto missing = TRY(session.run(
       "SELECT w FROM pg_catalog.unnest(ARRAY[$2, 'fence', 'fence_lineage', 'fence_request', "
       "'fence_refused']) "
       "w"
@@ -67,34 +65,31 @@ Result<RowFence> RowFence::open(pg_conn* connection, std::string_view table, std
       " WHERE attrelid OPERATOR(pg_catalog.=) $1::pg_catalog.regclass::pg_catalog.oid"
       " AND attname OPERATOR(pg_catalog.=) w AND attnum OPERATOR(pg_catalog.>) 0"
       " AND NOT attisdropped)",
-      {name->c_str(), wanted.c_str()});
-  if (!missing) return fail(std::move(missing.error()));
-  if (missing->count() > 0) {
-    return fail(ErrorCode::invalid, "table " + *name + " has no column '" +
-                                        std::string(missing->text(0)) +
+      {name.c_str(), wanted.c_str()}));
+  if (missing.count() > 0) {
+    return fail(ErrorCode::invalid, "table " + name + " has no column '" +
+                                        std::string(missing.text(0)) +
                                         "'; add_fence_columns() adds those of the fence");
   }
-  return RowFence(connection, RowFenceSql(*name, *name, wanted, kSqlForm));
+  return RowFence(connection, RowFenceSql(name, name, wanted, kSqlForm));
 }
 
 Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const Token& token,
                                                      const std::vector<std::string>& columns,
                                                      Entry entry) const {
-  auto name = ResourceName::parse(key);
-  if (!name) return fail(std::move(name.error()));
+  auto name = TRY(ResourceName::parse(key));
   const Session session(connection_);
-  if (auto ok = session.check(); !ok) return fail(std::move(ok.error()));
-  const Filled filled(*name, token);
-  const auto rows =
-      session.run_often(durably(sql_.enter(columns, entry == Entry::once)), filled.parameters());
-  if (!rows) return fail(rows.error());
-  if (rows->count() == 0) return fail(refused(*name, token, entry));
+  TRY(session.check());
+  const Filled filled(name, token);
+  const auto rows = TRY(
+      session.run_often(durably(sql_.enter(columns, entry == Entry::once)), filled.parameters()));
+  if (rows.count() == 0) return fail(refused(name, token, entry));
   std::vector<Value> values;
   for (int column = 1; column <= static_cast<int>(columns.size()); ++column) {
-    if (rows->is_null(column)) {
+    if (rows.is_null(column)) {
       values.emplace_back();
     } else {
-      values.emplace_back(std::string(rows->text(column)));
+      values.emplace_back(std::string(rows.text(column)));
     }
   }
   return values;
@@ -102,11 +97,10 @@ Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const
 
 Status RowFence::write(std::string_view key, const Token& token, const Values& values,
                        Entry entry) const {
-  auto name = ResourceName::parse(key);
-  if (!name) return fail(std::move(name.error()));
+  auto name = TRY(ResourceName::parse(key));
   const Session session(connection_);
-  if (auto ok = session.check(); !ok) return ok;
-  Filled filled(*name, token);
+  TRY(session.check());
+  Filled filled(name, token);
   std::vector<std::string> columns;
   for (const auto& [column, value] : values) {
     if (value && value->find('\0') != std::string::npos) {
@@ -115,12 +109,10 @@ Status RowFence::write(std::string_view key, const Token& token, const Values& v
     columns.push_back(column);
     filled.add(value);
   }
-  const auto sql = write_sql(columns, entry);
-  if (!sql) return fail(sql.error());
-  const auto rows = session.run_often(durably(*sql + " RETURNING 1"), filled.parameters());
-  if (!rows) return fail(rows.error());
-  if (rows->count() > 0) return {};
-  return fail(refused(*name, token, entry));
+  const auto sql = TRY(write_sql(columns, entry));
+  const auto rows = TRY(session.run_often(durably(sql + " RETURNING 1"), filled.parameters()));
+  if (rows.count() > 0) return {};
+  return fail(refused(name, token, entry));
 }
 
 Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry) const {
@@ -145,33 +137,28 @@ Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry
 
 Result<std::vector<FenceMark>> RowFence::marks() const {
   const Session session(connection_);
-  if (auto ok = session.check(); !ok) return fail(std::move(ok.error()));
-  const auto rows = session.run(sql_.marks(), {});
-  if (!rows) return fail(rows.error());
+  TRY(session.check());
+  const auto rows = TRY(session.run(sql_.marks(), {}));
   std::vector<FenceMark> marks;
-  for (int row = 0; row < rows->count(); ++row) {
-    auto mark = mark_of(*rows, row);
-    if (!mark) return fail(std::move(mark.error()));
-    marks.push_back(std::move(*mark));
+  for (int row = 0; row < rows.count(); ++row) {
+    auto mark = TRY(mark_of(rows, row));
+    marks.push_back(std::move(mark));
   }
   return marks;
 }
 
 Status RowFence::adopt(std::string_view key, const Lineage& lineage, TokenNumber at_least) const {
-  auto name = ResourceName::parse(key);
-  if (!name) return fail(std::move(name.error()));
+  auto name = TRY(ResourceName::parse(key));
   const Session session(connection_);
-  if (auto ok = session.check(); !ok) return ok;
+  TRY(session.check());
   const std::string from = lineage.str();
   const std::string least = std::to_string(at_least.value());
   auto rows =
-      session.run(durably(sql_.adopt()), {name->str().c_str(), least.c_str(), from.c_str()});
-  if (!rows) return fail(std::move(rows.error()));
-  if (rows->count() > 0) return {};
-  auto there = session.run(sql_.mark(), {name->str().c_str()});
-  if (!there) return fail(std::move(there.error()));
-  if (there->count() == 0) return fail(no_row(*name));
-  return fail(fence::would_lower(*name, there->number(6), at_least));
+      TRY(session.run(durably(sql_.adopt()), {name.str().c_str(), least.c_str(), from.c_str()}));
+  if (rows.count() > 0) return {};
+  auto there = TRY(session.run(sql_.mark(), {name.str().c_str()}));
+  if (there.count() == 0) return fail(no_row(name));
+  return fail(fence::would_lower(name, there.number(6), at_least));
 }
 
 }  // namespace leasehold::postgres

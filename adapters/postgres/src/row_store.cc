@@ -1,6 +1,7 @@
 #include "row_store.h"
 
 #include "array.h"
+#include "kit/try.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -36,7 +37,7 @@ RowStore::RowStore(Options options, Random& random)
 Result<std::unique_ptr<Store>> RowStore::open(Options options, Random& random,
                                               const CallContext& context) {
   std::unique_ptr<RowStore> store(new RowStore(std::move(options), random));
-  if (auto ok = store->prepare(context); !ok) return fail(std::move(ok.error()));
+  TRY(store->prepare(context));
   return store;
 }
 

@@ -1,5 +1,6 @@
 #include "schema.h"
 
+#include "kit/try.h"
 #include "leasehold/id.h"
 #include "part.h"
 #include "row_schema.h"
@@ -70,16 +71,15 @@ Status make_schema(Connection& connection, const SchemaPlace& place, Random& ran
 // 0 if it is not there.
 Result<std::int64_t> schema_version(Connection& connection, const SchemaPlace& place,
                                     detail::CallWait& wait) {
-  const auto seen = connection.run(
+  const auto seen = TRY(connection.run(
       in_schema("SELECT pg_catalog.to_regclass('@S.meta') IS NOT NULL, ", place.name) +
           stranger_in(place),
-      wait);
-  if (!seen) return fail(seen.error());
-  if (!seen->is_null(1)) return fail(belongs_to_stranger(place, seen->text(1)));
-  if (!seen->flag(0)) return 0;
-  const auto version = connection.run(in_schema("SELECT version FROM @S.meta", place.name), wait);
-  if (!version) return fail(version.error());
-  if (version->count() == 1) return version->number(0);
+      wait));
+  if (!seen.is_null(1)) return fail(belongs_to_stranger(place, seen.text(1)));
+  if (!seen.flag(0)) return 0;
+  const auto version =
+      TRY(connection.run(in_schema("SELECT version FROM @S.meta", place.name), wait));
+  if (version.count() == 1) return version.number(0);
   return fail(ErrorCode::unsupported, "the schema '" + place.name + "' has no version");
 }
 
@@ -112,7 +112,7 @@ Status ensure_schema(Connection& connection, const SchemaPlace& place, Random& r
                      detail::CallWait& wait) {
   auto version = schema_version(connection, place, wait);
   if (version && *version < kSchemaVersion) {
-    if (auto ok = make_schema(connection, place, random, wait); !ok) return ok;
+    TRY(make_schema(connection, place, random, wait));
     version = schema_version(connection, place, wait);
   }
   if (!version) return fail(std::move(version.error()));

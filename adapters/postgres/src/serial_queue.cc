@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kit/try.h"
 #include "leasehold/detail/visible_text.h"
 #include "leasehold/id.h"
 #include "part.h"
@@ -109,43 +110,37 @@ Status SerialQueue::install(pg_conn* connection) {
 }
 
 Result<SerialQueue> SerialQueue::open(pg_conn* connection, std::string_view queue) {
-  auto name = QueueName::parse(queue);
-  if (!name) return fail(std::move(name.error()));
-  if (auto ok = check_part(Session(connection), kSerial); !ok) return fail(std::move(ok.error()));
-  return SerialQueue(connection, std::move(*name));
+  auto name = TRY(QueueName::parse(queue));
+  TRY(check_part(Session(connection), kSerial));
+  return SerialQueue(connection, std::move(name));
 }
 
 Result<std::int64_t> SerialQueue::push(std::string_view entity, std::string_view payload) const {
   const Session session(connection_);
-  const auto name = EntityName::parse(entity);
-  if (!name) return fail(name.error());
-  if (auto ok = check_operation_payload(payload); !ok) return fail(std::move(ok.error()));
+  const auto name = TRY(EntityName::parse(entity));
+  TRY(check_operation_payload(payload));
   if (payload.find('\0') != std::string_view::npos) {
     return fail(ErrorCode::invalid, "operation payload has a zero byte, which no text can hold");
   }
   const std::string text(payload);
-  const auto rows = session.run("SELECT leasehold_serial.push($1, $2, $3)",
-                                {queue_.str().c_str(), name->str().c_str(), text.c_str()});
-  if (!rows) return fail(rows.error());
-  return rows->number(0);
+  const auto rows = TRY(session.run("SELECT leasehold_serial.push($1, $2, $3)",
+                                    {queue_.str().c_str(), name.str().c_str(), text.c_str()}));
+  return rows.number(0);
 }
 
 Result<std::optional<SerialQueue::Taken>> SerialQueue::take(
     const SerialHandleOptions& options) const {
   const Session session(connection_);
-  if (auto ok = session.check_outside(); !ok) return fail(std::move(ok.error()));
+  TRY(session.check_outside());
   auto rows = take_first(session, queue_, options);
   if (!rows || rows->count() == 0) session.roll_back();
   if (!rows) return fail(std::move(rows.error()));
   if (rows->count() == 0) return std::nullopt;
   OwnedTransaction transaction(connection_, TransactionId{rows->number(4)});
-  auto operation = operation_of(*rows, 0);
-  if (!operation) return fail(std::move(operation.error()));
+  auto operation = TRY(operation_of(*rows, 0));
   std::string savepoint = unguessable_savepoint();
-  if (auto set = session.run("SAVEPOINT " + savepoint, {}); !set) {
-    return fail(std::move(set.error()));
-  }
-  return Taken{std::move(transaction), std::move(*operation), std::move(savepoint)};
+  TRY(session.run("SAVEPOINT " + savepoint, {}));
+  return Taken{std::move(transaction), std::move(operation), std::move(savepoint)};
 }
 
 Result<Handled> SerialQueue::finish(Taken taken, Status done, const HandleOptions& options) const {
@@ -167,15 +162,14 @@ Result<Handled> SerialQueue::finish(Taken taken, Status done, const HandleOption
 Status SerialQueue::remove(const Operation& operation) const {
   const Session session(connection_);
   // A work that ended the transaction has let go of the entity.
-  if (auto ok = session.check_after_work(); !ok) return ok;
-  if (auto ok = session.check(); !ok) return ok;
+  TRY(session.check_after_work());
+  TRY(session.check());
   const std::string id = std::to_string(operation.id);
-  const auto rows = session.run(
-      "DELETE FROM leasehold_serial.operation WHERE id OPERATOR(pg_catalog.=) $1"
-      " RETURNING leasehold_serial.commit_durably()",
-      {id.c_str()});
-  if (!rows) return fail(rows.error());
-  if (rows->count() == 1) return {};
+  const auto rows =
+      TRY(session.run("DELETE FROM leasehold_serial.operation WHERE id OPERATOR(pg_catalog.=) $1"
+                      " RETURNING leasehold_serial.commit_durably()",
+                      {id.c_str()}));
+  if (rows.count() == 1) return {};
   return fail(ErrorCode::invalid, "operation " + id + " was removed while it was done");
 }
 
@@ -208,57 +202,49 @@ Result<bool> SerialQueue::count_failure(const Operation& operation, const Error&
   const std::string pause = bounded(pause_after(operation.attempts, options));
   const std::string why = leasehold::detail::storable(to_string(error));
   const auto rows =
-      Session(connection_)
-          .run(
-              "UPDATE leasehold_serial.operation"
-              " SET attempts = attempts OPERATOR(pg_catalog.+) 1, last_error = $2,"
-              " set_aside = (attempts OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.>=) $3,"
-              " due = pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+)"
-              " ($4::double precision OPERATOR(pg_catalog.*) interval '1 millisecond')"
-              " WHERE id OPERATOR(pg_catalog.=) $1 RETURNING set_aside, "
-              "leasehold_serial.commit_durably()",
-              {id.c_str(), why.c_str(), most.c_str(), pause.c_str()});
-  if (!rows) return fail(rows.error());
-  return rows->count() == 1 && rows->flag(0);
+      TRY(Session(connection_)
+              .run("UPDATE leasehold_serial.operation"
+                   " SET attempts = attempts OPERATOR(pg_catalog.+) 1, last_error = $2,"
+                   " set_aside = (attempts OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.>=) $3,"
+                   " due = pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+)"
+                   " ($4::double precision OPERATOR(pg_catalog.*) interval '1 millisecond')"
+                   " WHERE id OPERATOR(pg_catalog.=) $1 RETURNING set_aside, "
+                   "leasehold_serial.commit_durably()",
+                   {id.c_str(), why.c_str(), most.c_str(), pause.c_str()}));
+  return rows.count() == 1 && rows.flag(0);
 }
 
 Result<std::int64_t> SerialQueue::waiting() const {
-  const auto rows = Session(connection_)
-                        .run(
-                            "SELECT pg_catalog.count(*) FROM leasehold_serial.operation"
-                            " WHERE queue OPERATOR(pg_catalog.=) $1",
-                            {queue_.str().c_str()});
-  if (!rows) return fail(rows.error());
-  return rows->number(0);
+  const auto rows = TRY(Session(connection_)
+                            .run("SELECT pg_catalog.count(*) FROM leasehold_serial.operation"
+                                 " WHERE queue OPERATOR(pg_catalog.=) $1",
+                                 {queue_.str().c_str()}));
+  return rows.number(0);
 }
 
 Result<std::vector<SerialProblem>> SerialQueue::set_aside() const {
-  const auto rows =
+  const auto rows = TRY(
       Session(connection_)
-          .run(
-              "SELECT id, entity, payload, attempts, last_error FROM leasehold_serial.operation"
-              " WHERE queue OPERATOR(pg_catalog.=) $1 AND set_aside ORDER BY id",
-              {queue_.str().c_str()});
-  if (!rows) return fail(rows.error());
+          .run("SELECT id, entity, payload, attempts, last_error FROM leasehold_serial.operation"
+               " WHERE queue OPERATOR(pg_catalog.=) $1 AND set_aside ORDER BY id",
+               {queue_.str().c_str()}));
   std::vector<SerialProblem> problems;
-  for (int row = 0; row < rows->count(); ++row) {
-    auto operation = operation_of(*rows, row);
-    if (!operation) return fail(std::move(operation.error()));
-    problems.push_back({std::move(*operation), std::string(rows->text(4, row))});
+  for (int row = 0; row < rows.count(); ++row) {
+    auto operation = TRY(operation_of(rows, row));
+    problems.push_back({std::move(operation), std::string(rows.text(4, row))});
   }
   return problems;
 }
 
 Status SerialQueue::resolve(std::int64_t id, const char* sql) const {
   const std::string number = std::to_string(id);
-  const auto rows = Session(connection_)
-                        .run(std::string(sql) +
-                                 " WHERE queue OPERATOR(pg_catalog.=) $1"
-                                 " AND id OPERATOR(pg_catalog.=) $2 AND set_aside"
-                                 " RETURNING leasehold_serial.commit_durably()",
-                             {queue_.str().c_str(), number.c_str()});
-  if (!rows) return fail(rows.error());
-  if (rows->count() == 1) return {};
+  const auto rows =
+      TRY(Session(connection_)
+              .run(std::string(sql) + " WHERE queue OPERATOR(pg_catalog.=) $1"
+                                      " AND id OPERATOR(pg_catalog.=) $2 AND set_aside"
+                                      " RETURNING leasehold_serial.commit_durably()",
+                   {queue_.str().c_str(), number.c_str()}));
+  if (rows.count() == 1) return {};
   return fail(ErrorCode::invalid, "operation " + number + " is not set aside");
 }
 

@@ -1,5 +1,7 @@
 #include "server.h"
 
+#include "kit/try.h"
+
 namespace leasehold::postgres {
 namespace {
 
@@ -83,27 +85,26 @@ const std::string& session_setup() {
 
 Result<Server> Server::look(Connection& connection, const Options& options,
                             detail::CallWait& wait) {
-  if (auto ok = check_version(connection.server_version()); !ok) return fail(ok.error());
-  const auto look = connection.run(kLook, wait);
-  if (!look) return fail(look.error());
-  if (look->text(kEncoding) != "UTF8") {
+  TRY(check_version(connection.server_version()));
+  const auto look = TRY(connection.run(kLook, wait));
+  if (look.text(kEncoding) != "UTF8") {
     return fail(ErrorCode::unsupported, "the database has the encoding " +
-                                            std::string(look->text(kEncoding)) +
+                                            std::string(look.text(kEncoding)) +
                                             "; Leasehold needs UTF8");
   }
   Server server;
-  server.pooled = look->number(kPid) != connection.announced_pid();
-  if (server.pooled && look->text(kIsolation) != "read committed") {
+  server.pooled = look.number(kPid) != connection.announced_pid();
+  if (server.pooled && look.text(kIsolation) != "read committed") {
     return fail(ErrorCode::unsupported,
                 "behind a connection pooler the default_transaction_isolation must be 'read "
                 "committed', not '" +
-                    std::string(look->text(kIsolation)) + "'");
+                    std::string(look.text(kIsolation)) + "'");
   }
   StoreTraits& traits = server.traits;
   traits.address = options.address;
   traits.queues = true;
   traits.keeps_after_release = options.mode == Mode::rows;
-  traits.why = doubt(*look, options);
+  traits.why = doubt(look, options);
   if (!traits.why.empty()) {
     traits.guarantee = Guarantee::efficiency;
     traits.instead = kAssert;

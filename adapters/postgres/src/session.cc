@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kit/try.h"
 #include "leasehold/id.h"
 
 namespace leasehold::postgres {
@@ -165,7 +166,7 @@ Status Session::check() const {
 }
 
 Status Session::check_inside() const {
-  if (auto ok = check(); !ok) return ok;
+  TRY(check());
   if (PQtransactionStatus(connection_) == PQTRANS_INTRANS) return {};
   return fail(ErrorCode::invalid,
               "no transaction is open, or it has failed: entering and writing must be one "
@@ -173,7 +174,7 @@ Status Session::check_inside() const {
 }
 
 Status Session::check_outside() const {
-  if (auto ok = check(); !ok) return ok;
+  TRY(check());
   if (PQtransactionStatus(connection_) == PQTRANS_IDLE) return {};
   return fail(ErrorCode::invalid,
               "the connection has a transaction open already, or is in the middle of a query; this "
@@ -238,7 +239,7 @@ Result<Rows> Session::run_read_committed(const std::string& sql, Parameters para
     roll_back();
     return rows;
   }
-  if (auto ok = commit_open(); !ok) return fail(std::move(ok.error()));
+  TRY(commit_open());
   return rows;
 }
 
@@ -402,9 +403,8 @@ void Session::read_what_was_sent() const {
 Status Session::check_same(TransactionId transaction) const {
   if (!may_have_ended(connection_, transaction)) return {};
   if (PQtransactionStatus(connection_) != PQTRANS_INTRANS) return {};
-  const auto open = run("SELECT pg_catalog.pg_current_xact_id_if_assigned()", {});
-  if (!open) return fail(open.error());
-  if (TransactionId{open->number(0)} == transaction) return {};
+  const auto open = TRY(run("SELECT pg_catalog.pg_current_xact_id_if_assigned()", {}));
+  if (TransactionId{open.number(0)} == transaction) return {};
   return fail(ErrorCode::invalid,
               "the work ended its transaction and began another one; what it wrote in that was "
               "rolled back");

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "kit/try.h"
 #include "leasehold/detail/renew_replies.h"
 
 namespace leasehold::postgres {
@@ -64,7 +65,7 @@ SessionStore::SessionStore(Options options, Random& random)
 Result<std::unique_ptr<Store>> SessionStore::open(Options options, Random& random,
                                                   const CallContext& context) {
   std::unique_ptr<SessionStore> store(new SessionStore(std::move(options), random));
-  if (auto ok = store->prepare(context); !ok) return fail(std::move(ok.error()));
+  TRY(store->prepare(context));
   return store;
 }
 
@@ -138,16 +139,14 @@ void SessionStore::acquire(AcquireCall call, CallContext context, Completion<Acq
 }
 
 Result<AcquireReply> SessionStore::acquire(const AcquireCall& call, const CallContext& context) {
-  auto session = take_session(call.request, context);
-  if (!session) return fail(std::move(session.error()));
-  return *session ? acquire_in(*session, call, context) : acquire_anew(call, context);
+  auto session = TRY(take_session(call.request, context));
+  return session ? acquire_in(session, call, context) : acquire_anew(call, context);
 }
 
 Result<AcquireReply> SessionStore::acquire_anew(const AcquireCall& call,
                                                 const CallContext& context) {
-  auto loan = healthy_connection(context);
-  if (!loan) return fail(std::move(loan.error()));
-  const auto session = std::make_shared<Session>(std::move(*loan));
+  auto loan = TRY(healthy_connection(context));
+  const auto session = std::make_shared<Session>(std::move(loan));
   {
     MutexLock lock(mutex_);
     if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
@@ -178,8 +177,7 @@ Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
   if (session->phase == Phase::held) return granted_already(call, context);
   if (session->phase == Phase::waiting) {
     if (!connection.has_answer()) return Queued{kRecheck, session->ahead};
-    auto got = connection.receive(wait);
-    if (!got) return fail(std::move(got.error()));
+    TRY(connection.receive(wait));
     session->phase = Phase::has_lock;
   }
   const std::string request = call.request.hex();
@@ -190,49 +188,44 @@ Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
   const std::string attempt = std::to_string(BootClock::now().time_since_epoch().count());
   const char* lock = call.lock.str().c_str();
   const char* owner = call.owner.str().c_str();
-  const auto rows =
+  const auto rows = TRY(
       is_new ? connection.run(acquire_,
                               {lock, request.c_str(), owner, ttl.c_str(), queue, attempt.c_str(),
                                doubts_.doubts(call.request) ? "t" : "f"},
                               wait)
-             : connection.run(grant_, {lock, request.c_str(), owner, ttl.c_str(), queue}, wait);
-  if (!rows) return fail(rows.error());
-  if (rows->text(kOutcome) == "granted") {
-    auto grant = read_grant(*rows, kToken, call, rows->flag(kFresh));
-    if (!grant) return fail(std::move(grant.error()));
+             : connection.run(grant_, {lock, request.c_str(), owner, ttl.c_str(), queue}, wait));
+  if (rows.text(kOutcome) == "granted") {
+    auto grant = TRY(read_grant(rows, kToken, call, rows.flag(kFresh)));
     session->phase = Phase::held;
-    return *grant;
+    return grant;
   }
-  if (rows->text(kOutcome) == "busy") return Busy{readable(rows->text(kAhead))};
-  if (!is_new || rows->flag(kHasLock)) {
+  if (rows.text(kOutcome) == "busy") return Busy{readable(rows.text(kAhead))};
+  if (!is_new || rows.flag(kHasLock)) {
     session->phase = Phase::has_lock;
-    return Queued{Millis(rows->number(kRecheckMs)), readable(rows->text(kAhead))};
+    return Queued{Millis(rows.number(kRecheckMs)), readable(rows.text(kAhead))};
   }
-  return wait_in_line(session, *rows, wait);
+  return wait_in_line(session, rows, wait);
 }
 
 // The same grant again, without a word to its session, whose idle time must not begin anew.
 Result<AcquireReply> SessionStore::granted_already(const AcquireCall& call,
                                                    const CallContext& context) {
   const auto rows =
-      ask(statement("",
-                    "SELECT token, session_store FROM @S.session_lock, @S.meta"
-                    " WHERE name = $1 AND request = $2 AND expires_at > clock_timestamp()"),
-          {call.lock.str().c_str(), call.request.hex().c_str()}, context);
-  if (!rows) return fail(rows.error());
-  if (rows->count() == 0) {
+      TRY(ask(statement("",
+                        "SELECT token, session_store FROM @S.session_lock, @S.meta"
+                        " WHERE name = $1 AND request = $2 AND expires_at > clock_timestamp()"),
+              {call.lock.str().c_str(), call.request.hex().c_str()}, context));
+  if (rows.count() == 0) {
     return fail(ErrorCode::unavailable, "the session that had the lock has ended");
   }
-  auto grant = read_grant(*rows, 0, call, /*fresh=*/false);
-  if (!grant) return fail(std::move(grant.error()));
-  return *grant;
+  auto grant = TRY(read_grant(rows, 0, call, /*fresh=*/false));
+  return grant;
 }
 
 Result<AcquireReply> SessionStore::wait_in_line(const SessionPointer& session, const Rows& rows,
                                                 detail::CallWait& wait) {
   const std::string key(rows.text(kKey));
-  auto sent = session->connection->send(wait_, {key.c_str()}, wait);
-  if (!sent) return fail(std::move(sent.error()));
+  TRY(session->connection->send(wait_, {key.c_str()}, wait));
   session->phase = Phase::waiting;
   session->told = false;
   session->ahead = readable(rows.text(kAhead));
@@ -378,32 +371,30 @@ void SessionStore::release(ReleaseCall call, CallContext context, Completion<Rel
 }
 
 Result<ReleaseReply> SessionStore::release(const ReleaseCall& call, const CallContext& context) {
-  auto session = take_session(call.request, context);
-  if (!session) return fail(std::move(session.error()));
+  auto session = TRY(take_session(call.request, context));
   const std::string request = call.request.hex();
   const bool doubtful = doubts_.doubts(call.request);
   const Parameters parameters = {call.lock.str().c_str(), request.c_str(), doubtful ? "t" : "f"};
-  if (*session) {
-    const Use use(*this, *session);
-    forget(call.request, *session);
-    Connection& connection = *(*session)->connection;
-    if ((*session)->phase == Phase::held && !connection.broken() && connection.healthy()) {
+  if (session) {
+    const Use use(*this, session);
+    forget(call.request, session);
+    Connection& connection = *session->connection;
+    if (session->phase == Phase::held && !connection.broken() && connection.healthy()) {
       detail::CallWait wait(context, closing_);
       const auto rows = connection.run(release_, parameters, wait);
       if (!rows) {
-        (*session)->connection.discard();
+        session->connection.discard();
         return fail(rows.error());
       }
       // A session that did not have the lock is not what it seemed to be.
-      if (!rows->flag(0)) (*session)->connection.discard();
+      if (!rows->flag(0)) session->connection.discard();
       return rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
     }
-    (*session)->connection.discard();
+    session->connection.discard();
   }
   // From any session: the one that has the lock, or waits for it, is ended.
-  const auto rows = ask(release_, parameters, context);
-  if (!rows) return fail(rows.error());
-  return rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
+  const auto rows = TRY(ask(release_, parameters, context));
+  return rows.flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
 }  // namespace leasehold::postgres

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "connection.h"
+#include "kit/try.h"
 #include "schema.h"
 #include "session.h"
 
@@ -31,7 +32,7 @@ Error not_taken(const PGresult* result, const LockName& lock, const std::string&
 Status lock_in_transaction(pg_conn* connection, const LockName& lock,
                            const TransactionLockOptions& options) {
   // In another encoding the name would be that of another lock.
-  if (auto ok = Session(connection).check(); !ok) return ok;
+  TRY(Session(connection).check());
   if (PQtransactionStatus(connection) != PQTRANS_INTRANS) {
     return fail(ErrorCode::invalid, "lock_in_transaction needs an open transaction: BEGIN first");
   }

@@ -1,6 +1,7 @@
 #include "leasehold/postgres/versioned_row.h"
 
 #include "fence_functions.h"
+#include "kit/try.h"
 #include "session.h"
 
 namespace leasehold::postgres {
@@ -9,34 +10,32 @@ using leasehold::detail::VersionedRowSql;
 
 Result<VersionedRow> VersionedRow::open(pg_conn* connection, VersionedRowOptions options) {
   const Session session(connection);
-  if (auto ok = session.check(); !ok) return fail(std::move(ok.error()));
-  auto table = find_table(session, options.table);
-  if (!table) return fail(std::move(table.error()));
-  VersionedRowSql sql(*table, *table, options.key_column, options.version_column, options.columns,
+  TRY(session.check());
+  auto table = TRY(find_table(session, options.table));
+  VersionedRowSql sql(table, table, options.key_column, options.version_column, options.columns,
                       kSqlForm);
   return VersionedRow(connection, std::move(options), std::move(sql));
 }
 
 Result<VersionedRow::Seen> VersionedRow::read() const {
   const Session session(connection_);
-  if (auto ok = session.check(); !ok) return fail(std::move(ok.error()));
-  const auto rows = session.run_often(sql_.read(), {options_.key.c_str()});
-  if (!rows) return fail(rows.error());
-  if (rows->count() != 1 || rows->is_null(0)) {
+  TRY(session.check());
+  const auto rows = TRY(session.run_often(sql_.read(), {options_.key.c_str()}));
+  if (rows.count() != 1 || rows.is_null(0)) {
     return fail(leasehold::detail::no_versioned_row(options_.key));
   }
-  Seen seen{{}, rows->number(0)};
+  Seen seen{{}, rows.number(0)};
   for (int column = 1; column <= static_cast<int>(options_.columns.size()); ++column) {
     seen.value.emplace_back();
-    if (!rows->is_null(column)) seen.value.back() = std::string(rows->text(column));
+    if (!rows.is_null(column)) seen.value.back() = std::string(rows.text(column));
   }
   return seen;
 }
 
 Result<bool> VersionedRow::write(const Seen& seen, const Value& value) const {
   const Session session(connection_);
-  if (auto ok = session.check(); !ok) return fail(std::move(ok.error()));
-  if (auto ok = sql_.check_values(value.size()); !ok) return fail(std::move(ok.error()));
+  TRY(session.check());
+  TRY(sql_.check_values(value.size()));
   const std::string version = std::to_string(seen.version);
   std::vector<const char*> parameters = {options_.key.c_str(), version.c_str()};
   for (const auto& one : value) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "kit/try.h"
 #include "leasehold/detail/findings.h"
 #include "node_examination.h"
 #include "options.h"
@@ -94,40 +95,36 @@ void judge_independence(Findings& findings, const std::vector<Voter>& voters) {
 }  // namespace
 
 Result<Diagnosis> examine_redis(const Url& url, const ExamineOptions& options) {
-  auto parsed = redis_options(url);
-  if (!parsed) return fail(std::move(parsed.error()));
-  auto server = Server::make(parsed->servers.front(), 1);
-  if (!server) return fail(std::move(server.error()));
+  auto parsed = TRY(redis_options(url));
+  auto server = TRY(Server::make(parsed.servers.front(), 1));
   const NodeRole role = options.as == ExaminedAs::fence ? NodeRole::fence : NodeRole::store;
-  auto found = examine_node(**server, role, options.ttl, options.context);
-  (*server)->close();
+  auto found = examine_node(*server, role, options.ttl, options.context);
+  server->close();
   if (!found) return fail(std::move(found.error()));
   Diagnosis diagnosis{std::move(found->findings), std::nullopt, found->lineage};
-  if (found->usable) diagnosis.traits = redis_traits(*parsed, found->introduction);
+  if (found->usable) diagnosis.traits = redis_traits(parsed, found->introduction);
   return diagnosis;
 }
 
 Result<Diagnosis> examine_redlock(const Url& url, const ExamineOptions& options) {
-  auto parsed = redlock_options(url);
-  if (!parsed) return fail(std::move(parsed.error()));
+  auto parsed = TRY(redlock_options(url));
   std::vector<Voter> voters;
-  for (std::size_t i = 0; i < parsed->servers.size(); ++i) {
-    auto server = Server::make(parsed->servers[i], 1);
-    if (!server) return fail(std::move(server.error()));
+  for (std::size_t i = 0; i < parsed.servers.size(); ++i) {
+    auto server = TRY(Server::make(parsed.servers[i], 1));
     // What is left of the time belongs to the nodes that are left.
     const auto left = options.context.deadline - BootClock::now();
-    const auto share = left / static_cast<int>(parsed->servers.size() - i);
+    const auto share = left / static_cast<int>(parsed.servers.size() - i);
     const CallContext context{BootClock::now() + share, options.context.stop};
-    voters.push_back({(*server)->address(), parsed->servers[i].address.host,
-                      examine_node(**server, NodeRole::redlock, options.ttl, context)});
-    (*server)->close();
+    voters.push_back({server->address(), parsed.servers[i].address.host,
+                      examine_node(*server, NodeRole::redlock, options.ttl, context)});
+    server->close();
   }
   const bool any = std::any_of(voters.begin(), voters.end(),
                                [](const Voter& it) { return it.found.has_value(); });
   if (!any) return fail(voters.front().found.error());
 
   Diagnosis diagnosis;
-  Findings together(parsed->address);
+  Findings together(parsed.address);
   judge_reach(together, voters);
   judge_independence(together, voters);
   diagnosis.findings = together.take();
@@ -137,7 +134,7 @@ Result<Diagnosis> examine_redlock(const Url& url, const ExamineOptions& options)
     usable = usable && voter.found->usable;
     append(diagnosis.findings, std::move(voter.found->findings));
   }
-  if (usable) diagnosis.traits = redlock_traits(*parsed);
+  if (usable) diagnosis.traits = redlock_traits(parsed);
   return diagnosis;
 }
 

@@ -3,6 +3,7 @@
 #include "fence_call.h"
 #include "fence_lua.h"
 #include "fence_marks.h"
+#include "kit/try.h"
 #include "open_server.h"
 
 namespace leasehold::redis {
@@ -52,26 +53,21 @@ std::string_view fence_script() {
 // ---- Resources -----------------------------------------------------------------------------
 
 Result<Resources> Resources::open(std::string_view url) {
-  const auto parsed = server_url(url, "the data of a fence is");
-  if (!parsed) return fail(parsed.error());
-  auto server = open_fenced_server(*parsed);
-  if (!server) return fail(std::move(server.error()));
-  return Resources(std::move(*server));
+  const auto parsed = TRY(server_url(url, "the data of a fence is"));
+  auto server = TRY(open_fenced_server(parsed));
+  return Resources(std::move(server));
 }
 
 Result<Fence> Resources::fence(std::string_view resource) const {
-  auto name = ResourceName::parse(resource);
-  if (!name) return fail(std::move(name.error()));
-  return Fence(server_, std::move(*name));
+  auto name = TRY(ResourceName::parse(resource));
+  return Fence(server_, std::move(name));
 }
 
 Result<Claim> Resources::claim(std::string_view resource, const RequestId& request,
                                const EnterOptions& options) const {
-  auto name = ResourceName::parse(resource);
-  if (!name) return fail(std::move(name.error()));
-  const auto number = take(*server_, *name, request, options);
-  if (!number) return fail(number.error());
-  return Claim(server_, std::move(*name), request, *number);
+  auto name = TRY(ResourceName::parse(resource));
+  const auto number = TRY(take(*server_, name, request, options));
+  return Claim(server_, std::move(name), request, number);
 }
 
 Result<std::vector<FenceMark>> Resources::marks() const {
@@ -88,7 +84,7 @@ Status Fence::enter(const Token& token, const EnterOptions& options) const {
 
 Result<Reply> Fence::run(const Token& token, const Command& command,
                          const EnterOptions& options) const {
-  if (auto ok = check_call(command, options); !ok) return fail(std::move(ok.error()));
+  TRY(check_call(command, options));
   auto reply = FenceCall(resource_, ticket_of(token, options), command).run(*server_, options);
   if (!reply) return fail(explained(resource_, token, std::move(reply.error())));
   return reply_of(std::move(*reply));
@@ -101,7 +97,7 @@ Result<std::optional<FenceMark>> Fence::mark(const EnterOptions& options) const 
 // ---- Claim ---------------------------------------------------------------------------------
 
 Result<Reply> Claim::run(const Command& command, const EnterOptions& options) const {
-  if (auto ok = check_call(command, options); !ok) return fail(std::move(ok.error()));
+  TRY(check_call(command, options));
   const Ticket ticket{.mode = "confirm",
                       .number = std::to_string(number_.value()),
                       .request = request_.hex(),

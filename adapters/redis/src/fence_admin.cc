@@ -1,6 +1,7 @@
 #include "fence_admin.h"
 
 #include "fence_marks.h"
+#include "kit/try.h"
 #include "leasehold/resp/command.h"
 
 namespace leasehold::redis {
@@ -15,8 +16,7 @@ class RedisFenceAdmin final : public FenceAdmin {
   Status install() override {
     std::string command;
     resp::append_command(command, {"SCRIPT", "LOAD", fence_script()});
-    const auto loaded = server_->run(command, context_of({}));
-    if (!loaded) return fail(loaded.error());
+    TRY(server_->run(command, context_of({})));
     return {};
   }
 
@@ -36,9 +36,8 @@ class RedisFenceAdmin final : public FenceAdmin {
 }  // namespace
 
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
-  auto server = open_fenced_server(url);
-  if (!server) return fail(std::move(server.error()));
-  return std::make_unique<RedisFenceAdmin>(std::move(*server));
+  auto server = TRY(open_fenced_server(url));
+  return std::make_unique<RedisFenceAdmin>(std::move(server));
 }
 
 }  // namespace leasehold::redis

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "keys.h"
+#include "kit/try.h"
 #include "leasehold/fence/refusal.h"
 #include "leasehold/resp/command.h"
 #include "open_server.h"
@@ -57,22 +58,19 @@ Result<std::optional<FenceMark>> read_mark(Server& server, const ResourceName& r
     return fail(std::move(fields.error()));
   }
   if (fields->items.empty()) return std::nullopt;
-  auto mark = mark_in(resource, *fields);
-  if (!mark) return fail(std::move(mark.error()));
-  return std::move(*mark);
+  auto mark = TRY(mark_in(resource, *fields));
+  return std::move(mark);
 }
 
 Result<std::vector<FenceMark>> read_marks(Server& server) {
   const CallContext context{BootClock::now() + kListWithin, {}};
   std::map<ResourceName, FenceMark> marks;
-  const auto keys = find_keys(server, kFenceKeys, context);
-  if (!keys) return fail(keys.error());
-  for (const std::string& key : *keys) {
+  const auto keys = TRY(find_keys(server, kFenceKeys, context));
+  for (const std::string& key : keys) {
     auto resource = ResourceName::parse(std::string_view(key).substr(kFenceKeys.size()));
     if (!resource) continue;  // no fence makes such a key
-    auto mark = read_mark(server, *resource, context);
-    if (!mark) return fail(std::move(mark.error()));
-    if (*mark) marks.emplace(*resource, std::move(**mark));
+    auto mark = TRY(read_mark(server, *resource, context));
+    if (mark) marks.emplace(*resource, std::move(*mark));
   }
   std::vector<FenceMark> all;
   for (auto& [resource, mark] : marks) all.push_back(std::move(mark));

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "calls.h"
+#include "kit/try.h"
 #include "leasehold/resp/command.h"
 
 namespace leasehold::redis {
@@ -48,9 +49,8 @@ Result<std::string> read_info(Server& server, const CallContext& context) {
 }
 
 Result<resp::Greeting> greeting_of(Server& server, const CallContext& context) {
-  auto loan = server.borrow(context);
-  if (!loan) return fail(std::move(loan.error()));
-  return (*loan)->greeting();
+  auto loan = TRY(server.borrow(context));
+  return loan->greeting();
 }
 
 Status check_usable(const Introduction& introduction, const std::string& address) {
@@ -67,11 +67,9 @@ Status check_usable(const Introduction& introduction, const std::string& address
 }
 
 Result<Introduction> learn(Server& server, const CallContext& context) {
-  const auto greeting = greeting_of(server, context);
-  if (!greeting) return fail(greeting.error());
-  const auto info = read_info(server, context);
-  if (!info) return fail(info.error());
-  return introduction_of(*greeting, *info);
+  const auto greeting = TRY(greeting_of(server, context));
+  const auto info = TRY(read_info(server, context));
+  return introduction_of(greeting, info);
 }
 
 Status check_writes(Server& server, const StoreId& new_store, const CallContext& context) {
@@ -84,7 +82,7 @@ Status check_writes(Server& server, const StoreId& new_store, const CallContext&
 Result<Introduction> examine(Server& server, const CallContext& context) {
   auto introduction = learn(server, context);
   if (!introduction) return introduction;
-  if (auto ok = check_usable(*introduction, server.address()); !ok) return fail(ok.error());
+  TRY(check_usable(*introduction, server.address()));
   return introduction;
 }
 
@@ -92,7 +90,7 @@ Result<Introduction> introduce(Server& server, const StoreId& new_store,
                                const CallContext& context) {
   auto introduction = examine(server, context);
   if (!introduction) return introduction;
-  if (auto ok = check_writes(server, new_store, context); !ok) return fail(std::move(ok.error()));
+  TRY(check_writes(server, new_store, context));
   return introduction;
 }
 

@@ -1,6 +1,7 @@
 #include "node_examination.h"
 
 #include "keys.h"
+#include "kit/try.h"
 #include "leasehold/detail/findings.h"
 #include "leasehold/random.h"
 #include "leasehold/resp/command.h"
@@ -24,13 +25,11 @@ class NodeExamination {
       : server_(server), role_(role), ttl_(ttl), context_(context), findings_(server.address()) {}
 
   Result<NodeDiagnosis> run() {
-    const auto greeting = greeting_of(server_, context_);
-    if (!greeting) return fail(greeting.error());
-    const auto info = read_info(server_, context_);
-    if (!info) return fail(info.error());
-    info_ = *info;
+    const auto greeting = TRY(greeting_of(server_, context_));
+    const auto info = TRY(read_info(server_, context_));
+    info_ = info;
     NodeDiagnosis found;
-    found.introduction = introduction_of(*greeting, info_);
+    found.introduction = introduction_of(greeting, info_);
     found.usable = judge_kind(found.introduction);
     found.run_id = info_field(info_, "run_id");
     sample_clock();
@@ -246,9 +245,8 @@ class NodeExamination {
   void sample_clock() {
     for (int i = 0; i < kTries; ++i) {
       auto sample = leasehold::detail::sample_clock([this]() -> Result<WallTime> {
-        const auto time = ask({"TIME"});
-        if (!time) return fail(time.error());
-        const auto clock = time_in(*time);
+        const auto time = TRY(ask({"TIME"}));
+        const auto clock = time_in(time);
         if (!clock) return fail(ErrorCode::unavailable, "TIME was answered with no time");
         return *clock;
       });

@@ -1,5 +1,6 @@
 #include "leasehold/redis/once.h"
 
+#include "kit/try.h"
 #include "leasehold/detail/backoff.h"
 #include "leasehold/random.h"
 #include "open_server.h"
@@ -89,9 +90,7 @@ KeyAtWork::~KeyAtWork() {
 
 Result<OnceResult> KeyAtWork::finish(Result<std::string> result) {
   if (!result) return fail(std::move(result.error()));
-  if (auto ok = leasehold::detail::check_once_result(*result); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(leasehold::detail::check_once_result(*result));
   const std::shared_ptr<Server> server = std::exchange(server_, nullptr);
   auto stored =
       run_twice(*server, ScriptCall{finish_script(),
@@ -115,43 +114,40 @@ Result<Once> Once::open(std::string_view url, const OnceLifetimes& lifetimes) {
                     number(lifetimes.working_for) + " ms and " + number(lifetimes.keep_for) +
                     " ms");
   }
-  const auto parsed = server_url(url, "keys in Redis are");
-  if (!parsed) return fail(parsed.error());
-  auto opened = open_server(*parsed);
-  if (!opened) return fail(std::move(opened.error()));
-  return Once(std::move(opened->server), lifetimes);
+  const auto parsed = TRY(server_url(url, "keys in Redis are"));
+  auto opened = TRY(open_server(parsed));
+  return Once(std::move(opened.server), lifetimes);
 }
 
 Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameters,
                                 const OnceOptions& options) const {
-  auto name = leasehold::detail::check_once(key, parameters);
-  if (!name) return fail(std::move(name.error()));
+  auto name = TRY(leasehold::detail::check_once(key, parameters));
   const RequestId request = RequestId::random(system_random());
   const ScriptCall call{begin_script(),
-                        {key_of(*name)},
+                        {key_of(name)},
                         {request.hex(), std::string(parameters), number(lifetimes_.working_for)}};
   // Redis tells nobody when a work is done, so this asks again.
   for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
     auto reply = run_twice(*server_, call);
     if (!reply) {
       // The key may have been had, with only the replies lost: the destructor gives it back.
-      (void)KeyAtWork(server_, *name, std::string(parameters), request, lifetimes_.keep_for);
+      (void)KeyAtWork(server_, name, std::string(parameters), request, lifetimes_.keep_for);
       reply.error().code = ErrorCode::unavailable;  // the work was not run
       return fail(std::move(reply.error()));
     }
     switch (reply->at(0).integer) {
       case 1:
-        return Begun(KeyAtWork(server_, std::move(*name), std::string(parameters), request,
+        return Begun(KeyAtWork(server_, std::move(name), std::string(parameters), request,
                                lifetimes_.keep_for));
       case 2:
         return OnceResult{reply->at(1).text, true};
       case 4:
-        return fail(leasehold::detail::other_parameters(*name));
+        return fail(leasehold::detail::other_parameters(name));
       default:
         break;
     }
     if (!backoff.pause()) {
-      return fail(backoff.give_up("somebody else is at work under key '" + name->str() + "'"));
+      return fail(backoff.give_up("somebody else is at work under key '" + name.str() + "'"));
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "kit/try.h"
 #include "options.h"
 
 namespace leasehold::redis {
@@ -13,33 +14,28 @@ CallContext one_call(std::stop_token stop) {
 }
 
 Result<Url> server_url(std::string_view text, std::string_view what) {
-  auto url = Url::parse(text);
-  if (!url) return fail(std::move(url.error()));
-  if (url->scheme != "redis" && url->scheme != "rediss") {
+  auto url = TRY(Url::parse(text));
+  if (url.scheme != "redis" && url.scheme != "rediss") {
     return fail(ErrorCode::invalid,
-                std::string(what) + " at a redis:// or rediss:// URL, not at " + url->redacted());
+                std::string(what) + " at a redis:// or rediss:// URL, not at " + url.redacted());
   }
-  if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
+  TRY(url.read_secrets());
   return url;
 }
 
 Result<OpenServer> open_server(const Url& url) {
-  const auto options = redis_options(url);
-  if (!options) return fail(options.error());
-  auto made = Server::make(options->servers.front(), options->connections);
-  if (!made) return fail(std::move(made.error()));
-  std::shared_ptr<Server> server = std::move(*made);
-  auto introduction = examine(*server, one_call());
-  if (!introduction) return fail(std::move(introduction.error()));
-  return OpenServer{std::move(server), std::move(*introduction)};
+  const auto options = TRY(redis_options(url));
+  auto made = TRY(Server::make(options.servers.front(), options.connections));
+  std::shared_ptr<Server> server = std::move(made);
+  auto introduction = TRY(examine(*server, one_call()));
+  return OpenServer{std::move(server), std::move(introduction)};
 }
 
 Result<std::shared_ptr<Server>> open_keeping_server(const Url& url, std::string_view consequence) {
-  auto opened = open_server(url);
-  if (!opened) return fail(std::move(opened.error()));
-  if (!opened->introduction.evicts_lasting_keys) return std::move(opened->server);
+  auto opened = TRY(open_server(url));
+  if (!opened.introduction.evicts_lasting_keys) return std::move(opened.server);
   return fail(ErrorCode::unsafe_for_correctness,
-              opened->server->address() +
+              opened.server->address() +
                   ": the server throws any key away when its memory is full, " +
                   std::string(consequence) +
                   "; set maxmemory-policy to noeviction or to one of the volatile ones");

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "keys.h"
+#include "kit/try.h"
 
 namespace leasehold::redis {
 namespace {
@@ -52,16 +53,12 @@ Result<std::string> prefix_in(const Url& url) {
 Result<Options> common(const Url& url) {
   Options options;
   options.address = url.redacted();
-  auto tls = TlsOptions::of(url, url.scheme == "rediss");
-  if (!tls) return fail(std::move(tls.error()));
-  auto database = database_in(url);
-  if (!database) return fail(std::move(database.error()));
-  auto prefix = prefix_in(url);
-  if (!prefix) return fail(std::move(prefix.error()));
-  options.prefix = std::move(*prefix);
-  auto connections = option(url, "connections", kUsualConnections, 1, 10'000);
-  if (!connections) return fail(std::move(connections.error()));
-  options.connections = static_cast<std::size_t>(*connections);
+  auto tls = TRY(TlsOptions::of(url, url.scheme == "rediss"));
+  auto database = TRY(database_in(url));
+  auto prefix = TRY(prefix_in(url));
+  options.prefix = std::move(prefix);
+  auto connections = TRY(option(url, "connections", kUsualConnections, 1, 10'000));
+  options.connections = static_cast<std::size_t>(connections);
   if (!url.user.empty() && url.password.empty()) {
     return fail(ErrorCode::invalid, "a " + url.scheme +
                                         " URL with a user needs a password, or one of the options "
@@ -70,7 +67,7 @@ Result<Options> common(const Url& url) {
   for (const HostPort& host : url.hosts) {
     HostPort full = host;
     if (full.port.empty()) full.port = kUsualPort;
-    options.servers.push_back({std::move(full), *tls, url.user, url.password, *database});
+    options.servers.push_back({std::move(full), tls, url.user, url.password, database});
   }
   return options;
 }
@@ -92,11 +89,8 @@ Result<Options> redis_options(const Url& url) {
 }
 
 Result<Options> redlock_options(const Url& url) {
-  if (auto ok = url.only_options(
-          {"prefix", "connections", "node_timeout", "tls", "ca", "cert", "key", "server_name"});
-      !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(url.only_options(
+      {"prefix", "connections", "node_timeout", "tls", "ca", "cert", "key", "server_name"}));
   if (url.hosts.size() < 3 || url.hosts.size() % 2 == 0) {
     return fail(
         ErrorCode::invalid,
@@ -116,9 +110,8 @@ Result<Options> redlock_options(const Url& url) {
                   "the redlock URL names " + one + " twice; every server has one vote");
     }
   }
-  auto timeout = option(url, "node_timeout", kUsualNodeTimeout, 1, 60'000);
-  if (!timeout) return fail(std::move(timeout.error()));
-  options->node_timeout = Millis(*timeout);
+  auto timeout = TRY(option(url, "node_timeout", kUsualNodeTimeout, 1, 60'000));
+  options->node_timeout = Millis(timeout);
   return options;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "kit/try.h"
+
 namespace leasehold::redis {
 
 using detail::CallWait;
@@ -120,9 +122,8 @@ class Quorum::Round {
 Result<std::unique_ptr<Quorum>> Quorum::make(const Options& options) {
   auto quorum = std::make_unique<Quorum>();
   for (const resp::Endpoint& endpoint : options.servers) {
-    auto server = Server::make(endpoint, options.connections);
-    if (!server) return fail(std::move(server.error()));
-    quorum->nodes_.push_back(std::make_unique<Node>(std::move(*server)));
+    auto server = TRY(Server::make(endpoint, options.connections));
+    quorum->nodes_.push_back(std::make_unique<Node>(std::move(server)));
   }
   return quorum;
 }

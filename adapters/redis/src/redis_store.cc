@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "introduction.h"
+#include "kit/try.h"
 #include "leasehold/random.h"
 #include "used_locks.h"
 
@@ -34,16 +35,15 @@ StoreTraits redis_traits(const Options& options, const Introduction& introductio
 }
 
 Result<std::unique_ptr<Store>> RedisStore::open(Options options, const CallContext& context) {
-  auto server = Server::make(options.servers.front(), options.connections);
-  if (!server) return fail(std::move(server.error()));
-  auto introduction = introduce(**server, StoreId::random(system_random()), context);
+  auto server = TRY(Server::make(options.servers.front(), options.connections));
+  auto introduction = introduce(*server, StoreId::random(system_random()), context);
   if (!introduction) {
-    (*server)->close();
-    return fail(with_url(options, **server, std::move(introduction.error())));
+    server->close();
+    return fail(with_url(options, *server, std::move(introduction.error())));
   }
   StoreTraits traits = redis_traits(options, *introduction);
   return std::unique_ptr<Store>(
-      new RedisStore(std::move(options), std::move(*server), std::move(traits)));
+      new RedisStore(std::move(options), std::move(server), std::move(traits)));
 }
 
 RedisStore::RedisStore(Options options, std::unique_ptr<Server> server, StoreTraits traits)
@@ -76,23 +76,21 @@ Result<LockKeys> RedisStore::keys_of(const LockName& lock) const {
 
 Result<AcquireReply> RedisStore::ask(const LockKeys& keys, const AcquireCall& call,
                                      const CallContext& context) {
-  auto reply = server_->run(
-      acquire_call(keys, call, subscriber_.channel(), new_store_, log_.next_number()), context);
-  if (!reply) return fail(std::move(reply.error()));
-  return read_acquire(*reply, call.ttl.length());
+  auto reply = TRY(server_->run(
+      acquire_call(keys, call, subscriber_.channel(), new_store_, log_.next_number()), context));
+  return read_acquire(reply, call.ttl.length());
 }
 
 // The first to wait has a place before it has ears, and asks again when it can be told: a lock that
 // is free costs no more for having been willing to wait.
 Result<AcquireReply> RedisStore::ask_and_listen(const AcquireCall& call,
                                                 const CallContext& context) {
-  const auto keys = keys_of(call.lock);
-  if (!keys) return fail(keys.error());
+  const auto keys = TRY(keys_of(call.lock));
   const bool listens = subscriber_.began();
-  auto reply = ask(*keys, call, context);
+  auto reply = ask(keys, call, context);
   if (listens || !reply || !std::holds_alternative<Queued>(*reply)) return reply;
   subscriber_.begin(context);
-  auto again = ask(*keys, call, context);
+  auto again = ask(keys, call, context);
   if (!again && again.error().code == ErrorCode::outcome_unknown) log_.doubt(call.request);
   return again ? std::move(again) : std::move(reply);
 }
@@ -107,20 +105,17 @@ void RedisStore::renew(std::vector<RenewCall> calls, CallContext context,
                        Completion<std::vector<RenewReply>> done) {
   finish<std::vector<RenewReply>>(done, [&]() -> Result<std::vector<RenewReply>> {
     if (calls.empty()) return std::vector<RenewReply>();
-    auto reply = server_->run(renew_call(options_.prefix, calls), context);
-    if (!reply) return fail(std::move(reply.error()));
-    return read_renew(*reply, calls.size());
+    auto reply = TRY(server_->run(renew_call(options_.prefix, calls), context));
+    return read_renew(reply, calls.size());
   }());
 }
 
 void RedisStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
   auto reply = [&]() -> Result<ReleaseReply> {
-    const auto keys = keys_of(call.lock);
-    if (!keys) return fail(keys.error());
-    auto answer = server_->run(
-        release_call(*keys, call, log_.doubts(call.request), log_.next_number()), context);
-    if (!answer) return fail(std::move(answer.error()));
-    return read_release(*answer);
+    const auto keys = TRY(keys_of(call.lock));
+    auto answer = TRY(server_->run(
+        release_call(keys, call, log_.doubts(call.request), log_.next_number()), context));
+    return read_release(answer);
   }();
   if (reply) log_.settle(call.request);
   finish(done, std::move(reply));
@@ -129,22 +124,18 @@ void RedisStore::release(ReleaseCall call, CallContext context, Completion<Relea
 void RedisStore::force_release(LockName lock, RequestId seen, CallContext context,
                                Completion<ReleaseReply> done) {
   finish<ReleaseReply>(done, [&]() -> Result<ReleaseReply> {
-    const auto keys = keys_of(lock);
-    if (!keys) return fail(keys.error());
-    auto answer = server_->run(force_release_call(*keys, seen), context);
-    if (!answer) return fail(std::move(answer.error()));
-    return read_release(*answer);
+    const auto keys = TRY(keys_of(lock));
+    auto answer = TRY(server_->run(force_release_call(keys, seen), context));
+    return read_release(answer);
   }());
 }
 
 // ---- looking -------------------------------------------------------------------------------
 
 Result<LockStatus> RedisStore::look(const LockName& lock, const CallContext& context) {
-  const auto keys = keys_of(lock);
-  if (!keys) return fail(keys.error());
-  auto reply = server_->run(inspect_call(*keys), context);
-  if (!reply) return fail(std::move(reply.error()));
-  return read_status(*reply, lock, *keys);
+  const auto keys = TRY(keys_of(lock));
+  auto reply = TRY(server_->run(inspect_call(keys), context));
+  return read_status(reply, lock, keys);
 }
 
 void RedisStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
@@ -154,13 +145,11 @@ void RedisStore::inspect(LockName lock, CallContext context, Completion<LockStat
 void RedisStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
   using Locks = std::vector<LockStatus>;
   finish<Locks>(done, [&]() -> Result<Locks> {
-    const auto names = find_used_locks(*server_, options_.prefix, context);
-    if (!names) return fail(names.error());
+    const auto names = TRY(find_used_locks(*server_, options_.prefix, context));
     Locks locks;
-    for (const LockName& name : *names) {
-      auto status = look(name, context);
-      if (!status) return fail(std::move(status.error()));
-      locks.push_back(std::move(*status));
+    for (const LockName& name : names) {
+      auto status = TRY(look(name, context));
+      locks.push_back(std::move(status));
     }
     return locks;
   }());
@@ -171,8 +160,7 @@ void RedisStore::list(CallContext context, Completion<std::vector<LockStatus>> d
 void RedisStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
   finish<StoreId>(done, [&]() -> Result<StoreId> {
     const StoreId id = StoreId::random(system_random());
-    auto reply = server_->run(rotate_command(id), context);
-    if (!reply) return fail(std::move(reply.error()));
+    TRY(server_->run(rotate_command(id), context));
     return id;
   }());
 }
@@ -180,33 +168,27 @@ void RedisStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
 void RedisStore::recall(LockName lock, std::string key, CallContext context,
                         Completion<std::optional<OnceRecord>> done) {
   finish<std::optional<OnceRecord>>(done, [&]() -> Result<std::optional<OnceRecord>> {
-    const auto keys = keys_of(lock);
-    if (!keys) return fail(keys.error());
-    auto reply = server_->run(recall_command(*keys, key), context);
-    if (!reply) return fail(std::move(reply.error()));
-    return read_recall(*reply);
+    const auto keys = TRY(keys_of(lock));
+    auto reply = TRY(server_->run(recall_command(keys, key), context));
+    return read_recall(reply);
   }());
 }
 
 void RedisStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
                         CallContext context, Completion<std::monostate> done) {
   finish<std::monostate>(done, [&]() -> Result<std::monostate> {
-    const auto keys = keys_of(lock);
-    if (!keys) return fail(keys.error());
-    auto reply = server_->run(record_call(*keys, request, key, what), context);
-    if (!reply) return fail(std::move(reply.error()));
-    const auto held = read_release(*reply);
-    if (!held) return fail(held.error());
-    if (*held == ReleaseReply::released) return std::monostate();
+    const auto keys = TRY(keys_of(lock));
+    auto reply = TRY(server_->run(record_call(keys, request, key, what), context));
+    const auto held = TRY(read_release(reply));
+    if (held == ReleaseReply::released) return std::monostate();
     return fail(ErrorCode::lost,
                 "the lease of lock '" + lock.str() + "' ended before the result could be stored");
   }());
 }
 
 Result<std::unique_ptr<Store>> open_redis(const Url& url, const OpenOptions& opening) {
-  auto options = redis_options(url);
-  if (!options) return fail(std::move(options.error()));
-  return RedisStore::open(std::move(*options), opening.begin());
+  auto options = TRY(redis_options(url));
+  return RedisStore::open(std::move(options), opening.begin());
 }
 
 }  // namespace leasehold::redis

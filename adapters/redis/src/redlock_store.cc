@@ -7,6 +7,7 @@
 #include <stop_token>
 
 #include "introduction.h"
+#include "kit/try.h"
 #include "leasehold/detail/renew_replies.h"
 #include "leasehold/detail/thread_safety.h"
 #include "leasehold/random.h"
@@ -163,21 +164,20 @@ StoreTraits redlock_traits(const Options& options) {
 }
 
 Result<std::unique_ptr<Store>> RedlockStore::open(Options options, const CallContext& context) {
-  auto quorum = Quorum::make(options);
-  if (!quorum) return fail(std::move(quorum.error()));
+  auto quorum = TRY(Quorum::make(options));
   StoreTraits traits = redlock_traits(options);
   const auto refuse = [&](Error error) {
-    (*quorum)->close();
+    quorum->close();
     if (context.stop.stop_requested()) error.code = ErrorCode::cancelled;
     error.message = traits.address + ": " + error.message;
     return fail(std::move(error));
   };
-  const auto answers = meet_all(**quorum, context);
+  const auto answers = meet_all(*quorum, context);
   if (!answers) return refuse(answers.error());
   const std::size_t usable = count(*answers, [](const Value&) { return true; }).yes;
-  if (usable < (*quorum)->majority()) return refuse(too_few(*answers, usable, false));
+  if (usable < quorum->majority()) return refuse(too_few(*answers, usable, false));
   return std::unique_ptr<Store>(
-      new RedlockStore(std::move(options), std::move(*quorum), std::move(traits)));
+      new RedlockStore(std::move(options), std::move(quorum), std::move(traits)));
 }
 
 RedlockStore::RedlockStore(Options options, std::unique_ptr<Quorum> quorum, StoreTraits traits)
@@ -207,12 +207,11 @@ void RedlockStore::acquire(AcquireCall call, CallContext context, Completion<Acq
 }
 
 Result<AcquireReply> RedlockStore::vote(const AcquireCall& call, const CallContext& context) {
-  const auto keys = keys_of(call.lock);
-  if (!keys) return fail(keys.error());
+  const auto keys = TRY(keys_of(call.lock));
   const BootTime started = BootClock::now();
   const Millis ttl = call.ttl.length();
   const auto question =
-      Question::of(acquire_call(*keys, call, kNoChannel, new_store_, log_.next_number()));
+      Question::of(acquire_call(keys, call, kNoChannel, new_store_, log_.next_number()));
   const Answers votes = quorum_->ask(question, context, node_time(options_.node_timeout, ttl));
 
   std::vector<TokenNumber> tokens;
@@ -243,7 +242,7 @@ Result<AcquireReply> RedlockStore::vote(const AcquireCall& call, const CallConte
   if (tally.yes + tally.unknown >= quorum_->majority()) {
     return fail(too_few(votes, tally.answered(), true));
   }
-  take_back(*keys, call, votes, context);
+  take_back(keys, call, votes, context);
   if (tally.answered() >= quorum_->majority()) return Busy{most_common(others).value_or("")};
   return fail(too_few(votes, tally.answered(), false));
 }
@@ -317,10 +316,9 @@ Result<ReleaseReply> RedlockStore::release_all(const Question& question, const C
 
 void RedlockStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
   auto reply = [&]() -> Result<ReleaseReply> {
-    const auto keys = keys_of(call.lock);
-    if (!keys) return fail(keys.error());
+    const auto keys = TRY(keys_of(call.lock));
     return release_all(
-        Question::of(release_call(*keys, call, log_.doubts(call.request), log_.next_number())),
+        Question::of(release_call(keys, call, log_.doubts(call.request), log_.next_number())),
         context, true);
   }();
   if (reply) log_.settle(call.request);
@@ -330,29 +328,27 @@ void RedlockStore::release(ReleaseCall call, CallContext context, Completion<Rel
 void RedlockStore::force_release(LockName lock, RequestId seen, CallContext context,
                                  Completion<ReleaseReply> done) {
   finish<ReleaseReply>(traits_, context, done, [&]() -> Result<ReleaseReply> {
-    const auto keys = keys_of(lock);
-    if (!keys) return fail(keys.error());
-    return release_all(Question::of(force_release_call(*keys, seen)), context, true);
+    const auto keys = TRY(keys_of(lock));
+    return release_all(Question::of(force_release_call(keys, seen)), context, true);
   }());
 }
 
 // ---- looking -------------------------------------------------------------------------------
 
 Result<LockStatus> RedlockStore::look(const LockName& lock, const CallContext& context) {
-  const auto keys = keys_of(lock);
-  if (!keys) return fail(keys.error());
+  const auto keys = TRY(keys_of(lock));
   const Answers answers =
-      quorum_->ask(Question::of(inspect_call(*keys)), context, options_.node_timeout);
+      quorum_->ask(Question::of(inspect_call(keys)), context, options_.node_timeout);
   LockStatus whole{.lock = lock,
                    .store = {},
                    .last_token = {},
                    .holder = {},
                    .waiters = {},
-                   .known_as = keys->lock};
+                   .known_as = keys.lock};
   std::map<RequestId, std::vector<LockStatus::Holder>> holders;
   std::vector<StoreId> stores;
   const Tally tally = count(answers, [&](const Value& value) {
-    const auto seen = read_status(value, lock, *keys);
+    const auto seen = read_status(value, lock, keys);
     if (!seen) return false;
     if (seen->store) stores.push_back(*seen->store);
     if (seen->last_token) whole.last_token = std::max(whole.last_token, seen->last_token);
@@ -396,13 +392,11 @@ Result<std::set<LockName>> RedlockStore::used_locks(const CallContext& context) 
 void RedlockStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
   using Locks = std::vector<LockStatus>;
   finish<Locks>(traits_, context, done, [&]() -> Result<Locks> {
-    const auto names = used_locks(context);
-    if (!names) return fail(names.error());
+    const auto names = TRY(used_locks(context));
     Locks locks;
-    for (const LockName& name : *names) {
-      auto status = look(name, context);
-      if (!status) return fail(std::move(status.error()));
-      if (status->holder) locks.push_back(std::move(*status));
+    for (const LockName& name : names) {
+      auto status = TRY(look(name, context));
+      if (status.holder) locks.push_back(std::move(status));
     }
     return locks;
   }());
@@ -425,10 +419,9 @@ void RedlockStore::recall(LockName lock, std::string key, CallContext context,
                           Completion<std::optional<OnceRecord>> done) {
   using Found = std::optional<OnceRecord>;
   finish<Found>(traits_, context, done, [&]() -> Result<Found> {
-    const auto keys = keys_of(lock);
-    if (!keys) return fail(keys.error());
+    const auto keys = TRY(keys_of(lock));
     const Answers answers =
-        quorum_->ask(Question{recall_command(*keys, key)}, context, options_.node_timeout);
+        quorum_->ask(Question{recall_command(keys, key)}, context, options_.node_timeout);
     std::vector<std::pair<std::string, std::string>> records;
     const Tally tally = count(answers, [&](const Value& value) {
       const auto found = read_recall(value);
@@ -445,9 +438,8 @@ void RedlockStore::recall(LockName lock, std::string key, CallContext context,
 void RedlockStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
                           CallContext context, Completion<std::monostate> done) {
   finish<std::monostate>(traits_, context, done, [&]() -> Result<std::monostate> {
-    const auto keys = keys_of(lock);
-    if (!keys) return fail(keys.error());
-    const Answers answers = quorum_->ask(Question::of(record_call(*keys, request, key, what)),
+    const auto keys = TRY(keys_of(lock));
+    const Answers answers = quorum_->ask(Question::of(record_call(keys, request, key, what)),
                                          context, options_.node_timeout);
     const Tally tally = count(answers, is_one);
     if (tally.yes >= quorum_->majority()) return std::monostate();
@@ -460,9 +452,8 @@ void RedlockStore::record(LockName lock, RequestId request, std::string key, Onc
 }
 
 Result<std::unique_ptr<Store>> open_redlock(const Url& url, const OpenOptions& opening) {
-  auto options = redlock_options(url);
-  if (!options) return fail(std::move(options.error()));
-  return RedlockStore::open(std::move(*options), opening.begin());
+  auto options = TRY(redlock_options(url));
+  return RedlockStore::open(std::move(options), opening.begin());
 }
 
 }  // namespace leasehold::redis

@@ -1,5 +1,6 @@
 #include "scan.h"
 
+#include "kit/try.h"
 #include "leasehold/resp/command.h"
 
 namespace leasehold::redis {
@@ -25,10 +26,9 @@ Result<std::set<std::string>> find_keys(Server& server, std::string_view begins,
     std::string command;
     resp::append_command(command,
                          {"SCAN", cursor, "MATCH", literally(begins) + "*", "COUNT", "1000"});
-    const auto page = server.run(command, context);
-    if (!page) return fail(page.error());
-    cursor = page->at(0).text;
-    for (const resp::Value& key : page->at(1).items) {
+    const auto page = TRY(server.run(command, context));
+    cursor = page.at(0).text;
+    for (const resp::Value& key : page.at(1).items) {
       if (key.text.starts_with(begins)) keys.insert(key.text);
     }
   } while (cursor != "0" && !cursor.empty());

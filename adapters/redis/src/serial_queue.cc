@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "keys.h"
+#include "kit/try.h"
 #include "leasehold/detail/visible_text.h"
 #include "leasehold/random.h"
 #include "leasehold/resp/command.h"
@@ -67,10 +68,9 @@ struct SerialQueue::State {
   }
 
   Result<bool> renew(const Claim& claim, BootTime latest) const {
-    auto reply = run(SerialScripts::all().renew,
-                     {claim.entity, claim.owner, std::to_string(options.ttl.count())}, latest);
-    if (!reply) return fail(std::move(reply.error()));
-    return reply->integer == 1;
+    auto reply = TRY(run(SerialScripts::all().renew,
+                         {claim.entity, claim.owner, std::to_string(options.ttl.count())}, latest));
+    return reply.integer == 1;
   }
 
   Status resolve(std::string_view entity, bool drop) const;
@@ -123,14 +123,13 @@ class Renewing {
 };
 
 Result<Operation> operation_of(const Value& taken) {
-  auto entity = EntityName::parse(taken.at(0).text);
-  if (!entity) return fail(std::move(entity.error()));
+  auto entity = TRY(EntityName::parse(taken.at(0).text));
   const std::string& text = taken.at(1).text;
   const std::size_t space = text.find(' ');
   if (space == std::string::npos) {
-    return fail(ErrorCode::unavailable, "the queue of entity '" + entity->str() + "' is damaged");
+    return fail(ErrorCode::unavailable, "the queue of entity '" + entity.str() + "' is damaged");
   }
-  return Operation{number_in(text), std::move(*entity), text.substr(space + 1),
+  return Operation{number_in(text), std::move(entity), text.substr(space + 1),
                    number_in(taken.at(2).text)};
 }
 
@@ -152,85 +151,71 @@ SerialQueue::~SerialQueue() = default;
 
 Result<SerialQueue> SerialQueue::open(std::string_view url, std::string_view queue,
                                       SerialQueueOptions options) {
-  auto name = QueueName::parse(queue);
-  if (!name) return fail(std::move(name.error()));
-  if (auto ttl = Ttl::of(options.ttl); !ttl) return fail(std::move(ttl.error()));
-  const auto parsed = server_url(url, "a serial queue in Redis is");
-  if (!parsed) return fail(parsed.error());
-  auto server = open_keeping_server(*parsed, "and operations that are gone are never done");
-  if (!server) return fail(std::move(server.error()));
-  return SerialQueue(std::make_unique<State>(std::move(*name), options, std::move(*server)));
+  auto name = TRY(QueueName::parse(queue));
+  TRY(Ttl::of(options.ttl));
+  const auto parsed = TRY(server_url(url, "a serial queue in Redis is"));
+  auto server = TRY(open_keeping_server(parsed, "and operations that are gone are never done"));
+  return SerialQueue(std::make_unique<State>(std::move(name), options, std::move(server)));
 }
 
 Result<std::int64_t> SerialQueue::push(std::string_view entity, std::string_view payload) {
-  const auto name = EntityName::parse(entity);
-  if (!name) return fail(name.error());
-  if (auto ok = check_operation_payload(payload); !ok) return fail(std::move(ok.error()));
-  auto reply = state_->run(SerialScripts::all().push, {name->str(), std::string(payload)});
-  if (!reply) return fail(std::move(reply.error()));
-  return reply->integer;
+  const auto name = TRY(EntityName::parse(entity));
+  TRY(check_operation_payload(payload));
+  auto reply = TRY(state_->run(SerialScripts::all().push, {name.str(), std::string(payload)}));
+  return reply.integer;
 }
 
 Result<Handled> SerialQueue::handle_one(const Work& work, const HandleOptions& options) {
   const SerialScripts& scripts = SerialScripts::all();
   const std::string owner = RequestId::random(system_random()).hex();
   const BootTime before = BootClock::now();
-  auto taken = state_->run(scripts.take, {owner, std::to_string(state_->options.ttl.count())});
-  if (!taken) return fail(std::move(taken.error()));
-  if (taken->type != resp::Type::array) return Handled{};
-  auto operation = operation_of(*taken);
-  if (!operation) return fail(std::move(operation.error()));
-  const Claim claim{operation->entity.str(), owner};
+  auto taken = TRY(state_->run(scripts.take, {owner, std::to_string(state_->options.ttl.count())}));
+  if (taken.type != resp::Type::array) return Handled{};
+  auto operation = TRY(operation_of(taken));
+  const Claim claim{operation.entity.str(), owner};
 
   const Status done = [&] {
     const Renewing renewing([&](BootTime latest) { return state_->renew(claim, latest); },
                             state_->options.ttl, before);
-    return work(*operation, renewing.lost());
+    return work(operation, renewing.lost());
   }();
 
   if (done) {
-    auto reply = state_->run(scripts.done, {claim.entity, claim.owner});
-    if (!reply) return fail(std::move(reply.error()));
-    if (reply->integer == 0) return too_late(std::move(*operation));
-    return Handled{Handled::What::done, std::move(*operation), std::nullopt};
+    auto reply = TRY(state_->run(scripts.done, {claim.entity, claim.owner}));
+    if (reply.integer == 0) return too_late(std::move(operation));
+    return Handled{Handled::What::done, std::move(operation), std::nullopt};
   }
-  const auto pause = pause_after(operation->attempts, options);
+  const auto pause = pause_after(operation.attempts, options);
   auto reply =
-      state_->run(scripts.failed,
-                  {claim.entity, claim.owner, std::to_string(pause.count()),
-                   std::to_string(options.attempts), detail::storable(to_string(done.error()))});
-  if (!reply) return fail(std::move(reply.error()));
-  if (reply->integer == 0) return too_late(std::move(*operation));
-  return Handled{reply->integer == 2 ? Handled::What::set_aside : Handled::What::failed,
-                 std::move(*operation), done.error()};
+      TRY(state_->run(scripts.failed, {claim.entity, claim.owner, std::to_string(pause.count()),
+                                       std::to_string(options.attempts),
+                                       detail::storable(to_string(done.error()))}));
+  if (reply.integer == 0) return too_late(std::move(operation));
+  return Handled{reply.integer == 2 ? Handled::What::set_aside : Handled::What::failed,
+                 std::move(operation), done.error()};
 }
 
 Result<std::int64_t> SerialQueue::entities() {
-  auto reply = state_->run(SerialScripts::all().count, {});
-  if (!reply) return fail(std::move(reply.error()));
-  return reply->integer;
+  auto reply = TRY(state_->run(SerialScripts::all().count, {}));
+  return reply.integer;
 }
 
 Result<std::vector<SerialProblem>> SerialQueue::set_aside() {
   const std::string aside = state_->key("aside");
-  auto reply = state_->run({"HGETALL", aside});
-  if (!reply) return fail(std::move(reply.error()));
+  auto reply = TRY(state_->run({"HGETALL", aside}));
   std::vector<SerialProblem> problems;
-  for (std::size_t i = 0; i + 1 < reply->items.size(); i += 2) {
-    auto entity = EntityName::parse(reply->items[i].text);
-    if (!entity) return fail(std::move(entity.error()));
-    problems.push_back({std::move(*entity), reply->items[i + 1].text});
+  for (std::size_t i = 0; i + 1 < reply.items.size(); i += 2) {
+    auto entity = TRY(EntityName::parse(reply.items[i].text));
+    problems.push_back({std::move(entity), reply.items[i + 1].text});
   }
   return problems;
 }
 
 Status SerialQueue::State::resolve(std::string_view entity, bool drop) const {
-  const auto name = EntityName::parse(entity);
-  if (!name) return fail(name.error());
-  auto reply = run(SerialScripts::all().resolve, {name->str(), drop ? "1" : "0"});
-  if (!reply) return fail(std::move(reply.error()));
-  if (reply->integer == 1) return {};
-  return fail(ErrorCode::invalid, "entity '" + name->str() + "' is not set aside");
+  const auto name = TRY(EntityName::parse(entity));
+  auto reply = TRY(run(SerialScripts::all().resolve, {name.str(), drop ? "1" : "0"}));
+  if (reply.integer == 1) return {};
+  return fail(ErrorCode::invalid, "entity '" + name.str() + "' is not set aside");
 }
 
 Status SerialQueue::retry(std::string_view entity) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "kit/try.h"
+
 namespace leasehold::redis {
 
 using detail::CallWait;
@@ -61,9 +63,8 @@ bool is_unknown_script(const Value& reply) {
 }
 
 Result<std::unique_ptr<Server>> Server::make(resp::Endpoint endpoint, std::size_t connections) {
-  auto connector = resp::Connector::make(std::move(endpoint));
-  if (!connector) return fail(std::move(connector.error()));
-  return std::unique_ptr<Server>(new Server(std::move(*connector), connections));
+  auto connector = TRY(resp::Connector::make(std::move(endpoint)));
+  return std::unique_ptr<Server>(new Server(std::move(connector), connections));
 }
 
 Server::Server(std::unique_ptr<resp::Connector> connector, std::size_t connections)
@@ -105,11 +106,10 @@ Result<Value> Server::run(const ScriptCall& call, const CallContext& context) {
 template <class Ask>
 Result<Value> Server::on_a_connection(const CallContext& context, const Ask& ask) {
   for (bool first = true;; first = false) {
-    auto loan = borrow(context, Look::if_rested);
-    if (!loan) return fail(std::move(loan.error()));
+    auto loan = TRY(borrow(context, Look::if_rested));
     CallWait wait(context, closing_);
-    auto reply = ask(**loan, wait);
-    if (is_over(reply)) drop(*loan);
+    auto reply = ask(*loan, wait);
+    if (is_over(reply)) drop(loan);
     const bool not_sent = !reply && reply.error().code == ErrorCode::unavailable;
     if (reply) return reply;
     if (!first || !not_sent || !wait.lasts({})) return checked(std::move(reply));

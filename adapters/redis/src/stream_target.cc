@@ -1,6 +1,7 @@
 #include "stream_target.h"
 
 #include "keys.h"
+#include "kit/try.h"
 #include "leasehold/resp/command.h"
 #include "options.h"
 #include "server.h"
@@ -21,8 +22,7 @@ class StreamTarget final : public OutboxTarget {
     resp::append_command(command, {"XADD", stream_, "*", "id", id, "key", message.key, "topic",
                                    message.topic, "idempotency_key", message.idempotency_key,
                                    "token", token, "payload", message.payload});
-    auto reply = server_->run(command, delivery.context);
-    if (!reply) return fail(std::move(reply.error()));
+    TRY(server_->run(command, delivery.context));
     return {};
   }
 
@@ -42,11 +42,9 @@ Result<std::unique_ptr<OutboxTarget>> open_stream(const Url& url) {
   }
   Url server_url = url;
   server_url.query.erase("stream");
-  auto options = redis_options(server_url);
-  if (!options) return fail(std::move(options.error()));
-  auto server = Server::make(options->servers.front(), 1);
-  if (!server) return fail(std::move(server.error()));
-  return std::make_unique<StreamTarget>(stream, std::move(*server));
+  auto options = TRY(redis_options(server_url));
+  auto server = TRY(Server::make(options.servers.front(), 1));
+  return std::make_unique<StreamTarget>(stream, std::move(server));
 }
 
 }  // namespace leasehold::redis

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "keys.h"
+#include "kit/try.h"
 #include "scan.h"
 
 namespace leasehold::redis {
@@ -14,10 +15,9 @@ constexpr std::size_t kAtOnce = 500;
 Result<std::set<LockName>> granted_lately(Server& server, const std::string& prefix,
                                           const CallContext& context) {
   const std::string begins = std::string(kTokenKeys) + prefix;
-  const auto keys = find_keys(server, begins, context);
-  if (!keys) return fail(keys.error());
+  const auto keys = TRY(find_keys(server, begins, context));
   std::set<LockName> names;
-  for (const std::string& key : *keys) {
+  for (const std::string& key : keys) {
     if (auto name = LockName::parse(std::string_view(key).substr(begins.size()))) {
       names.insert(std::move(*name));
     }
@@ -29,9 +29,8 @@ Result<std::set<LockName>> granted_lately(Server& server, const std::string& pre
 
 Result<std::set<LockName>> find_used_locks(Server& server, const std::string& prefix,
                                            const CallContext& context) {
-  const auto names = granted_lately(server, prefix, context);
-  if (!names) return fail(names.error());
-  const std::vector<LockName> all(names->begin(), names->end());
+  const auto names = TRY(granted_lately(server, prefix, context));
+  const std::vector<LockName> all(names.begin(), names.end());
   std::set<LockName> used;
   for (std::size_t from = 0; from < all.size(); from += kAtOnce) {
     const std::size_t to = std::min(all.size(), from + kAtOnce);
@@ -41,9 +40,8 @@ Result<std::set<LockName>> find_used_locks(Server& server, const std::string& pr
       call.keys.push_back(keys.lock);
       call.keys.push_back(keys.queue());
     }
-    const auto reply = server.run(call, context);
-    if (!reply) return fail(reply.error());
-    for (const resp::Value& number : reply->items) {
+    const auto reply = TRY(server.run(call, context));
+    for (const resp::Value& number : reply.items) {
       const std::size_t index = from + static_cast<std::size_t>(number.integer) - 1;
       if (index < to) used.insert(all[index]);
     }

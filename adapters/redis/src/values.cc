@@ -1,6 +1,7 @@
 #include "leasehold/redis/values.h"
 
 #include "keys.h"
+#include "kit/try.h"
 #include "leasehold/resp/command.h"
 #include "open_server.h"
 
@@ -27,11 +28,9 @@ return 1
 }  // namespace
 
 Result<Values> Values::open(std::string_view url) {
-  const auto parsed = server_url(url, "values in Redis are");
-  if (!parsed) return fail(parsed.error());
-  auto opened = open_server(*parsed);
-  if (!opened) return fail(std::move(opened.error()));
-  return Values(std::move(opened->server));
+  const auto parsed = TRY(server_url(url, "values in Redis are"));
+  auto opened = TRY(open_server(parsed));
+  return Values(std::move(opened.server));
 }
 
 Result<Cell> Values::at(std::string_view key) const {
@@ -58,13 +57,12 @@ Result<Cell::Seen> Cell::read() const {
 }
 
 Result<bool> Cell::write(const Seen& seen, const std::string& value) const {
-  const auto reply =
+  const auto reply = TRY(
       server_->run(ScriptCall{replace_script(),
                               {key_},
                               {seen.value ? "1" : "0", seen.value.value_or(std::string()), value}},
-                   one_call());
-  if (!reply) return fail(reply.error());
-  return reply->integer == 1;
+                   one_call()));
+  return reply.integer == 1;
 }
 
 }  // namespace leasehold::redis

@@ -2,6 +2,7 @@
 
 #include "database.h"
 #include "fence_table.h"
+#include "kit/try.h"
 
 namespace leasehold::sqlite {
 namespace {
@@ -20,15 +21,13 @@ Status insert_into(const char* sql, Connection connection, const ResourceName& r
 }  // namespace
 
 Result<Claim> Claim::take(sqlite3* db, std::string_view resource, const RequestId& request) {
-  auto name = ResourceName::parse(resource);
-  if (!name) return fail(std::move(name.error()));
-  auto transaction = detail::OwnedTransaction::begin(db);
-  if (!transaction) return fail(std::move(transaction.error()));
+  auto name = TRY(ResourceName::parse(resource));
+  auto transaction = TRY(detail::OwnedTransaction::begin(db));
   auto ok = insert_into("INSERT INTO main.leasehold_claim(resource, request) VALUES(?1, ?2)",
-                        Connection(db), *name, request);
-  if (ok) ok = transaction->commit();
+                        Connection(db), name, request);
+  if (ok) ok = transaction.commit();
   if (!ok) return fail(std::move(ok.error()));
-  return Claim(db, std::move(*name), request);
+  return Claim(db, std::move(name), request);
 }
 
 Status Claim::confirm() const {

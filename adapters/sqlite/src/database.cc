@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "kit/try.h"
+
 namespace leasehold::sqlite {
 namespace {
 
@@ -173,11 +175,9 @@ Status Connection::exec(const char* sql) const {
 
 Status Connection::sync_what_was_read() const {
   constexpr std::int64_t kFull = 2;
-  auto level = prepare("PRAGMA main.synchronous");
-  if (!level) return fail(std::move(level.error()));
-  auto row = level->step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row || level->integer(0) < kFull) return {};
+  auto level = TRY(prepare("PRAGMA main.synchronous"));
+  auto row = TRY(level.step());
+  if (!row || level.integer(0) < kFull) return {};
   return sync_log();
 }
 
@@ -197,12 +197,12 @@ Status Connection::sync_log() const {
 }
 
 Result<Transaction> Transaction::begin(Connection connection) {
-  if (auto ok = connection.exec("BEGIN IMMEDIATE"); !ok) return fail(std::move(ok.error()));
+  TRY(connection.exec("BEGIN IMMEDIATE"));
   return Transaction(connection);
 }
 
 Result<Transaction> Transaction::begin(Connection connection, Statement& begin, Statement& commit) {
-  if (auto ok = begin.run(); !ok) return fail(std::move(ok.error()));
+  TRY(begin.run());
   return Transaction(connection, &commit);
 }
 

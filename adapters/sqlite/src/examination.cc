@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "database.h"
+#include "kit/try.h"
 #include "leasehold/detail/findings.h"
 #include "lock_table.h"
 #include "machine.h"
@@ -28,11 +29,9 @@ constexpr int kTries = 5;
 constexpr std::uint64_t kFewBytes = 16 << 20;
 
 Result<std::string> text_of(Connection db, std::string_view sql) {
-  auto statement = db.prepare(sql);
-  if (!statement) return fail(std::move(statement.error()));
-  auto row = statement->step();
-  if (!row) return fail(std::move(row.error()));
-  return *row ? std::string(statement->text(0)) : "";
+  auto statement = TRY(db.prepare(sql));
+  auto row = TRY(statement.step());
+  return row ? std::string(statement.text(0)) : "";
 }
 
 std::string number_text(std::int64_t number) {
@@ -204,15 +203,14 @@ int past_deadline(void* deadline) {
 }  // namespace
 
 Result<Diagnosis> examine(const Url& url, const ExamineOptions& options) {
-  if (auto ok = check_url(url); !ok) return fail(std::move(ok.error()));
+  TRY(check_url(url));
   std::error_code unknown_folder;
   const auto absolute = std::filesystem::absolute(url.path, unknown_folder);
   const std::filesystem::path file = unknown_folder ? std::filesystem::path(url.path) : absolute;
   Findings findings(file.string());
 
-  auto database = Database::open(file.string(), false);
-  if (!database) return fail(std::move(database.error()));
-  const Connection db = database->connection();
+  auto database = TRY(Database::open(file.string(), false));
+  const Connection db = database.connection();
   // Nothing that others find in the folder should change by looking.
   sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   int on = 1;

@@ -3,6 +3,7 @@
 #include "database.h"
 #include "fence_table.h"
 #include "guard.h"
+#include "kit/try.h"
 
 namespace leasehold::sqlite {
 
@@ -66,13 +67,12 @@ Result<std::vector<FenceMark>> fence_marks(sqlite3* db) {
 }
 
 Result<Fence> Fence::open(sqlite3* db, std::string_view resource) {
-  auto name = ResourceName::parse(resource);
-  if (!name) return fail(std::move(name.error()));
-  return open(db, std::move(*name));
+  auto name = TRY(ResourceName::parse(resource));
+  return open(db, std::move(name));
 }
 
 Result<Fence> Fence::open(sqlite3* db, ResourceName resource) {
-  if (auto ok = check_fence_table(Connection(db)); !ok) return fail(std::move(ok.error()));
+  TRY(check_fence_table(Connection(db)));
   return Fence(db, std::move(resource));
 }
 

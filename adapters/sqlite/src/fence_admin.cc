@@ -4,6 +4,7 @@
 
 #include "fence_table.h"
 #include "guard.h"
+#include "kit/try.h"
 #include "user_file.h"
 
 namespace leasehold::sqlite {
@@ -50,9 +51,8 @@ class SqliteFenceAdmin final : public FenceAdmin {
 }  // namespace
 
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
-  auto file = UserFile::open(url, "the fence");
-  if (!file) return fail(std::move(file.error()));
-  return std::make_unique<SqliteFenceAdmin>(std::move(*file));
+  auto file = TRY(UserFile::open(url, "the fence"));
+  return std::make_unique<SqliteFenceAdmin>(std::move(file));
 }
 
 }  // namespace leasehold::sqlite

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "guard.h"
+#include "kit/try.h"
 #include "leasehold/fence/stored_mark.h"
 #include "name_sql.h"
 #include "outbox.h"
@@ -65,11 +66,10 @@ END)sql"},
 }};
 
 Result<bool> is_there(Connection connection, const Keeper& keeper) {
-  auto select = connection.prepare(
-      "SELECT 1 FROM main.sqlite_master"
-      " WHERE type = 'trigger' AND sql = 'CREATE TRIGGER ' || ?1");
-  if (!select) return fail(std::move(select.error()));
-  return select->bind(1, std::string_view(keeper.text)).step();
+  auto select =
+      TRY(connection.prepare("SELECT 1 FROM main.sqlite_master"
+                             " WHERE type = 'trigger' AND sql = 'CREATE TRIGGER ' || ?1"));
+  return select.bind(1, std::string_view(keeper.text)).step();
 }
 
 Result<bool> keeps_marks(Connection connection) {
@@ -91,10 +91,9 @@ std::string keepers() {
 }
 
 Status keep_marks(Connection connection) {
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  if (auto ok = connection.exec(keepers().c_str()); !ok) return ok;
-  return transaction->commit();
+  auto transaction = TRY(Transaction::begin(connection));
+  TRY(connection.exec(keepers().c_str()));
+  return transaction.commit();
 }
 
 // The triggers go with their table or view.
@@ -200,45 +199,40 @@ constexpr std::string_view kColumns =
     "SELECT resource, lineage, token, request, refused, claim FROM main.leasehold_fence ";
 
 Status ensure_row(Connection connection, const ResourceName& resource) {
-  auto insert = connection.prepare(
-      "INSERT INTO main.leasehold_fence(resource) SELECT ?1 WHERE NOT EXISTS("
-      "SELECT 1 FROM main.leasehold_fence WHERE resource = ?1)");
-  if (!insert) return fail(std::move(insert.error()));
-  return insert->bind(1, resource.str()).run();
+  auto insert = TRY(
+      connection.prepare("INSERT INTO main.leasehold_fence(resource) SELECT ?1 WHERE NOT EXISTS("
+                         "SELECT 1 FROM main.leasehold_fence WHERE resource = ?1)"));
+  return insert.bind(1, resource.str()).run();
 }
 
 Status write_adoption(Connection connection, const ResourceName& resource, const Lineage& lineage,
                       TokenNumber at_least) {
-  if (auto ok = ensure_row(connection, resource); !ok) return ok;
-  auto update = connection.prepare(
+  TRY(ensure_row(connection, resource));
+  auto update = TRY(connection.prepare(
       "UPDATE main.leasehold_fence SET lineage = ?2, least = ?3, token = NULL, request = NULL,"
-      " claim = NULL WHERE resource = ?1");
-  if (!update) return fail(std::move(update.error()));
+      " claim = NULL WHERE resource = ?1"));
   const std::string text = lineage.str();
-  return update->bind(1, resource.str()).bind(2, text).bind(3, at_least.value()).run();
+  return update.bind(1, resource.str()).bind(2, text).bind(3, at_least.value()).run();
 }
 
 Status adopt(Connection connection, const ResourceName& resource, const Lineage& lineage,
              TokenNumber at_least) {
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto threshold = read_threshold(connection, resource);
-  if (!threshold) return fail(std::move(threshold.error()));
-  const bool same = *threshold && (*threshold)->lineage == lineage.str();
-  if (same && (*threshold)->token == at_least.value()) return {};
-  if (same && (*threshold)->token > at_least.value()) {
-    return fail(fence::would_lower(resource, (*threshold)->token, at_least));
+  auto transaction = TRY(Transaction::begin(connection));
+  auto threshold = TRY(read_threshold(connection, resource));
+  const bool same = threshold && threshold->lineage == lineage.str();
+  if (same && threshold->token == at_least.value()) return {};
+  if (same && threshold->token > at_least.value()) {
+    return fail(fence::would_lower(resource, threshold->token, at_least));
   }
-  if (auto ok = write_adoption(connection, resource, lineage, at_least); !ok) return ok;
-  return transaction->commit();
+  TRY(write_adoption(connection, resource, lineage, at_least));
+  return transaction.commit();
 }
 
 Status reset(Connection connection, const ResourceName& resource) {
-  auto update = connection.prepare(
+  auto update = TRY(connection.prepare(
       "UPDATE main.leasehold_fence SET lineage = NULL, least = NULL, token = NULL, request = NULL,"
-      " claim = NULL WHERE resource = ?1");
-  if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, resource.str()).run(); !ok) return ok;
+      " claim = NULL WHERE resource = ?1"));
+  TRY(update.bind(1, resource.str()).run());
   if (connection.changes() == 1) return {};
   return fail(fence::unknown_resource(resource));
 }
@@ -251,9 +245,8 @@ Status install_fence_table(Connection connection) {
         connection, kFence,
         std::string(kTable) + keepers() + enter_trigger() + claim_trigger() + confirm_trigger());
     if (!installed) return installed;
-    auto kept = keeps_marks(connection);
-    if (!kept) return fail(std::move(kept.error()));
-    return *kept ? Status() : keep_marks(connection);
+    auto kept = TRY(keeps_marks(connection));
+    return kept ? Status() : keep_marks(connection);
   });
 }
 
@@ -262,24 +255,22 @@ Status check_fence_table(Connection connection) {
 }
 
 Status check_marks_are_kept(Connection connection) {
-  if (auto ok = check_fence_table(connection); !ok) return ok;
-  auto kept = keeps_marks(connection);
-  if (!kept) return fail(std::move(kept.error()));
-  if (*kept) return {};
+  TRY(check_fence_table(connection));
+  auto kept = TRY(keeps_marks(connection));
+  if (kept) return {};
   return fail(fence::marks_not_kept());
 }
 
 Status remove_fence_table(Connection connection) {
   return remove_parts(connection, {guard_part(), kFence}, [&]() -> Status {
-    const auto used = has_part(connection, outbox_part());
-    if (!used) return fail(used.error());
-    if (*used) {
+    const auto used = TRY(has_part(connection, outbox_part()));
+    if (used) {
       return fail(
           ErrorCode::invalid,
           "the outbox in this database needs the fence; if you want neither, first run: "
           "DROP TABLE leasehold_outbox; DELETE FROM leasehold_version WHERE part = 'outbox'");
     }
-    if (auto ok = drop_guards(connection); !ok) return ok;
+    TRY(drop_guards(connection));
     return connection.exec(kDropTable);
   });
 }
@@ -300,59 +291,49 @@ Result<FenceMark> mark_of(const Statement& statement) {
 }
 
 Result<std::vector<FenceMark>> read_marks(Connection connection) {
-  if (auto ok = check_fence_table(connection); !ok) return fail(std::move(ok.error()));
-  auto select = connection.prepare(std::string(kColumns) + "ORDER BY resource");
-  if (!select) return fail(std::move(select.error()));
+  TRY(check_fence_table(connection));
+  auto select = TRY(connection.prepare(std::string(kColumns) + "ORDER BY resource"));
   std::vector<FenceMark> marks;
   for (;;) {
-    auto row = select->step();
-    if (!row) return fail(std::move(row.error()));
-    if (!*row) return marks;
-    auto found = mark_of(*select);
-    if (!found) return fail(std::move(found.error()));
-    marks.push_back(std::move(*found));
+    auto row = TRY(select.step());
+    if (!row) return marks;
+    auto found = TRY(mark_of(select));
+    marks.push_back(std::move(found));
   }
 }
 
 Result<std::optional<FenceMark>> read_mark(Connection connection, const ResourceName& resource) {
-  if (auto ok = check_fence_table(connection); !ok) return fail(std::move(ok.error()));
-  auto select = connection.prepare(std::string(kColumns) + "WHERE resource = ?1");
-  if (!select) return fail(std::move(select.error()));
-  auto row = select->bind(1, resource.str()).step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row) return std::nullopt;
-  auto found = mark_of(*select);
-  if (!found) return fail(std::move(found.error()));
-  return std::move(*found);
+  TRY(check_fence_table(connection));
+  auto select = TRY(connection.prepare(std::string(kColumns) + "WHERE resource = ?1"));
+  auto row = TRY(select.bind(1, resource.str()).step());
+  if (!row) return std::nullopt;
+  auto found = TRY(mark_of(select));
+  return std::move(found);
 }
 
 Result<std::optional<Threshold>> read_threshold(Connection connection,
                                                 const ResourceName& resource) {
-  auto select = connection.prepare(
+  auto select = TRY(connection.prepare(
       "SELECT lineage, coalesce(token, least), token IS NULL, request FROM main.leasehold_fence"
-      " WHERE resource = ?1 AND lineage IS NOT NULL");
-  if (!select) return fail(std::move(select.error()));
-  auto row = select->bind(1, resource.str()).step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row) return std::nullopt;
-  return Threshold{.lineage = std::string(select->text(0)),
-                   .token = select->integer(1),
-                   .adopted = select->integer(2) != 0,
-                   .request = std::string(select->text(3))};
+      " WHERE resource = ?1 AND lineage IS NOT NULL"));
+  auto row = TRY(select.bind(1, resource.str()).step());
+  if (!row) return std::nullopt;
+  return Threshold{.lineage = std::string(select.text(0)),
+                   .token = select.integer(1),
+                   .adopted = select.integer(2) != 0,
+                   .request = std::string(select.text(3))};
 }
 
 Status count_refusal(Connection connection, const ResourceName& resource) {
   if (connection.in_transaction()) {
     return fail(ErrorCode::invalid, "a refusal is counted after its transaction was rolled back");
   }
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  if (auto ok = ensure_row(connection, resource); !ok) return ok;
-  auto count = connection.prepare(
-      "UPDATE main.leasehold_fence SET refused = refused + 1 WHERE resource = ?1");
-  if (!count) return fail(std::move(count.error()));
-  if (auto ok = count->bind(1, resource.str()).run(); !ok) return ok;
-  return transaction->commit();
+  auto transaction = TRY(Transaction::begin(connection));
+  TRY(ensure_row(connection, resource));
+  auto count = TRY(connection.prepare(
+      "UPDATE main.leasehold_fence SET refused = refused + 1 WHERE resource = ?1"));
+  TRY(count.bind(1, resource.str()).run());
+  return transaction.commit();
 }
 
 Error counted(Connection connection, const ResourceName& resource, Error error) {
@@ -365,12 +346,12 @@ Error counted(Connection connection, const ResourceName& resource, Error error) 
 
 Status adopt_lineage(Connection connection, const ResourceName& resource, const Lineage& lineage,
                      TokenNumber at_least) {
-  if (auto ok = check_fence_table(connection); !ok) return ok;
+  TRY(check_fence_table(connection));
   return connection.durably([&] { return adopt(connection, resource, lineage, at_least); });
 }
 
 Status reset_mark(Connection connection, const ResourceName& resource) {
-  if (auto ok = check_fence_table(connection); !ok) return ok;
+  TRY(check_fence_table(connection));
   return connection.durably([&] { return reset(connection, resource); });
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "fence_table.h"
+#include "kit/try.h"
 #include "leasehold/sqlite/outbox.h"
 #include "once_table.h"
 
@@ -17,18 +18,16 @@ Result<std::int64_t> FencedTransaction::send(OutboxEntry entry) {
 }
 
 Result<FencedOnce> FencedOnce::open(sqlite3* connection, std::string_view resource) {
-  auto fence = Fence::open(connection, resource);
-  if (!fence) return fail(std::move(fence.error()));
-  if (auto ok = check_once_table(Connection(connection)); !ok) return fail(std::move(ok.error()));
-  return FencedOnce(connection, std::move(*fence));
+  auto fence = TRY(Fence::open(connection, resource));
+  TRY(check_once_table(Connection(connection)));
+  return FencedOnce(connection, std::move(fence));
 }
 
 Result<FencedOnce::Begun> FencedOnce::begin(const Token& token, std::string_view key,
                                             std::string_view parameters,
                                             const OnceOptions& options) const {
   const Connection connection(connection_);
-  const auto name = leasehold::detail::check_once(key, parameters);
-  if (!name) return fail(name.error());
+  const auto name = TRY(leasehold::detail::check_once(key, parameters));
   // Nothing is told to a stale holder, so that there is no look before the fence was entered.
   auto begun = begin_in_time(connection, options,
                              [] { return Result<std::optional<OnceResult>>(std::nullopt); });
@@ -38,11 +37,10 @@ Result<FencedOnce::Begun> FencedOnce::begin(const Token& token, std::string_view
     auto transaction = std::get<detail::OwnedTransaction>(std::move(*begun));
     auto entered = fence_.enter(token);
     if (entered) {
-      auto stored = find_result(connection, *name, parameters);
-      if (!stored) return fail(std::move(stored.error()));
-      if (!*stored) return Begun(std::move(transaction));
-      if (auto ok = transaction.commit(); !ok) return fail(std::move(ok.error()));
-      return std::move(**stored);
+      auto stored = TRY(find_result(connection, name, parameters));
+      if (!stored) return Begun(std::move(transaction));
+      TRY(transaction.commit());
+      return std::move(*stored);
     }
     refused = std::move(entered.error());
   }

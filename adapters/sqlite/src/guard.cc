@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fence_table.h"
+#include "kit/try.h"
 
 namespace leasehold::sqlite {
 namespace {
@@ -87,71 +88,63 @@ bool is_own(std::string_view table) {
 Result<int> count_triggers(Connection connection, const Guard& guard) {
   int count = 0;
   for (const char* operation : kOperations) {
-    auto select = connection.prepare(
-        "SELECT 1 FROM main.sqlite_master"
-        " WHERE type = 'trigger' AND sql = 'CREATE TRIGGER ' || ?1");
-    if (!select) return fail(std::move(select.error()));
+    auto select =
+        TRY(connection.prepare("SELECT 1 FROM main.sqlite_master"
+                               " WHERE type = 'trigger' AND sql = 'CREATE TRIGGER ' || ?1"));
     const std::string text = trigger_text(guard, operation);
-    auto row = select->bind(1, text).step();
-    if (!row) return fail(std::move(row.error()));
-    if (*row) ++count;
+    auto row = TRY(select.bind(1, text).step());
+    if (row) ++count;
   }
   return count;
 }
 
 // A table that was renamed took its triggers with it.
 Status look_for_triggers(Connection connection, Guard& guard) {
-  auto select = connection.prepare(
-      "SELECT DISTINCT tbl_name FROM main.sqlite_master WHERE type = 'trigger'"
-      " AND name IN (?2, ?3, ?4) ORDER BY tbl_name <> ?1");
-  if (!select) return fail(std::move(select.error()));
-  select->bind(1, guard.made_for);
+  auto select = TRY(
+      connection.prepare("SELECT DISTINCT tbl_name FROM main.sqlite_master WHERE type = 'trigger'"
+                         " AND name IN (?2, ?3, ?4) ORDER BY tbl_name <> ?1"));
+  select.bind(1, guard.made_for);
   std::array<std::string, kOperations.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) {
     names[i] = trigger_name(guard.id, kOperations[i]);
-    select->bind(static_cast<int>(i) + 2, names[i]);
+    select.bind(static_cast<int>(i) + 2, names[i]);
   }
   for (int most = 0;;) {
-    auto row = select->step();
-    if (!row) return fail(std::move(row.error()));
-    if (!*row) return {};
+    auto row = TRY(select.step());
+    if (!row) return {};
     Guard there = guard;
-    there.what.table = std::string(select->text(0));
-    const auto count = count_triggers(connection, there);
-    if (!count) return fail(count.error());
-    if (*count <= most) continue;
-    most = *count;
+    there.what.table = std::string(select.text(0));
+    const auto count = TRY(count_triggers(connection, there));
+    if (count <= most) continue;
+    most = count;
     guard.what.table = there.what.table;
-    guard.what.armed = *count == int{kOperations.size()};
+    guard.what.armed = count == int{kOperations.size()};
   }
 }
 
 Result<std::vector<Guard>> list_guards(Connection connection) {
-  auto select = connection.prepare(
-      "SELECT id, table_name, resource FROM main.leasehold_guard ORDER BY table_name");
-  if (!select) return fail(std::move(select.error()));
+  auto select = TRY(connection.prepare(
+      "SELECT id, table_name, resource FROM main.leasehold_guard ORDER BY table_name"));
   std::vector<Guard> guards;
   for (;;) {
-    auto row = select->step();
-    if (!row) return fail(std::move(row.error()));
-    if (!*row) return guards;
-    const std::string table(select->text(1));
-    auto resource = ResourceName::parse(select->text(2));
+    auto row = TRY(select.step());
+    if (!row) return guards;
+    const std::string table(select.text(1));
+    auto resource = ResourceName::parse(select.text(2));
     if (!resource) {
       return fail(ErrorCode::unavailable,
                   "the guard of table '" + table + "' is damaged: it was not written by the fence");
     }
-    Guard guard{select->integer(0), table, {table, std::move(*resource), /*armed=*/false}};
-    if (auto ok = look_for_triggers(connection, guard); !ok) return fail(std::move(ok.error()));
+    Guard guard{select.integer(0), table, {table, std::move(*resource), /*armed=*/false}};
+    TRY(look_for_triggers(connection, guard));
     guards.push_back(std::move(guard));
   }
 }
 
 Result<std::optional<Guard>> find_guard(Connection connection, std::string_view table) {
-  auto guards = list_guards(connection);
-  if (!guards) return fail(std::move(guards.error()));
+  auto guards = TRY(list_guards(connection));
   const std::string wanted(table);
-  for (Guard& guard : *guards) {
+  for (Guard& guard : guards) {
     if (is_same_name(guard.what.table, wanted)) return std::move(guard);
   }
   return std::nullopt;
@@ -160,29 +153,26 @@ Result<std::optional<Guard>> find_guard(Connection connection, std::string_view 
 Status drop_triggers(Connection connection, std::int64_t guard) {
   for (const char* operation : kOperations) {
     const std::string sql = "DROP TRIGGER IF EXISTS main." + trigger_name(guard, operation);
-    if (auto ok = connection.exec(sql.c_str()); !ok) return ok;
+    TRY(connection.exec(sql.c_str()));
   }
   return {};
 }
 
 Status forget(Connection connection, std::int64_t guard) {
-  if (auto ok = drop_triggers(connection, guard); !ok) return ok;
-  auto erase = connection.prepare("DELETE FROM main.leasehold_guard WHERE id = ?1");
-  if (!erase) return fail(std::move(erase.error()));
-  return erase->bind(1, guard).run();
+  TRY(drop_triggers(connection, guard));
+  auto erase = TRY(connection.prepare("DELETE FROM main.leasehold_guard WHERE id = ?1"));
+  return erase.bind(1, guard).run();
 }
 
 Status create(Connection connection, const GuardedTable& what) {
-  auto insert = connection.prepare(
-      "INSERT INTO main.leasehold_guard(table_name, resource) VALUES(?1, ?2) RETURNING id");
-  if (!insert) return fail(std::move(insert.error()));
-  auto row = insert->bind(1, what.table).bind(2, what.resource.str()).step();
-  if (!row) return fail(std::move(row.error()));
-  const Guard guard{insert->integer(0), what.table, what};
-  insert->reset();
+  auto insert = TRY(connection.prepare(
+      "INSERT INTO main.leasehold_guard(table_name, resource) VALUES(?1, ?2) RETURNING id"));
+  TRY(insert.bind(1, what.table).bind(2, what.resource.str()).step());
+  const Guard guard{insert.integer(0), what.table, what};
+  insert.reset();
   for (const char* operation : kOperations) {
     const std::string sql = "CREATE TRIGGER main." + trigger_text(guard, operation);
-    if (auto ok = connection.exec(sql.c_str()); !ok) return ok;
+    TRY(connection.exec(sql.c_str()));
   }
   return {};
 }
@@ -190,19 +180,18 @@ Status create(Connection connection, const GuardedTable& what) {
 // Makes the guards of renamed tables anew, so that another table may have the name they were made
 // for. A guard whose table is gone gives way to that of the table which has its name now.
 Status settle(Connection connection) {
-  auto guards = list_guards(connection);
-  if (!guards) return fail(std::move(guards.error()));
+  auto guards = TRY(list_guards(connection));
   std::vector<GuardedTable> renamed;
-  for (const Guard& guard : *guards) {
+  for (const Guard& guard : guards) {
     if (guard.what.table == guard.made_for) continue;
     renamed.push_back(guard.what);
-    for (const Guard& other : *guards) {
+    for (const Guard& other : guards) {
       if (other.id != guard.id && !is_same_name(other.made_for, guard.what.table)) continue;
-      if (auto ok = forget(connection, other.id); !ok) return ok;
+      TRY(forget(connection, other.id));
     }
   }
   for (const GuardedTable& what : renamed) {
-    if (auto ok = create(connection, what); !ok) return ok;
+    TRY(create(connection, what));
   }
   return {};
 }
@@ -217,24 +206,21 @@ Status guard(Connection connection, std::string_view table, const ResourceName& 
       connection, kGuard, kTables + go_inside("leasehold_enter") + go_inside("leasehold_confirm"));
   if (!installed) return installed;
 
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto name = find_table(connection, table);
-  if (!name) return fail(std::move(name.error()));
-  if (auto ok = settle(connection); !ok) return ok;
-  auto there = find_guard(connection, *name);
-  if (!there) return fail(std::move(there.error()));
-  if (*there && (*there)->what.armed) {
-    const ResourceName& guarding = (*there)->what.resource;
+  auto transaction = TRY(Transaction::begin(connection));
+  auto name = TRY(find_table(connection, table));
+  TRY(settle(connection));
+  auto there = TRY(find_guard(connection, name));
+  if (there && there->what.armed) {
+    const ResourceName& guarding = there->what.resource;
     if (guarding == resource) return {};
-    return fail(ErrorCode::invalid, "table '" + *name + "' is guarded by resource '" +
+    return fail(ErrorCode::invalid, "table '" + name + "' is guarded by resource '" +
                                         guarding.str() + "' already; remove that guard first");
   }
-  if (*there) {
-    if (auto ok = forget(connection, (*there)->id); !ok) return ok;
+  if (there) {
+    TRY(forget(connection, there->id));
   }
-  if (auto ok = create(connection, {*name, resource, /*armed=*/true}); !ok) return ok;
-  return transaction->commit();
+  TRY(create(connection, {name, resource, /*armed=*/true}));
+  return transaction.commit();
 }
 
 }  // namespace
@@ -244,18 +230,16 @@ const Part& guard_part() {
 }
 
 Result<std::string> find_table(Connection connection, std::string_view table) {
-  auto select = connection.prepare(
-      "SELECT name, type, sql LIKE 'CREATE VIRTUAL%' FROM main.sqlite_master"
-      " WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')");
-  if (!select) return fail(std::move(select.error()));
-  auto row = select->bind(1, table).step();
-  if (!row) return fail(std::move(row.error()));
+  auto select =
+      TRY(connection.prepare("SELECT name, type, sql LIKE 'CREATE VIRTUAL%' FROM main.sqlite_master"
+                             " WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')"));
+  auto row = TRY(select.bind(1, table).step());
   const std::string shown = "'" + std::string(table) + "'";
-  if (!*row) return fail(ErrorCode::invalid, "there is no table " + shown + " in this database");
-  const std::string name(select->text(0));
-  if (select->text(1) == "view" || select->integer(2) != 0) {
+  if (!row) return fail(ErrorCode::invalid, "there is no table " + shown + " in this database");
+  const std::string name(select.text(0));
+  if (select.text(1) == "view" || select.integer(2) != 0) {
     return fail(ErrorCode::invalid, shown + " is a " +
-                                        (select->text(1) == "view" ? "view" : "virtual table") +
+                                        (select.text(1) == "view" ? "view" : "virtual table") +
                                         ", which cannot be guarded; guard the tables below it");
   }
   if (is_own(name)) {
@@ -265,39 +249,34 @@ Result<std::string> find_table(Connection connection, std::string_view table) {
 }
 
 Status add_guard(Connection connection, std::string_view table, const ResourceName& resource) {
-  if (auto ok = check_outside(connection); !ok) return ok;
-  if (auto ok = check_fence_table(connection); !ok) return ok;
-  if (auto name = find_table(connection, table); !name) return fail(std::move(name.error()));
+  TRY(check_outside(connection));
+  TRY(check_fence_table(connection));
+  TRY(find_table(connection, table));
   return connection.durably([&] { return guard(connection, table, resource); });
 }
 
 Status remove_guard(Connection connection, std::string_view table) {
-  if (auto ok = check_outside(connection); !ok) return ok;
-  if (auto ok = check_fence_table(connection); !ok) return ok;
+  TRY(check_outside(connection));
+  TRY(check_fence_table(connection));
   const auto missing = [&] {
     return fail(ErrorCode::invalid, "table '" + std::string(table) + "' is not guarded");
   };
-  auto any = has_part(connection, kGuard);
-  if (!any) return fail(std::move(any.error()));
-  if (!*any) return missing();
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  if (auto ok = settle(connection); !ok) return ok;
-  auto there = find_guard(connection, table);
-  if (!there) return fail(std::move(there.error()));
-  if (!*there) return missing();
-  if (auto ok = forget(connection, (*there)->id); !ok) return ok;
-  return transaction->commit();
+  auto any = TRY(has_part(connection, kGuard));
+  if (!any) return missing();
+  auto transaction = TRY(Transaction::begin(connection));
+  TRY(settle(connection));
+  auto there = TRY(find_guard(connection, table));
+  if (!there) return missing();
+  TRY(forget(connection, there->id));
+  return transaction.commit();
 }
 
 Result<std::vector<GuardedTable>> read_guards(Connection connection) {
   std::vector<GuardedTable> tables;
-  auto any = has_part(connection, kGuard);
-  if (!any) return fail(std::move(any.error()));
-  if (!*any) return tables;
-  auto guards = list_guards(connection);
-  if (!guards) return fail(std::move(guards.error()));
-  for (Guard& guard : *guards) tables.push_back(std::move(guard.what));
+  auto any = TRY(has_part(connection, kGuard));
+  if (!any) return tables;
+  auto guards = TRY(list_guards(connection));
+  for (Guard& guard : guards) tables.push_back(std::move(guard.what));
   return tables;
 }
 
@@ -310,13 +289,11 @@ Status leave_guards(Connection connection) {
 }
 
 Status drop_guards(Connection connection) {
-  auto any = has_part(connection, kGuard);
-  if (!any) return fail(std::move(any.error()));
-  if (!*any) return {};
-  auto guards = list_guards(connection);
-  if (!guards) return fail(std::move(guards.error()));
-  for (const Guard& guard : *guards) {
-    if (auto ok = drop_triggers(connection, guard.id); !ok) return ok;
+  auto any = TRY(has_part(connection, kGuard));
+  if (!any) return {};
+  auto guards = TRY(list_guards(connection));
+  for (const Guard& guard : guards) {
+    TRY(drop_triggers(connection, guard.id));
   }
   return connection.exec("DROP TABLE main.leasehold_guard; DROP TABLE main.leasehold_inside");
 }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <thread>
 
+#include "kit/try.h"
+
 namespace leasehold::sqlite {
 namespace {
 
@@ -144,11 +146,9 @@ Millis millis(std::int64_t nanoseconds) {
 }
 
 Result<std::int64_t> number(Connection connection, std::string_view sql) {
-  auto statement = connection.prepare(sql);
-  if (!statement) return fail(std::move(statement.error()));
-  auto row = statement->step();
-  if (!row) return fail(std::move(row.error()));
-  return *row ? statement->integer(0) : 0;
+  auto statement = TRY(connection.prepare(sql));
+  auto row = TRY(statement.step());
+  return row ? statement.integer(0) : 0;
 }
 
 Error damaged(const std::string& path) {
@@ -224,9 +224,8 @@ LockTable::~LockTable() {
 }
 
 Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext context) {
-  auto database = Database::open(options.path, options.create, options.vfs);
-  if (!database) return fail(std::move(database.error()));
-  std::unique_ptr<LockTable> table(new LockTable(std::move(options), std::move(*database)));
+  auto database = TRY(Database::open(options.path, options.create, options.vfs));
+  std::unique_ptr<LockTable> table(new LockTable(std::move(options), std::move(database)));
   table->be_patient({std::move(context)});
   auto ok = table->prepare_file();
   if (!ok) {
@@ -243,37 +242,30 @@ Status LockTable::prepare_file() {
   int on = 1;
   sqlite3_file_control(db.handle(), nullptr, SQLITE_FCNTL_PERSIST_WAL, &on);
 
-  if (auto readable = number(db, "PRAGMA application_id"); !readable) {
-    return fail(std::move(readable.error()));
-  }
+  TRY(number(db, "PRAGMA application_id"));
   if (!is_lock_store(db)) {
     if (auto ok = check_empty(); !ok && !is_lock_store(db)) return ok;
   }
-  if (auto ok = use_log(); !ok) return ok;
+  TRY(use_log());
   if (!is_lock_store(db)) {
-    if (auto ok = create_schema(); !ok) return ok;
+    TRY(create_schema());
   }
-  const auto format = number(db, "PRAGMA user_version");
-  if (!format) return fail(format.error());
-  if (*format != kFormat) {
-    return fail(ErrorCode::unsupported, "it has format " + std::to_string(*format) +
+  const auto format = TRY(number(db, "PRAGMA user_version"));
+  if (format != kFormat) {
+    return fail(ErrorCode::unsupported, "it has format " + std::to_string(format) +
                                             ", and this program knows only format " +
                                             std::to_string(kFormat));
   }
-  if (auto ok = db.exec("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 8388608"); !ok) {
-    return ok;
-  }
+  TRY(db.exec("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 8388608"));
   return enter_boot();
 }
 
 // Nothing is changed in a file that is somebody else's.
 Status LockTable::check_empty() const {
   const Connection db = database_.connection();
-  const auto application = number(db, "PRAGMA application_id");
-  if (!application) return fail(application.error());
-  const auto tables = number(db, "SELECT count(*) FROM sqlite_schema");
-  if (!tables) return fail(tables.error());
-  if (*tables == 0 && *application == 0) return {};
+  const auto application = TRY(number(db, "PRAGMA application_id"));
+  const auto tables = TRY(number(db, "SELECT count(*) FROM sqlite_schema"));
+  if (tables == 0 && application == 0) return {};
   return fail(ErrorCode::invalid,
               "it is a database of another program; give the locks a file of their own");
 }
@@ -281,14 +273,13 @@ Status LockTable::check_empty() const {
 // Without its log a file keeps no promise. SQLite tells the mode before it has stored it, and does
 // not wait here as it does elsewhere, although two processes may make the file at once.
 Status LockTable::use_log() {
-  auto mode = database_.connection().prepare("PRAGMA journal_mode = WAL");
-  if (!mode) return fail(std::move(mode.error()));
+  auto mode = TRY(database_.connection().prepare("PRAGMA journal_mode = WAL"));
   for (int attempts = 0;; ++attempts) {
-    auto row = mode->step();
-    const bool is_wal = row && *row && mode->text(0) == "wal";
-    if (row && *row) row = mode->step();
+    auto row = mode.step();
+    const bool is_wal = row && *row && mode.text(0) == "wal";
+    if (row && *row) row = mode.step();
     const bool again = !row && worth_waiting(attempts);
-    mode->reset();
+    mode.reset();
     if (again) continue;
     if (!row) return fail(std::move(row.error()));
     if (is_wal) return {};
@@ -298,36 +289,32 @@ Status LockTable::use_log() {
 
 Status LockTable::create_schema() {
   const Connection db = database_.connection();
-  auto transaction = Transaction::begin(db);
-  if (!transaction) return fail(std::move(transaction.error()));
+  auto transaction = TRY(Transaction::begin(db));
   if (is_lock_store(database_.connection())) return {};  // another process was first
-  if (auto ok = check_empty(); !ok) return ok;
-  if (auto ok = db.exec(kSchema); !ok) return ok;
+  TRY(check_empty());
+  TRY(db.exec(kSchema));
   const std::string pragmas = "PRAGMA application_id = " + std::to_string(kApplicationId) +
                               "; PRAGMA user_version = " + std::to_string(kFormat);
-  if (auto ok = db.exec(pragmas.c_str()); !ok) return ok;
-  auto insert = db.prepare(
-      "INSERT INTO store(one, id, machine, boot, floor, ceiling, reserved)"
-      " VALUES(1, ?1, ?2, ?3, 0, 0, 0)");
-  if (!insert) return fail(std::move(insert.error()));
+  TRY(db.exec(pragmas.c_str()));
+  auto insert =
+      TRY(db.prepare("INSERT INTO store(one, id, machine, boot, floor, ceiling, reserved)"
+                     " VALUES(1, ?1, ?2, ?3, 0, 0, 0)"));
   const StoreId id = StoreId::random(*options_.random);
-  insert->bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
-  if (auto ok = insert->run(); !ok) return ok;
-  return transaction->commit();
+  insert.bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
+  TRY(insert.run());
+  return transaction.commit();
 }
 
 // The first process after a reboot ends everything of the boot before. Its numbers begin above all
 // that were reserved, and none of them is reserved yet: who grants the first makes this durable.
 Status LockTable::enter_boot() {
   const Connection db = database_.connection();
-  auto read = db.prepare("SELECT machine, boot FROM store");
-  if (!read) return fail(std::move(read.error()));
-  auto row = read->step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row) return fail(damaged(options_.path));
-  const std::string machine(read->text(0));
-  const std::string boot(read->text(1));
-  read->reset();
+  auto read = TRY(db.prepare("SELECT machine, boot FROM store"));
+  auto row = TRY(read.step());
+  if (!row) return fail(damaged(options_.path));
+  const std::string machine(read.text(0));
+  const std::string boot(read.text(1));
+  read.reset();
   if (boot == options_.machine.boot) return {};
   if (machine.empty() || machine != options_.machine.machine) {
     return fail(ErrorCode::unsupported,
@@ -336,21 +323,17 @@ Status LockTable::enter_boot() {
                     "if the file was moved here for good, keep LEASEHOLD_MACHINE_ID set to that "
                     "machine's id");
   }
-  auto transaction = Transaction::begin(db);
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto update = db.prepare(
-      "UPDATE store SET boot = ?1, floor = max(reserved, ceiling), ceiling = 0 WHERE boot = ?2");
-  if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, options_.machine.boot).bind(2, boot).run(); !ok) return ok;
+  auto transaction = TRY(Transaction::begin(db));
+  auto update = TRY(db.prepare(
+      "UPDATE store SET boot = ?1, floor = max(reserved, ceiling), ceiling = 0 WHERE boot = ?2"));
+  TRY(update.bind(1, options_.machine.boot).bind(2, boot).run());
   if (db.changes() == 0) return {};  // another process was first
   // The index: for a file that was made without it. Then a dead process costs more, and no less is
   // right.
-  if (auto ok = db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter;"
-                        "CREATE INDEX IF NOT EXISTS waiter_by_wake ON waiter(wake)");
-      !ok) {
-    return ok;
-  }
-  return transaction->commit();
+  TRY(
+      db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter;"
+              "CREATE INDEX IF NOT EXISTS waiter_by_wake ON waiter(wake)"));
+  return transaction.commit();
 }
 
 bool LockTable::may_wait() const {
@@ -440,19 +423,16 @@ int LockTable::on_commit(void* self, sqlite3*, const char*, int frames) {
 Result<Statement*> LockTable::sql(Sql which) {
   auto& slot = statements_[which];
   if (!slot) {
-    auto prepared = database_.connection().prepare(kStatements[which]);
-    if (!prepared) return fail(std::move(prepared.error()));
-    slot = std::move(*prepared);
+    auto prepared = TRY(database_.connection().prepare(kStatements[which]));
+    slot = std::move(prepared);
   }
   return &*slot;
 }
 
 Result<Transaction> LockTable::begin() {
-  auto begin = sql(kBegin);
-  if (!begin) return fail(std::move(begin.error()));
-  auto commit = sql(kCommit);
-  if (!commit) return fail(std::move(commit.error()));
-  return Transaction::begin(database_.connection(), **begin, **commit);
+  auto begin = TRY(sql(kBegin));
+  auto commit = TRY(sql(kCommit));
+  return Transaction::begin(database_.connection(), *begin, *commit);
 }
 
 // ---- acquire -------------------------------------------------------------------------------
@@ -460,9 +440,8 @@ Result<Transaction> LockTable::begin() {
 Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::string& wake_address) {
   if (own_waiters_.has(call.request)) {
     // Most asks of a waiter find that nothing has changed. To look keeps nobody from writing.
-    auto place = look(call);
-    if (!place) return fail(std::move(place.error()));
-    if (*place && (*place)->signs_elsewhere) return std::move((*place)->reply);
+    auto place = TRY(look(call));
+    if (place && place->signs_elsewhere) return std::move(place->reply);
   }
   for (int attempts = 0;; ++attempts) {
     auto reply = try_acquire(call, wake_address);
@@ -511,37 +490,31 @@ Status LockTable::settle_patiently(const std::function<Status()>& attempt) {
 
 // No number is left below the ceiling. Those that are reserved may be granted when that is on disk.
 Status LockTable::raise_ceiling(const LockName& lock) {
-  const auto reserved = reserve(lock);
-  if (!reserved) return fail(reserved.error());
-  if (!*reserved) return {};
-  auto testimony = reserved_on_disk(**reserved);
-  if (!testimony) return fail(std::move(testimony.error()));
-  return settle(*testimony);
+  const auto reserved = TRY(reserve(lock));
+  if (!reserved) return {};
+  auto testimony = TRY(reserved_on_disk(*reserved));
+  return settle(testimony);
 }
 
 // Up to which number; some are above the lock's counter. Nothing if somebody else was first.
 Result<std::optional<std::int64_t>> LockTable::reserve(const LockName& lock) {
-  auto transaction = begin();
-  if (!transaction) return fail(std::move(transaction.error()));
-  const auto found = find(lock);
-  if (!found) return fail(found.error());
+  auto transaction = TRY(begin());
+  const auto found = TRY(find(lock));
   const Connection db = database_.connection();
-  const std::int64_t used = std::max(found->token, found->floor);
-  if (used < found->ceiling) return std::nullopt;
-  auto reserved = number(db, "SELECT reserved FROM store");
-  if (!reserved) return fail(std::move(reserved.error()));
+  const std::int64_t used = std::max(found.token, found.floor);
+  if (used < found.ceiling) return std::nullopt;
+  auto reserved = TRY(number(db, "SELECT reserved FROM store"));
   constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
-  if (*reserved > used) return *reserved;  // by somebody who died, or by an earlier attempt
+  if (reserved > used) return reserved;  // by somebody who died, or by an earlier attempt
   if (used > last - options_.token_block) return fail(used_up());
-  *reserved = used + options_.token_block;
-  auto update = db.prepare("UPDATE store SET reserved = ?1");
-  if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, *reserved).run(); !ok) return fail(std::move(ok.error()));
-  if (auto ok = transaction->commit(); !ok) {
+  reserved = used + options_.token_block;
+  auto update = TRY(db.prepare("UPDATE store SET reserved = ?1"));
+  TRY(update.bind(1, reserved).run());
+  if (auto ok = transaction.commit(); !ok) {
     ok.error().code = ErrorCode::unavailable;  // of the reservation; nothing was granted
     return fail(std::move(ok.error()));
   }
-  return *reserved;
+  return reserved;
 }
 
 // Says nothing if somebody has reserved more, or begun a new lineage, since `reserved` was read.
@@ -554,56 +527,49 @@ Result<Statement> LockTable::reserved_on_disk(std::int64_t reserved) {
 
 Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& call,
                                                            const std::string& wake_address) {
-  auto transaction = begin();
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto found = find(call.lock);
-  if (!found) return fail(std::move(found.error()));
+  auto transaction = TRY(begin());
+  auto found = TRY(find(call.lock));
 
   const std::int64_t at = now();
-  const bool held = found->holder && found->expires_at > at;
-  if (held && found->holder == call.request && !found->kept) {
-    return Granted{TokenNumber::of(found->token).value(), found->store, call.ttl.length(),
+  const bool held = found.holder && found.expires_at > at;
+  if (held && found.holder == call.request && !found.kept) {
+    return Granted{TokenNumber::of(found.token).value(), found.store, call.ttl.length(),
                    /*fresh=*/false};
   }
-  if (held && found->expires_at - at > found->ttl) {
-    if (auto ok = count_from(at, call.lock, *found); !ok) return fail(std::move(ok.error()));
+  if (held && found.expires_at - at > found.ttl) {
+    TRY(count_from(at, call.lock, found));
   }
   std::optional<std::string> ahead;
   if (held) {
-    ahead = holder_label(found->owner, found->kept);
-  } else if (found->has_waiters) {
-    auto first = first_living_waiter(call.lock, call.request);
-    if (!first) return fail(std::move(first.error()));
-    if (*first) ahead = std::move((*first)->owner);
+    ahead = holder_label(found.owner, found.kept);
+  } else if (found.has_waiters) {
+    auto first = TRY(first_living_waiter(call.lock, call.request));
+    if (first) ahead = std::move(first->owner);
   }
 
   std::optional<AcquireReply> reply;
   if (!ahead) {
-    if (std::max(found->token, found->floor) >= found->ceiling) return std::nullopt;
-    auto granted = grant(call, *found);
-    if (!granted) return fail(std::move(granted.error()));
-    reply = *granted;
+    if (std::max(found.token, found.floor) >= found.ceiling) return std::nullopt;
+    auto granted = TRY(grant(call, found));
+    reply = granted;
   } else if (call.queue) {
-    if (auto ok = enqueue(call, wake_address); !ok) return fail(std::move(ok.error()));
-    auto place = look(call);
-    if (!place) return fail(std::move(place.error()));
+    TRY(enqueue(call, wake_address));
+    auto place = TRY(look(call));
     // A free lock waits for somebody who was called just now.
-    reply = *place ? std::move((*place)->reply) : Queued{kWatchEvery, std::move(*ahead)};
+    reply = place ? std::move(place->reply) : Queued{kWatchEvery, std::move(*ahead)};
   } else {
     reply = Busy{std::move(*ahead)};
   }
-  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  TRY(transaction.commit());
   return reply;
 }
 
 Result<LockTable::Found> LockTable::find(const LockName& lock) {
-  auto statement = sql(kFind);
-  if (!statement) return fail(std::move(statement.error()));
-  const Use row(**statement);
+  auto statement = TRY(sql(kFind));
+  const Use row(*statement);
   row->bind(1, lock.str());
-  const auto there = row->step();
-  if (!there) return fail(there.error());
-  const auto store = *there ? row->id<StoreId>(0) : std::nullopt;
+  const auto there = TRY(row->step());
+  const auto store = there ? row->id<StoreId>(0) : std::nullopt;
   const bool counts = row->integer(1) >= 0 && row->integer(2) >= 0 && row->integer(3) >= 0;
   if (!store || !counts) return fail(damaged(options_.path));
   return Found{.store = *store,
@@ -622,23 +588,21 @@ Result<LockTable::Found> LockTable::find(const LockName& lock) {
 // was restored from a snapshot in the same boot, and the file was not. A holder that is in the
 // snapshot has at most its TTL left.
 Status LockTable::count_from(std::int64_t at, const LockName& lock, Found& found) {
-  auto statement = sql(kCountFrom);
-  if (!statement) return fail(std::move(statement.error()));
+  auto statement = TRY(sql(kCountFrom));
   found.expires_at = at + found.ttl;
-  return (*statement)->bind(1, lock.str()).bind(2, at).run();
+  return statement->bind(1, lock.str()).bind(2, at).run();
 }
 
 Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found) {
   const std::int64_t token = std::max(found.token, found.floor) + 1;
   const std::int64_t at = now();
-  auto statement = sql(kGrant);
-  if (!statement) return fail(std::move(statement.error()));
-  (*statement)->bind(1, call.lock.str()).bind(2, token).bind(3, call.request.bytes());
-  (*statement)->bind(4, call.owner.str()).bind(5, at).bind(6, nanos(call.ttl.length()));
-  if (auto ok = (*statement)->run(); !ok) return fail(std::move(ok.error()));
+  auto statement = TRY(sql(kGrant));
+  statement->bind(1, call.lock.str()).bind(2, token).bind(3, call.request.bytes());
+  statement->bind(4, call.owner.str()).bind(5, at).bind(6, nanos(call.ttl.length()));
+  TRY(statement->run());
   own_waiters_.remove(call.request);
   if (found.has_waiters) {
-    if (auto dropped = drop_waiter(call.request); !dropped) return fail(dropped.error());
+    TRY(drop_waiter(call.request));
   }
   return Granted{TokenNumber::of(token).value(), found.store, call.ttl.length(), /*fresh=*/true};
 }
@@ -647,15 +611,13 @@ Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found) {
 
 Result<std::vector<LockTable::Waiter>> LockTable::waiters_of(const LockName& lock,
                                                              std::int64_t limit) {
-  auto statement = sql(kWaitersOf);
-  if (!statement) return fail(std::move(statement.error()));
-  const Use row(**statement);
+  auto statement = TRY(sql(kWaitersOf));
+  const Use row(*statement);
   row->bind(1, lock.str()).bind(2, limit);
   std::vector<Waiter> waiters;
   for (;;) {
-    const auto there = row->step();
-    if (!there) return fail(there.error());
-    if (!*there) return waiters;
+    const auto there = TRY(row->step());
+    if (!there) return waiters;
     const auto request = row->id<RequestId>(0);
     if (!request) return fail(damaged(options_.path));
     waiters.push_back(
@@ -690,17 +652,16 @@ LockTable::Life LockTable::wake(const Waiter& waiter) {
 Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const LockName& lock,
                                                                         const RequestId& asking) {
   for (;;) {
-    auto first = waiters_of(lock, 1);
-    if (!first) return fail(std::move(first.error()));
-    if (first->empty() || first->front().request == asking) return std::nullopt;
-    Waiter& waiter = first->front();
+    auto first = TRY(waiters_of(lock, 1));
+    if (first.empty() || first.front().request == asking) return std::nullopt;
+    Waiter& waiter = first.front();
     const Life life = wake(waiter);
     if (life == Life::idle) {
-      if (auto ok = miss_sockets_beside(waiter, lock); !ok) return fail(std::move(ok.error()));
-      if (auto ok = give_time(waiter); !ok) return fail(std::move(ok.error()));
+      TRY(miss_sockets_beside(waiter, lock));
+      TRY(give_time(waiter));
     }
     if (may_come(life)) return std::move(waiter);
-    if (auto ok = drop_silent(waiter, life == Life::dead); !ok) return fail(std::move(ok.error()));
+    TRY(drop_silent(waiter, life == Life::dead));
   }
 }
 
@@ -708,59 +669,52 @@ Result<std::optional<LockTable::Waiter>> LockTable::first_living_waiter(const Lo
 // would hold up the lock for as long.
 Status LockTable::miss_sockets_beside(const Waiter& waiter, const LockName& lock) {
   if (wake_folder_.last_sign(waiter.wake)) return {};
-  auto all = sql(kAddresses);
-  if (!all) return fail(std::move(all.error()));
+  auto all = TRY(sql(kAddresses));
   std::vector<std::string> missing;
   {
-    const Use row(**all);
+    const Use row(*all);
     row->bind(1, lock.str());
     for (;;) {
-      const auto there = row->step();
-      if (!there) return fail(there.error());
-      if (!*there) break;
+      const auto there = TRY(row->step());
+      if (!there) break;
       const std::string address(row->text(0));
       if (!wake_folder_.last_sign(address)) missing.push_back(address);
     }
   }
-  auto miss = sql(kMiss);
-  if (!miss) return fail(std::move(miss.error()));
+  auto miss = TRY(sql(kMiss));
   for (const std::string& address : missing) {
-    (*miss)->bind(1, lock.str()).bind(2, address).bind(3, -(now() + nanos(kWaiterLife)));
-    if (auto ok = (*miss)->run(); !ok) return ok;
+    miss->bind(1, lock.str()).bind(2, address).bind(3, -(now() + nanos(kWaiterLife)));
+    TRY(miss->run());
   }
   return {};
 }
 
 // To come, from now on: its process may live, and yet nobody may ask for it any more.
 Status LockTable::give_time(const Waiter& waiter) {
-  auto statement = sql(kCall);
-  if (!statement) return fail(std::move(statement.error()));
-  (*statement)->bind(1, waiter.request.bytes()).bind(2, now() + nanos(kWaiterLife));
-  return (*statement)->run();
+  auto statement = TRY(sql(kCall));
+  statement->bind(1, waiter.request.bytes()).bind(2, now() + nanos(kWaiterLife));
+  return statement->run();
 }
 
 // Takes or keeps a place.
 Status LockTable::enqueue(const AcquireCall& call, const std::string& wake_address) {
-  auto insert = sql(kEnqueue);
-  if (!insert) return fail(std::move(insert.error()));
-  (*insert)->bind(1, call.lock.str()).bind(2, call.request.bytes()).bind(3, call.owner.str());
-  (*insert)->bind(4, wake_address);
-  (*insert)->bind(5, wake_address.empty() ? now() + nanos(kWaiterLife) : kNotCalled);
+  auto insert = TRY(sql(kEnqueue));
+  insert->bind(1, call.lock.str()).bind(2, call.request.bytes()).bind(3, call.owner.str());
+  insert->bind(4, wake_address);
+  insert->bind(5, wake_address.empty() ? now() + nanos(kWaiterLife) : kNotCalled);
   own_waiters_.add(call.lock, call.request);
-  return (*insert)->run();
+  return insert->run();
 }
 
 // From the place of a waiter at a lock that is held; nothing if it has no place, or the lock is
 // free.
 Result<std::optional<LockTable::Seen>> LockTable::look(const AcquireCall& call) {
-  auto statement = sql(kLook);
-  if (!statement) return fail(std::move(statement.error()));
-  const Use row(**statement);
+  auto statement = TRY(sql(kLook));
+  const Use row(*statement);
   const std::int64_t at = now();
   row->bind(1, call.lock.str()).bind(2, call.request.bytes()).bind(3, at);
-  const auto there = row->step();
-  if (!there) return fail(there.error());
-  if (!*there) return std::nullopt;
+  const auto there = TRY(row->step());
+  if (!there) return std::nullopt;
   const bool signs_elsewhere = row->integer(3) == kNotCalled;
   // The first two look again when the lease runs out: the second in case that the first is dead.
   const bool near = row->integer(4) != 0;
@@ -785,20 +739,16 @@ Status LockTable::drop_silent(const Waiter& waiter, bool dead) {
     auto dropped = drop_waiter(waiter.request);
     return dropped ? Status() : fail(std::move(dropped.error()));
   }
-  auto statement = sql(kDropWaitersAt);
-  if (!statement) return fail(std::move(statement.error()));
-  if (auto ok = (*statement)->bind(1, waiter.wake).run(); !ok) return ok;
+  auto statement = TRY(sql(kDropWaitersAt));
+  TRY(statement->bind(1, waiter.wake).run());
   if (dead) wake_folder_.remove(waiter.wake);
   return {};
 }
 
 Result<bool> LockTable::drop_waiter(const RequestId& request) {
   own_waiters_.remove(request);
-  auto statement = sql(kDropWaiter);
-  if (!statement) return fail(std::move(statement.error()));
-  if (auto ok = (*statement)->bind(1, request.bytes()).run(); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  auto statement = TRY(sql(kDropWaiter));
+  TRY(statement->bind(1, request.bytes()).run());
   return database_.connection().changes() == 1;
 }
 
@@ -809,10 +759,9 @@ Status LockTable::wake_first(const LockName& lock, std::vector<Waiter> first) {
     const Waiter& waiter = first.front();
     const Life life = wake(waiter);
     if (may_come(life)) return {};
-    if (auto ok = drop_silent(waiter, life == Life::dead); !ok) return ok;
-    auto next = waiters_of(lock, 1);
-    if (!next) return fail(std::move(next.error()));
-    first = std::move(*next);
+    TRY(drop_silent(waiter, life == Life::dead));
+    auto next = TRY(waiters_of(lock, 1));
+    first = std::move(next);
   }
   return {};
 }
@@ -820,73 +769,61 @@ Status LockTable::wake_first(const LockName& lock, std::vector<Waiter> first) {
 // ---- renew and release ---------------------------------------------------------------------
 
 Result<std::vector<RenewReply>> LockTable::renew(const std::vector<RenewCall>& calls) {
-  auto transaction = begin();
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto statement = sql(kRenew);
-  if (!statement) return fail(std::move(statement.error()));
+  auto transaction = TRY(begin());
+  auto statement = TRY(sql(kRenew));
   std::vector<RenewReply> replies;
   replies.reserve(calls.size());
   const std::int64_t at = now();
   for (const RenewCall& call : calls) {
-    (*statement)->bind(1, call.lock.str()).bind(2, call.request.bytes());
-    (*statement)->bind(3, at).bind(4, nanos(call.ttl.length()));
-    if (auto ok = (*statement)->run(); !ok) return fail(std::move(ok.error()));
+    statement->bind(1, call.lock.str()).bind(2, call.request.bytes());
+    statement->bind(3, at).bind(4, nanos(call.ttl.length()));
+    TRY(statement->run());
     const bool alive = database_.connection().changes() == 1;
     replies.push_back(alive ? RenewReply::renewed : RenewReply::gone);
   }
-  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  TRY(transaction.commit());
   return replies;
 }
 
 // Runs an UPDATE on (lock, request, now); true if it changed the row.
 Result<bool> LockTable::run_on(Sql which, const LockName& lock, const RequestId& request) {
-  auto statement = sql(which);
-  if (!statement) return fail(std::move(statement.error()));
-  (*statement)->bind(1, lock.str()).bind(2, request.bytes()).bind(3, now());
-  if (auto ok = (*statement)->run(); !ok) return fail(std::move(ok.error()));
+  auto statement = TRY(sql(which));
+  statement->bind(1, lock.str()).bind(2, request.bytes()).bind(3, now());
+  TRY(statement->run());
   return database_.connection().changes() == 1;
 }
 
 Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
-  auto transaction = begin();
-  if (!transaction) return fail(std::move(transaction.error()));
+  auto transaction = TRY(begin());
   const Sql how = call.keep_for > Millis(0) ? kKeep : kRelease;
   if (how == kKeep) {
-    auto keep = sql(kKeep);
-    if (!keep) return fail(std::move(keep.error()));
-    (*keep)->bind(4, nanos(call.keep_for));
+    auto keep = TRY(sql(kKeep));
+    keep->bind(4, nanos(call.keep_for));
   }
-  auto released = run_on(how, call.lock, call.request);
-  if (!released) return fail(std::move(released.error()));
-  if (!*released) {
-    auto was_queued = drop_waiter(call.request);
-    if (!was_queued) return fail(std::move(was_queued.error()));
+  auto released = TRY(run_on(how, call.lock, call.request));
+  if (!released) {
+    auto was_queued = TRY(drop_waiter(call.request));
     auto earlier = sql(kWasReleased);  // a retry whose first answer was lost
     if (!earlier) return fail(std::move(earlier.error()));
     const Use row(**earlier);
     row->bind(1, call.lock.str()).bind(2, call.request.bytes());
-    const auto was_released = row->step();
-    if (!was_released) return fail(was_released.error());
-    *released = *was_queued || *was_released;
+    const auto was_released = TRY(row->step());
+    released = was_queued || was_released;
   }
-  auto first = waiters_of(call.lock, 1);
-  if (!first) return fail(std::move(first.error()));
-  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  auto first = TRY(waiters_of(call.lock, 1));
+  TRY(transaction.commit());
   // The release is done; a waiter that is not reached looks for itself soon.
-  if (how == kRelease) (void)wake_first(call.lock, std::move(*first));
-  return *released ? ReleaseReply::released : ReleaseReply::not_held;
+  if (how == kRelease) (void)wake_first(call.lock, std::move(first));
+  return released ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
 Result<ReleaseReply> LockTable::force_release(const LockName& lock, const RequestId& seen) {
-  auto transaction = begin();
-  if (!transaction) return fail(std::move(transaction.error()));
-  const auto freed = run_on(kForce, lock, seen);
-  if (!freed) return fail(freed.error());
-  auto first = waiters_of(lock, 1);
-  if (!first) return fail(std::move(first.error()));
-  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
-  if (*freed) (void)wake_first(lock, std::move(*first));
-  return *freed ? ReleaseReply::released : ReleaseReply::not_held;
+  auto transaction = TRY(begin());
+  const auto freed = TRY(run_on(kForce, lock, seen));
+  auto first = TRY(waiters_of(lock, 1));
+  TRY(transaction.commit());
+  if (freed) (void)wake_first(lock, std::move(first));
+  return freed ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
 // ---- looking -------------------------------------------------------------------------------
@@ -913,9 +850,8 @@ Result<LockStatus> LockTable::read_status(Statement& row) {
                            .remaining = millis(std::min(row.integer(5) - at, row.integer(8))),
                            .kept = row.integer(6) != 0};
   }
-  auto waiters = waiters_of(status.lock, -1);
-  if (!waiters) return fail(std::move(waiters.error()));
-  for (Waiter& waiter : *waiters) {
+  auto waiters = TRY(waiters_of(status.lock, -1));
+  for (Waiter& waiter : waiters) {
     if (is_alive(waiter, at)) {
       status.waiters.push_back({waiter.request, std::move(waiter.owner)});
     }
@@ -924,115 +860,99 @@ Result<LockStatus> LockTable::read_status(Statement& row) {
 }
 
 Result<LockStatus> LockTable::inspect(const LockName& lock) {
-  auto statement = sql(kLock);
-  if (!statement) return fail(std::move(statement.error()));
-  const Use row(**statement);
+  auto statement = TRY(sql(kLock));
+  const Use row(*statement);
   row->bind(1, lock.str());
-  const auto there = row->step();
-  if (!there) return fail(there.error());
-  if (!*there) return fail(damaged(options_.path));
+  const auto there = TRY(row->step());
+  if (!there) return fail(damaged(options_.path));
   return read_status(*row);
 }
 
 Result<std::vector<LockStatus>> LockTable::list() {
-  auto statement = sql(kLocks);
-  if (!statement) return fail(std::move(statement.error()));
-  const Use row(**statement);
+  auto statement = TRY(sql(kLocks));
+  const Use row(*statement);
   std::vector<LockStatus> locks;
   for (;;) {
-    const auto there = row->step();
-    if (!there) return fail(there.error());
-    if (!*there) return locks;
-    auto status = read_status(*row);
-    if (!status) return fail(std::move(status.error()));
-    locks.push_back(std::move(*status));
+    const auto there = TRY(row->step());
+    if (!there) return locks;
+    auto status = TRY(read_status(*row));
+    locks.push_back(std::move(status));
   }
 }
 
 // Nothing is granted in the new lineage before it is on disk.
 Result<StoreId> LockTable::rotate_lineage() {
   const StoreId id = StoreId::random(*options_.random);
-  const auto reserved = begin_lineage(id);
-  if (!reserved) return fail(reserved.error());
+  const auto reserved = TRY(begin_lineage(id));
   const auto settled = settle_patiently([&]() -> Status {
-    auto testimony = reserved_on_disk(*reserved);
-    if (!testimony) return fail(std::move(testimony.error()));
-    return settle(*testimony);
+    auto testimony = TRY(reserved_on_disk(reserved));
+    return settle(testimony);
   });
-  if (auto ok = after_commit(settled); !ok) return fail(std::move(ok.error()));
+  TRY(after_commit(settled));
   return id;
 }
 
 // Up to which number is reserved then.
 Result<std::int64_t> LockTable::begin_lineage(const StoreId& id) {
   const Connection db = database_.connection();
-  auto transaction = Transaction::begin(db);
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto update = db.prepare(
-      "UPDATE store SET id = ?1, ceiling = 0, reserved = min(reserved, 9223372036854775806) + 1");
-  if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, id.bytes()).run(); !ok) return fail(std::move(ok.error()));
+  auto transaction = TRY(Transaction::begin(db));
+  auto update = TRY(db.prepare(
+      "UPDATE store SET id = ?1, ceiling = 0, reserved = min(reserved, 9223372036854775806) + 1"));
+  TRY(update.bind(1, id.bytes()).run());
   auto reserved = number(db, "SELECT reserved FROM store");
   if (!reserved) return reserved;
-  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  TRY(transaction.commit());
   return reserved;
 }
 
 // ---- once ----------------------------------------------------------------------------------
 
 Result<std::optional<OnceRecord>> LockTable::recall(const LockName& lock, const std::string& key) {
-  auto statement = sql(kRecall);
-  if (!statement) return fail(std::move(statement.error()));
+  auto statement = TRY(sql(kRecall));
   std::optional<OnceRecord> found;
   {
-    const Use row(**statement);
+    const Use row(*statement);
     row->bind(1, lock.str()).bind(2, key);
-    const auto there = row->step();
-    if (!there) return fail(there.error());
-    if (!*there) return std::nullopt;
+    const auto there = TRY(row->step());
+    if (!there) return std::nullopt;
     found = OnceRecord{std::string(row->text(0)), std::string(row->text(1))};
     if (row->integer(2) > 0) return found;
   }
   // Who stored it may have died before it was on disk.
-  if (auto ok = settle_record(lock, key); !ok) return fail(std::move(ok.error()));
+  TRY(settle_record(lock, key));
   return found;
 }
 
 Status LockTable::settle_record(const LockName& lock, const std::string& key) {
   return settle_patiently([&]() -> Status {
-    auto testimony = sql(kIsOnDisk);
-    if (!testimony) return fail(std::move(testimony.error()));
-    return settle((*testimony)->bind(1, lock.str()).bind(2, key));
+    auto testimony = TRY(sql(kIsOnDisk));
+    return settle(testimony->bind(1, lock.str()).bind(2, key));
   });
 }
 
 Status LockTable::record(const LockName& lock, const RequestId& request, const std::string& key,
                          const OnceRecord& what) {
-  if (auto ok = store_record(lock, request, key, what); !ok) return ok;
+  TRY(store_record(lock, request, key, what));
   return after_commit(settle_record(lock, key));
 }
 
 Status LockTable::store_record(const LockName& lock, const RequestId& request,
                                const std::string& key, const OnceRecord& what) {
-  auto transaction = begin();
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto holds = sql(kHolds);
-  if (!holds) return fail(std::move(holds.error()));
+  auto transaction = TRY(begin());
+  auto holds = TRY(sql(kHolds));
   {
-    const Use row(**holds);
+    const Use row(*holds);
     row->bind(1, lock.str()).bind(2, request.bytes()).bind(3, now());
-    const auto held = row->step();
-    if (!held) return fail(held.error());
-    if (!*held) {
+    const auto held = TRY(row->step());
+    if (!held) {
       return fail(ErrorCode::lost,
                   "the lease of lock '" + lock.str() + "' ended before the result could be stored");
     }
   }
-  auto insert = sql(kRecord);
-  if (!insert) return fail(std::move(insert.error()));
-  (*insert)->bind(1, lock.str()).bind(2, key).bind(3, what.parameters).bind(4, what.result);
-  if (auto ok = (*insert)->run(); !ok) return ok;
-  return transaction->commit();
+  auto insert = TRY(sql(kRecord));
+  insert->bind(1, lock.str()).bind(2, key).bind(3, what.parameters).bind(4, what.result);
+  TRY(insert->run());
+  return transaction.commit();
 }
 
 }  // namespace leasehold::sqlite

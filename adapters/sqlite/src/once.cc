@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "kit/try.h"
 #include "once_table.h"
 
 namespace leasehold::sqlite {
@@ -11,17 +12,16 @@ Status install_once(sqlite3* db) {
 }
 
 Result<Once> Once::open(sqlite3* db) {
-  if (auto ok = check_once_table(Connection(db)); !ok) return fail(std::move(ok.error()));
+  TRY(check_once_table(Connection(db)));
   return Once(db);
 }
 
 Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameters,
                                 const OnceOptions& options) const {
   const Connection connection(db_);
-  const auto name = leasehold::detail::check_once(key, parameters);
-  if (!name) return fail(name.error());
+  const auto name = TRY(leasehold::detail::check_once(key, parameters));
   const auto look = [&] {
-    auto found = find_result(connection, *name, parameters);
+    auto found = find_result(connection, name, parameters);
     if (!found || !*found) return found;
     if (auto ok = connection.sync_what_was_read(); !ok) found = fail(std::move(ok.error()));
     return found;
@@ -29,9 +29,8 @@ Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameter
   auto begun = begin_in_time(connection, options, look);
   if (!begun || std::holds_alternative<OnceResult>(*begun)) return begun;
   // The first look took no lock: the key may have been stored since.
-  auto stored = look();
-  if (!stored) return fail(std::move(stored.error()));
-  if (*stored) return std::move(**stored);
+  auto stored = TRY(look());
+  if (stored) return std::move(*stored);
   return begun;
 }
 
@@ -42,17 +41,13 @@ Status Once::store(std::string_view key, std::string_view parameters,
 
 Result<std::int64_t> Once::forget_older_than(std::chrono::seconds age) const {
   const Connection connection(db_);
-  auto transaction = detail::OwnedTransaction::begin(db_);
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto remove = connection.prepare(
+  auto transaction = TRY(detail::OwnedTransaction::begin(db_));
+  auto remove = TRY(connection.prepare(
       "DELETE FROM main.leasehold_once WHERE stored_at < CAST(strftime('%s', 'now') AS INTEGER) - "
-      "?1");
-  if (!remove) return fail(std::move(remove.error()));
-  if (auto ok = remove->bind(1, std::int64_t{age.count()}).run(); !ok) {
-    return fail(std::move(ok.error()));
-  }
+      "?1"));
+  TRY(remove.bind(1, std::int64_t{age.count()}).run());
   const std::int64_t removed = connection.changes();
-  if (auto ok = transaction->commit(); !ok) return fail(std::move(ok.error()));
+  TRY(transaction.commit());
   return removed;
 }
 

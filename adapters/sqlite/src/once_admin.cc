@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kit/try.h"
 #include "leasehold/sqlite/once.h"
 #include "user_file.h"
 
@@ -27,9 +28,8 @@ class SqliteOnceAdmin final : public OnceAdmin {
 }  // namespace
 
 Result<std::unique_ptr<OnceAdmin>> open_once_admin(const Url& url) {
-  auto file = UserFile::open(url, "the idempotency keys");
-  if (!file) return fail(std::move(file.error()));
-  return std::make_unique<SqliteOnceAdmin>(std::move(*file));
+  auto file = TRY(UserFile::open(url, "the idempotency keys"));
+  return std::make_unique<SqliteOnceAdmin>(std::move(file));
 }
 
 }  // namespace leasehold::sqlite

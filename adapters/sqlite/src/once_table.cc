@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "kit/try.h"
 #include "leasehold/detail/backoff.h"
 #include "schema.h"
 
@@ -35,11 +36,9 @@ bool is_busy(sqlite3* db) {
 class NoBusyTimeout {
  public:
   static Result<NoBusyTimeout> on(Connection connection) {
-    auto pragma = connection.prepare("PRAGMA busy_timeout");
-    if (!pragma) return fail(std::move(pragma.error()));
-    auto row = pragma->step();
-    if (!row) return fail(std::move(row.error()));
-    return NoBusyTimeout(connection.handle(), static_cast<int>(pragma->integer(0)));
+    auto pragma = TRY(connection.prepare("PRAGMA busy_timeout"));
+    TRY(pragma.step());
+    return NoBusyTimeout(connection.handle(), static_cast<int>(pragma.integer(0)));
   }
   NoBusyTimeout(NoBusyTimeout&& other) noexcept
       : db_(other.db_), millis_(std::exchange(other.millis_, 0)) {}
@@ -71,15 +70,13 @@ Status check_once_table(Connection connection) {
 Result<std::optional<OnceResult>> find_result(Connection connection, const OnceKey& key,
                                               std::string_view parameters) {
   auto select =
-      connection.prepare("SELECT parameters, result FROM main.leasehold_once WHERE key = ?1");
-  if (!select) return fail(std::move(select.error()));
-  auto row = select->bind(1, key.str()).step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row) return std::nullopt;
-  if (string_of(select->blob(0)) != parameters) {
+      TRY(connection.prepare("SELECT parameters, result FROM main.leasehold_once WHERE key = ?1"));
+  auto row = TRY(select.bind(1, key.str()).step());
+  if (!row) return std::nullopt;
+  if (string_of(select.blob(0)) != parameters) {
     return fail(leasehold::detail::other_parameters(key));
   }
-  return OnceResult{string_of(select->blob(1)), true};
+  return OnceResult{string_of(select.blob(1)), true};
 }
 
 Result<OnceBegun> begin_in_time(Connection connection, const OnceOptions& options,
@@ -88,8 +85,7 @@ Result<OnceBegun> begin_in_time(Connection connection, const OnceOptions& option
     return fail(ErrorCode::invalid,
                 "the connection has a transaction open already; this call begins its own");
   }
-  const auto quiet = NoBusyTimeout::on(connection);
-  if (!quiet) return fail(quiet.error());
+  TRY(NoBusyTimeout::on(connection));
   // SQLite tells nobody when the write lock becomes free, so this asks again.
   for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
     auto known = early();
@@ -105,18 +101,18 @@ Result<OnceBegun> begin_in_time(Connection connection, const OnceOptions& option
 
 Status store_result(Connection connection, std::string_view key, std::string_view parameters,
                     std::string_view result) {
-  if (auto ok = leasehold::detail::check_once_result(result); !ok) return ok;
+  TRY(leasehold::detail::check_once_result(result));
   if (!connection.in_transaction()) {
     return fail(ErrorCode::invalid,
                 "the transaction was over before its work returned, so nothing was stored");
   }
-  auto insert = connection.prepare(
-      "INSERT INTO main.leasehold_once VALUES(?1, ?2, ?3, CAST(strftime('%s', 'now') AS INTEGER))");
-  if (!insert) return fail(std::move(insert.error()));
+  auto insert =
+      TRY(connection.prepare("INSERT INTO main.leasehold_once VALUES(?1, ?2, ?3, "
+                             "CAST(strftime('%s', 'now') AS INTEGER))"));
   // An empty string_view may point nowhere, and SQLite would store that as NULL.
   const std::string own_parameters(parameters);
   const std::string own_result(result);
-  return insert->bind(1, key).bind(2, bytes(own_parameters)).bind(3, bytes(own_result)).run();
+  return insert.bind(1, key).bind(2, bytes(own_parameters)).bind(3, bytes(own_result)).run();
 }
 
 }  // namespace leasehold::sqlite

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fence_table.h"
+#include "kit/try.h"
 #include "leasehold/detail/visible_text.h"
 #include "leasehold/sqlite/fence.h"
 #include "leasehold/sqlite/outbox.h"
@@ -58,7 +59,7 @@ constexpr const char* kIndexByKey =
     " WHERE done_at IS NULL";
 
 Status install(Connection connection) {
-  if (auto ok = install_fence_table(connection); !ok) return ok;
+  TRY(install_fence_table(connection));
   return connection.durably([&] {
     auto installed = install_part(connection, kPart, table());
     return installed ? connection.exec(kIndexByKey) : installed;
@@ -75,47 +76,42 @@ Status not_one(std::int64_t id, const char* what) {
 }
 
 Status mark_delivered(Connection connection, std::int64_t id) {
-  auto update = connection.prepare(
+  auto update = TRY(connection.prepare(
       std::string("UPDATE main.leasehold_outbox SET last_error = NULL, done_at = ") + kNow +
-      " WHERE id = ?1 AND done_at IS NULL");
-  if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, id).run(); !ok) return ok;
+      " WHERE id = ?1 AND done_at IS NULL"));
+  TRY(update.bind(1, id).run());
   return connection.changes() == 1 ? Status() : not_one(id, "does not wait for delivery any more");
 }
 
 Result<bool> mark_failed(Connection connection, std::int64_t id, const std::string& why,
                          std::int64_t attempts) {
-  auto update = connection.prepare(
+  auto update = TRY(connection.prepare(
       "UPDATE main.leasehold_outbox SET attempts = attempts + 1, last_error = ?2,"
-      " set_aside = attempts + 1 >= ?3 WHERE id = ?1 AND done_at IS NULL RETURNING set_aside");
-  if (!update) return fail(std::move(update.error()));
+      " set_aside = attempts + 1 >= ?3 WHERE id = ?1 AND done_at IS NULL RETURNING set_aside"));
   const std::string text = leasehold::detail::storable(why);
-  auto row = update->bind(1, id).bind(2, std::string_view(text)).bind(3, attempts).step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row) return fail(not_one(id, "does not wait for delivery any more").error());
-  return update->integer(0) == 1;
+  auto row = TRY(update.bind(1, id).bind(2, std::string_view(text)).bind(3, attempts).step());
+  if (!row) return fail(not_one(id, "does not wait for delivery any more").error());
+  return update.integer(0) == 1;
 }
 
 Result<std::vector<OutboxProblem>> read_problems(Connection connection) {
-  auto select = connection.prepare(
+  auto select = TRY(connection.prepare(
       "SELECT id, key, topic, idempotency_key, attempts, last_error,"
       " (SELECT count(*) FROM main.leasehold_outbox b WHERE b.key = o.key AND b.done_at IS NULL"
       "  AND b.id > o.id)"
-      " FROM main.leasehold_outbox o WHERE set_aside = 1 AND done_at IS NULL ORDER BY id");
-  if (!select) return fail(std::move(select.error()));
+      " FROM main.leasehold_outbox o WHERE set_aside = 1 AND done_at IS NULL ORDER BY id"));
   std::vector<OutboxProblem> problems;
   for (;;) {
-    auto row = select->step();
-    if (!row) return fail(std::move(row.error()));
-    if (!*row) return problems;
-    problems.push_back({.message = {.id = select->integer(0),
-                                    .key = std::string(select->text(1)),
-                                    .topic = std::string(select->text(2)),
+    auto row = TRY(select.step());
+    if (!row) return problems;
+    problems.push_back({.message = {.id = select.integer(0),
+                                    .key = std::string(select.text(1)),
+                                    .topic = std::string(select.text(2)),
                                     .payload = {},
-                                    .idempotency_key = std::string(select->text(3)),
-                                    .attempts = select->integer(4)},
-                        .last_error = std::string(select->text(5)),
-                        .behind = select->integer(6)});
+                                    .idempotency_key = std::string(select.text(3)),
+                                    .attempts = select.integer(4)},
+                        .last_error = std::string(select.text(5)),
+                        .behind = select.integer(6)});
   }
 }
 
@@ -126,7 +122,7 @@ class SqliteOutbox final : public Outbox {
   Status install() override { return named(sqlite::install(connection())); }
 
   Status enter(const Token& token) override {
-    if (auto ok = named(check_part(connection(), kPart)); !ok) return ok;
+    TRY(named(check_part(connection(), kPart)));
     return fenced(token, [](Connection) { return Status(); });
   }
 
@@ -149,12 +145,11 @@ class SqliteOutbox final : public Outbox {
 
   Result<std::int64_t> forget(const Token& token, Millis age) override {
     return fenced(token, [&](Connection inside) -> Result<std::int64_t> {
-      auto erase =
+      auto erase = TRY(
           inside.prepare(std::string("DELETE FROM main.leasehold_outbox WHERE id IN (SELECT id FROM"
                                      " main.leasehold_outbox WHERE done_at < ") +
-                         kNow + " - ?1 LIMIT 2000)");
-      if (!erase) return fail(std::move(erase.error()));
-      if (auto ok = erase->bind(1, age.count()).run(); !ok) return fail(std::move(ok.error()));
+                         kNow + " - ?1 LIMIT 2000)"));
+      TRY(erase.bind(1, age.count()).run());
       return inside.changes();
     });
   }
@@ -178,9 +173,8 @@ class SqliteOutbox final : public Outbox {
   // work(Connection) in a transaction that has entered the outbox's fence.
   template <class Work>
   auto fenced(const Token& token, Work work) const -> decltype(work(connection())) {
-    auto fence = named(Fence::open(file_.handle(), kOutboxResource));
-    if (!fence) return fail(std::move(fence.error()));
-    return named(fence->transaction(
+    auto fence = TRY(named(Fence::open(file_.handle(), kOutboxResource)));
+    return named(fence.transaction(
         token, [&](OpenTransaction& open) { return work(Connection(open.handle())); }));
   }
 
@@ -215,59 +209,51 @@ Result<std::vector<OutboxMessage>> SqliteOutbox::read_next(int limit,
                                                            const std::vector<std::string>& except,
                                                            std::int64_t after) const {
   const std::set<std::string_view> left_out(except.begin(), except.end());
-  auto select = connection().prepare(
+  auto select = TRY(connection().prepare(
       select_waiting() +
       " AND id > ?1 AND (SELECT min(b.id) FROM main.leasehold_outbox b WHERE b.key = o.key"
-      " AND b.done_at IS NULL) > ?1 ORDER BY id");
-  if (!select) return fail(std::move(select.error()));
-  select->bind(1, after);
+      " AND b.done_at IS NULL) > ?1 ORDER BY id"));
+  select.bind(1, after);
   std::vector<OutboxMessage> messages;
   while (messages.size() < static_cast<std::size_t>(limit)) {
-    auto row = select->step();
-    if (!row) return fail(std::move(row.error()));
-    if (!*row) break;
-    if (!left_out.contains(select->text(1))) messages.push_back(message_of(*select));
+    auto row = TRY(select.step());
+    if (!row) break;
+    if (!left_out.contains(select.text(1))) messages.push_back(message_of(select));
   }
   return messages;
 }
 
 Result<std::optional<OutboxMessage>> SqliteOutbox::read_one(std::int64_t id) const {
-  auto select = connection().prepare(select_waiting() + " AND id = ?1");
-  if (!select) return fail(std::move(select.error()));
-  auto row = select->bind(1, id).step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row) return std::nullopt;
-  return message_of(*select);
+  auto select = TRY(connection().prepare(select_waiting() + " AND id = ?1"));
+  auto row = TRY(select.bind(1, id).step());
+  if (!row) return std::nullopt;
+  return message_of(select);
 }
 
 Result<OutboxStatus> SqliteOutbox::read_status() const {
-  if (auto ok = check_part(connection(), kPart); !ok) return fail(std::move(ok.error()));
-  auto counts = connection().prepare(
+  TRY(check_part(connection(), kPart));
+  auto counts = TRY(connection().prepare(
       std::string("SELECT count(*) FILTER (WHERE done_at IS NULL),"
                   " count(*) FILTER (WHERE done_at IS NOT NULL AND skipped = 0),"
                   " count(*) FILTER (WHERE skipped = 1), coalesce(") +
       kNow + " - min(put_at) FILTER (WHERE done_at IS NULL AND " + kKeyGoesOn +
-      "), 0) FROM main.leasehold_outbox o");
-  if (!counts) return fail(std::move(counts.error()));
-  auto row = counts->step();
-  if (!row) return fail(std::move(row.error()));
-  OutboxStatus status{.waiting = counts->integer(0),
-                      .delivered = counts->integer(1),
-                      .skipped = counts->integer(2),
-                      .lag = Millis(counts->integer(3)),
+      "), 0) FROM main.leasehold_outbox o"));
+  TRY(counts.step());
+  OutboxStatus status{.waiting = counts.integer(0),
+                      .delivered = counts.integer(1),
+                      .skipped = counts.integer(2),
+                      .lag = Millis(counts.integer(3)),
                       .set_aside = {}};
-  auto problems = read_problems(connection());
-  if (!problems) return fail(std::move(problems.error()));
-  status.set_aside = std::move(*problems);
+  auto problems = TRY(read_problems(connection()));
+  status.set_aside = std::move(problems);
   return status;
 }
 
 Status SqliteOutbox::resolve(std::int64_t id, const std::string& change) const {
-  if (auto ok = check_part(connection(), kPart); !ok) return ok;
-  auto update = connection().prepare("UPDATE main.leasehold_outbox SET " + change +
-                                     " WHERE id = ?1 AND set_aside = 1 AND done_at IS NULL");
-  if (!update) return fail(std::move(update.error()));
-  if (auto ok = update->bind(1, id).run(); !ok) return ok;
+  TRY(check_part(connection(), kPart));
+  auto update = TRY(connection().prepare("UPDATE main.leasehold_outbox SET " + change +
+                                         " WHERE id = ?1 AND set_aside = 1 AND done_at IS NULL"));
+  TRY(update.bind(1, id).run());
   if (connection().changes() == 1) return {};
   return not_one(id, "is not set aside; see `leasehold outbox show URL`");
 }
@@ -298,7 +284,7 @@ Status install_outbox(sqlite3* db) {
 
 Result<std::int64_t> outbox_put(sqlite3* db, const OutboxEntry& entry) {
   const Connection connection(db);
-  if (auto ok = check(entry); !ok) return fail(std::move(ok.error()));
+  TRY(check(entry));
   if (!connection.in_transaction()) {
     return fail(ErrorCode::invalid,
                 "no transaction is open: the message and the work must be one transaction");
@@ -320,9 +306,8 @@ Result<std::int64_t> outbox_put(sqlite3* db, const OutboxEntry& entry) {
 }
 
 Result<std::unique_ptr<Outbox>> open_outbox(const Url& url) {
-  auto file = UserFile::open(url, "the outbox");
-  if (!file) return fail(std::move(file.error()));
-  return std::make_unique<SqliteOutbox>(std::move(*file));
+  auto file = TRY(UserFile::open(url, "the outbox"));
+  return std::make_unique<SqliteOutbox>(std::move(file));
 }
 
 }  // namespace leasehold::sqlite

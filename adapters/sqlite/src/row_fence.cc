@@ -3,6 +3,7 @@
 #include "database.h"
 #include "fence_table.h"
 #include "guard.h"
+#include "kit/try.h"
 #include "leasehold/fence/refusal.h"
 
 namespace leasehold::sqlite {
@@ -24,16 +25,14 @@ std::string qualified(const std::string& table) {
 }
 
 Result<bool> has_column(Connection connection, const std::string& table, std::string_view column) {
-  auto select = connection.prepare(
-      "SELECT 1 FROM pragma_table_info(?1, 'main') WHERE name = ?2 COLLATE NOCASE");
-  if (!select) return fail(std::move(select.error()));
-  return select->bind(1, table).bind(2, column).step();
+  auto select = TRY(connection.prepare(
+      "SELECT 1 FROM pragma_table_info(?1, 'main') WHERE name = ?2 COLLATE NOCASE"));
+  return select.bind(1, table).bind(2, column).step();
 }
 
 Status check_column(Connection connection, const std::string& table, std::string_view column) {
-  auto there = has_column(connection, table, column);
-  if (!there) return fail(std::move(there.error()));
-  if (*there) return {};
+  auto there = TRY(has_column(connection, table, column));
+  if (there) return {};
   return fail(ErrorCode::invalid, "table '" + table + "' has no column '" + std::string(column) +
                                       "'; add_fence_columns() adds those of the fence");
 }
@@ -59,19 +58,16 @@ Error no_row(const ResourceName& key) {
 }
 
 Status add_columns(Connection connection, std::string_view table) {
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto name = find_table(connection, table);
-  if (!name) return fail(std::move(name.error()));
+  auto transaction = TRY(Transaction::begin(connection));
+  auto name = TRY(find_table(connection, table));
   for (const FenceColumn& column : kColumns) {
-    auto there = has_column(connection, *name, column.name);
-    if (!there) return fail(std::move(there.error()));
-    if (*there) continue;
+    auto there = TRY(has_column(connection, name, column.name));
+    if (there) continue;
     const std::string sql =
-        "ALTER TABLE " + qualified(*name) + " ADD COLUMN " + column.name + " " + column.type;
-    if (auto ok = connection.exec(sql.c_str()); !ok) return ok;
+        "ALTER TABLE " + qualified(name) + " ADD COLUMN " + column.name + " " + column.type;
+    TRY(connection.exec(sql.c_str()));
   }
-  return transaction->commit();
+  return transaction.commit();
 }
 
 }  // namespace
@@ -87,24 +83,20 @@ Status add_fence_columns(sqlite3* db, std::string_view table) {
 
 Result<RowFence> RowFence::open(sqlite3* db, std::string_view table, std::string_view key) {
   const Connection connection(db);
-  auto name = find_table(connection, table);
-  if (!name) return fail(std::move(name.error()));
-  if (auto ok = check_column(connection, *name, key); !ok) return fail(std::move(ok.error()));
+  auto name = TRY(find_table(connection, table));
+  TRY(check_column(connection, name, key));
   for (const FenceColumn& column : kColumns) {
-    if (auto ok = check_column(connection, *name, column.name); !ok) {
-      return fail(std::move(ok.error()));
-    }
+    TRY(check_column(connection, name, column.name));
   }
-  return RowFence(db, RowFenceSql(qualified(*name), RowFenceSql::quoted(*name), std::string(key),
-                                  {.sign = '?'}));
+  return RowFence(
+      db, RowFenceSql(qualified(name), RowFenceSql::quoted(name), std::string(key), {.sign = '?'}));
 }
 
 Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const Token& token,
                                                      const std::vector<std::string>& columns,
                                                      Entry entry) const {
-  auto name = ResourceName::parse(key);
-  if (!name) return fail(std::move(name.error()));
-  return Connection(db_).durably([&] { return raise(*name, token, columns, entry); });
+  auto name = TRY(ResourceName::parse(key));
+  return Connection(db_).durably([&] { return raise(name, token, columns, entry); });
 }
 
 Result<std::vector<RowFence::Value>> RowFence::raise(const ResourceName& key, const Token& token,
@@ -138,9 +130,8 @@ Result<std::vector<RowFence::Value>> RowFence::raise(const ResourceName& key, co
 
 Status RowFence::write(std::string_view key, const Token& token, const Values& values,
                        Entry entry) const {
-  auto name = ResourceName::parse(key);
-  if (!name) return fail(std::move(name.error()));
-  return Connection(db_).durably([&] { return put(*name, token, values, entry); });
+  auto name = TRY(ResourceName::parse(key));
+  return Connection(db_).durably([&] { return put(name, token, values, entry); });
 }
 
 Status RowFence::put(const ResourceName& key, const Token& token, const Values& values,
@@ -148,10 +139,9 @@ Status RowFence::put(const ResourceName& key, const Token& token, const Values& 
   const Connection connection(db_);
   std::vector<std::string> columns;
   for (const auto& [column, value] : values) columns.push_back(column);
-  const auto sql = write_sql(columns, entry);
-  if (!sql) return fail(sql.error());
+  const auto sql = TRY(write_sql(columns, entry));
   const TokenTexts texts(token);
-  auto update = connection.prepare(*sql);
+  auto update = connection.prepare(sql);
   if (!update) return fail(write_error(connection, std::move(update.error())));
   texts.bind_to(update->bind(1, key.str()));
   int next = 5;
@@ -193,45 +183,38 @@ Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry
 }
 
 Result<std::vector<FenceMark>> RowFence::marks() const {
-  auto select = Connection(db_).prepare(sql_.marks());
-  if (!select) return fail(std::move(select.error()));
+  auto select = TRY(Connection(db_).prepare(sql_.marks()));
   std::vector<FenceMark> marks;
   for (;;) {
-    auto row = select->step();
-    if (!row) return fail(std::move(row.error()));
-    if (!*row) return marks;
-    auto mark = mark_of(*select);
-    if (!mark) return fail(std::move(mark.error()));
-    marks.push_back(std::move(*mark));
+    auto row = TRY(select.step());
+    if (!row) return marks;
+    auto mark = TRY(mark_of(select));
+    marks.push_back(std::move(mark));
   }
 }
 
 Status RowFence::adopt(std::string_view key, const Lineage& lineage, TokenNumber at_least) const {
-  auto name = ResourceName::parse(key);
-  if (!name) return fail(std::move(name.error()));
-  return Connection(db_).durably([&] { return let_in(*name, lineage, at_least); });
+  auto name = TRY(ResourceName::parse(key));
+  return Connection(db_).durably([&] { return let_in(name, lineage, at_least); });
 }
 
 Status RowFence::let_in(const ResourceName& key, const Lineage& lineage,
                         TokenNumber at_least) const {
   const Connection connection(db_);
   const std::string from = lineage.str();
-  auto update = connection.prepare(sql_.adopt());
-  if (!update) return fail(std::move(update.error()));
-  update->bind(1, key.str()).bind(2, at_least.value()).bind(3, from);
+  auto update = TRY(connection.prepare(sql_.adopt()));
+  update.bind(1, key.str()).bind(2, at_least.value()).bind(3, from);
   bool any = false;
-  for (auto row = update->step(); !row || *row; row = update->step()) {
+  for (auto row = update.step(); !row || *row; row = update.step()) {
     if (!row) return fail(std::move(row.error()));
     any = true;
   }
-  update->reset();
+  update.reset();
   if (any) return {};
-  auto look = connection.prepare(sql_.mark());
-  if (!look) return fail(std::move(look.error()));
-  auto there = look->bind(1, key.str()).step();
-  if (!there) return fail(std::move(there.error()));
-  if (!*there) return fail(no_row(key));
-  return fail(fence::would_lower(key, look->integer(6), at_least));
+  auto look = TRY(connection.prepare(sql_.mark()));
+  auto there = TRY(look.bind(1, key.str()).step());
+  if (!there) return fail(no_row(key));
+  return fail(fence::would_lower(key, look.integer(6), at_least));
 }
 
 }  // namespace leasehold::sqlite

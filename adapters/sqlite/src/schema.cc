@@ -3,25 +3,23 @@
 #include <optional>
 #include <utility>
 
+#include "kit/try.h"
 #include "lock_table.h"
 
 namespace leasehold::sqlite {
 namespace {
 
 Result<std::optional<std::int64_t>> installed_version(Connection connection, const Part& part) {
-  auto tables = connection.prepare(
-      "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'leasehold_version'");
-  if (!tables) return fail(std::move(tables.error()));
-  auto there = tables->step();
-  if (!there) return fail(std::move(there.error()));
-  if (!*there) return std::nullopt;
+  auto tables = TRY(connection.prepare(
+      "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'leasehold_version'"));
+  auto there = TRY(tables.step());
+  if (!there) return std::nullopt;
 
-  auto versions = connection.prepare("SELECT version FROM main.leasehold_version WHERE part = ?1");
-  if (!versions) return fail(std::move(versions.error()));
-  auto row = versions->bind(1, std::string_view(part.name)).step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row) return std::nullopt;
-  return versions->integer(0);
+  auto versions =
+      TRY(connection.prepare("SELECT version FROM main.leasehold_version WHERE part = ?1"));
+  auto row = TRY(versions.bind(1, std::string_view(part.name)).step());
+  if (!row) return std::nullopt;
+  return versions.integer(0);
 }
 
 Status check_version(std::int64_t found, const Part& part) {
@@ -38,29 +36,25 @@ Status create_part(Connection connection, const Part& part, const std::string& d
       "part TEXT NOT NULL PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID");
   if (!ok) return ok;
   if (ok = connection.exec(ddl.c_str()); !ok) return ok;
-  auto insert = connection.prepare("INSERT INTO main.leasehold_version VALUES(?1, ?2)");
-  if (!insert) return fail(std::move(insert.error()));
-  return insert->bind(1, std::string_view(part.name)).bind(2, part.version).run();
+  auto insert = TRY(connection.prepare("INSERT INTO main.leasehold_version VALUES(?1, ?2)"));
+  return insert.bind(1, std::string_view(part.name)).bind(2, part.version).run();
 }
 
 Status drop_parts(Connection connection, std::initializer_list<Part> parts,
                   const std::function<Status()>& drop) {
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
+  auto transaction = TRY(Transaction::begin(connection));
   bool any = false;
   for (const Part& part : parts) {
-    auto there = has_part(connection, part);
-    if (!there) return fail(std::move(there.error()));
-    any = any || *there;
+    auto there = TRY(has_part(connection, part));
+    any = any || there;
   }
   if (!any) return {};
-  if (auto ok = drop(); !ok) return ok;
+  TRY(drop());
   for (const Part& part : parts) {
-    auto forget = connection.prepare("DELETE FROM main.leasehold_version WHERE part = ?1");
-    if (!forget) return fail(std::move(forget.error()));
-    if (auto ok = forget->bind(1, std::string_view(part.name)).run(); !ok) return ok;
+    auto forget = TRY(connection.prepare("DELETE FROM main.leasehold_version WHERE part = ?1"));
+    TRY(forget.bind(1, std::string_view(part.name)).run());
   }
-  return transaction->commit();
+  return transaction.commit();
 }
 
 }  // namespace
@@ -69,29 +63,25 @@ Status install_part(Connection connection, const Part& part, const std::string& 
   if (connection.in_transaction()) {
     return fail(ErrorCode::invalid, "installing needs a connection without an open transaction");
   }
-  auto before = installed_version(connection, part);
-  if (!before) return fail(std::move(before.error()));
-  if (*before) return check_version(**before, part);
+  auto before = TRY(installed_version(connection, part));
+  if (before) return check_version(*before, part);
 
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return fail(std::move(transaction.error()));
-  auto found = installed_version(connection, part);
-  if (!found) return fail(std::move(found.error()));
-  if (*found) return check_version(**found, part);
+  auto transaction = TRY(Transaction::begin(connection));
+  auto found = TRY(installed_version(connection, part));
+  if (found) return check_version(*found, part);
   if (is_lock_store(connection)) {
     return fail(ErrorCode::invalid,
                 "this database is a file of locks; a fence, an outbox or idempotency keys go into "
                 "the one that holds your data");
   }
-  if (auto ok = create_part(connection, part, ddl); !ok) return ok;
-  return transaction->commit();
+  TRY(create_part(connection, part, ddl));
+  return transaction.commit();
 }
 
 Result<bool> has_part(Connection connection, const Part& part) {
-  auto found = installed_version(connection, part);
-  if (!found) return fail(std::move(found.error()));
-  if (!*found) return false;
-  if (auto ok = check_version(**found, part); !ok) return fail(std::move(ok.error()));
+  auto found = TRY(installed_version(connection, part));
+  if (!found) return false;
+  TRY(check_version(*found, part));
   return true;
 }
 
@@ -104,9 +94,8 @@ Status remove_parts(Connection connection, std::initializer_list<Part> parts,
 }
 
 Status check_part(Connection connection, const Part& part) {
-  auto found = installed_version(connection, part);
-  if (!found) return fail(std::move(found.error()));
-  if (*found) return check_version(**found, part);
+  auto found = TRY(installed_version(connection, part));
+  if (found) return check_version(*found, part);
   return fail(ErrorCode::unavailable, std::string("Leasehold's ") + part.name +
                                           " is not installed in this database; " + part.how);
 }

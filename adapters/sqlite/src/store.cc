@@ -5,6 +5,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include "kit/try.h"
+
 namespace leasehold::sqlite {
 namespace {
 
@@ -35,9 +37,8 @@ Result<std::unique_ptr<Store>> SqliteStore::open(LockTable::Options options,
                                                  const CallContext& context) {
   Random& random = *options.random;
   StoreTraits traits = traits_of(options.path);
-  auto table = LockTable::open(std::move(options), context);
-  if (!table) return fail(std::move(table.error()));
-  return std::unique_ptr<Store>(new SqliteStore(std::move(*table), std::move(traits), random));
+  auto table = TRY(LockTable::open(std::move(options), context));
+  return std::unique_ptr<Store>(new SqliteStore(std::move(table), std::move(traits), random));
 }
 
 void SqliteStore::close() {
@@ -50,10 +51,9 @@ void SqliteStore::close() {
 template <class Reply, class Work>
 void SqliteStore::with_table(CallContext context, const Completion<Reply>& done, Work work) {
   Result<Reply> reply = [&]() -> Result<Reply> {
-    auto pass = turnstile_.enter(context);
-    if (!pass) return fail(std::move(pass.error()));
+    auto pass = TRY(turnstile_.enter(context));
     table_->be_patient(
-        {context, [&](Pause pause) { return pass->step_aside(context, pause).has_value(); }});
+        {context, [&](Pause pause) { return pass.step_aside(context, pause).has_value(); }});
     return work(*table_);
   }();
   if (!reply && reply.error().code == ErrorCode::unavailable && context.stop.stop_requested()) {
@@ -137,8 +137,7 @@ void SqliteStore::record(LockName lock, RequestId request, std::string key, Once
                          CallContext context, Completion<std::monostate> done) {
   with_table<std::monostate>(std::move(context), done,
                              [&](LockTable& table) -> Result<std::monostate> {
-                               auto ok = table.record(lock, request, key, what);
-                               if (!ok) return fail(std::move(ok.error()));
+                               TRY(table.record(lock, request, key, what));
                                return std::monostate();
                              });
 }
@@ -149,7 +148,7 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& ope
                 "a process forked from one that used a SQLite store cannot use one itself; let it "
                 "exec a program first");
   }
-  if (auto ok = url.only_options({}); !ok) return fail(std::move(ok.error()));
+  TRY(url.only_options({}));
   if (!url.hosts.empty() || !url.user.empty() || !url.password.empty()) {
     return fail(ErrorCode::invalid,
                 "a sqlite URL names a file, not a server: sqlite:/var/lib/app/locks.db");
@@ -157,15 +156,14 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& ope
   if (url.path.empty()) {
     return fail(ErrorCode::invalid, "a sqlite URL needs a path: sqlite:/var/lib/app/locks.db");
   }
-  auto machine = this_machine();
-  if (!machine) return fail(std::move(machine.error()));
+  auto machine = TRY(this_machine());
   // Absolute: the address goes to child processes, which may run in another folder.
   std::error_code unknown_folder;
   const auto absolute = std::filesystem::absolute(url.path, unknown_folder);
   LockTable::Options options;
   options.path = unknown_folder ? url.path : absolute.string();
   options.create = opening.if_missing == IfMissing::create;
-  options.machine = std::move(*machine);
+  options.machine = std::move(machine);
   options.clock = &machine_clock();
   options.random = &system_random();
   return SqliteStore::open(std::move(options), opening.begin());

@@ -2,6 +2,7 @@
 
 #include "database.h"
 #include "guard.h"
+#include "kit/try.h"
 
 namespace leasehold::sqlite::detail {
 
@@ -15,13 +16,10 @@ Result<OwnedTransaction> OwnedTransaction::begin(sqlite3* db) {
     return fail(ErrorCode::invalid,
                 "the connection has a transaction open already; this call begins its own");
   }
-  auto inner = Transaction::begin(Connection(db));
-  if (!inner) return fail(std::move(inner.error()));
+  auto inner = TRY(Transaction::begin(Connection(db)));
   // It goes with this transaction: if it is still there at the end, so is the transaction.
-  if (auto ok = Connection(db).exec("SAVEPOINT leasehold_work"); !ok) {
-    return fail(std::move(ok.error()));
-  }
-  return OwnedTransaction(db, std::make_unique<Transaction>(std::move(*inner)));
+  TRY(Connection(db).exec("SAVEPOINT leasehold_work"));
+  return OwnedTransaction(db, std::make_unique<Transaction>(std::move(inner)));
 }
 
 Status OwnedTransaction::commit() {
@@ -32,7 +30,7 @@ Status OwnedTransaction::commit() {
                 "the transaction was over before its work returned: the work ended it, or ignored "
                 "an error after which SQLite rolled it back");
   }
-  if (auto left = leave_guards(Connection(db_)); !left) return left;
+  TRY(leave_guards(Connection(db_)));
   auto ok = inner_->commit();
   if (ok) return {};
   Error error = std::move(ok.error());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kit/try.h"
+
 namespace leasehold::sqlite {
 
 Result<Turnstile::Pass> Turnstile::enter(const CallContext& context) {
@@ -30,9 +32,8 @@ Status Turnstile::Pass::step_aside(const CallContext& context, Pause pause) {
   Turnstile& turnstile = *std::exchange(turnstile_, nullptr);
   turnstile.leave();
   turnstile.rest(context, pause);
-  auto again = turnstile.enter(context);
-  if (!again) return fail(std::move(again.error()));
-  turnstile_ = std::exchange(again->turnstile_, nullptr);
+  auto again = TRY(turnstile.enter(context));
+  turnstile_ = std::exchange(again.turnstile_, nullptr);
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "kit/try.h"
 #include "lock_table.h"
 
 namespace leasehold::sqlite {
@@ -27,7 +28,7 @@ Status check_file(const std::string& path, const std::string& what) {
 }  // namespace
 
 Status check_url(const Url& url) {
-  if (auto ok = url.only_options({}); !ok) return ok;
+  TRY(url.only_options({}));
   if (!url.hosts.empty()) {
     return fail(ErrorCode::invalid,
                 "a sqlite URL has no host; write sqlite:/path/to/the.db, with one slash");
@@ -39,21 +40,20 @@ Status check_url(const Url& url) {
 }
 
 Result<UserFile> UserFile::open(const Url& url, const std::string& what) {
-  if (auto ok = check_url(url); !ok) return fail(std::move(ok.error()));
-  if (auto ok = check_file(url.path, what); !ok) return fail(std::move(ok.error()));
-  auto database = Database::open(url.path, false);
-  if (!database) return fail(std::move(database.error()));
-  sqlite3_busy_timeout(database->handle(), kBusyMillis);
+  TRY(check_url(url));
+  TRY(check_file(url.path, what));
+  auto database = TRY(Database::open(url.path, false));
+  sqlite3_busy_timeout(database.handle(), kBusyMillis);
   // SQLite opens lazily; this is the first look at the file.
-  if (sqlite3_exec(database->handle(), "PRAGMA main.schema_version", nullptr, nullptr, nullptr) !=
+  if (sqlite3_exec(database.handle(), "PRAGMA main.schema_version", nullptr, nullptr, nullptr) !=
       SQLITE_OK) {
-    return fail(last_error(database->handle(), "cannot read " + url.path));
+    return fail(last_error(database.handle(), "cannot read " + url.path));
   }
-  if (is_lock_store(database->connection())) {
+  if (is_lock_store(database.connection())) {
     return fail(ErrorCode::invalid, url.path + " is a file of locks; " + what +
                                         " must go into the database that holds your data");
   }
-  return UserFile(url.path, std::move(*database));
+  return UserFile(url.path, std::move(database));
 }
 
 }  // namespace leasehold::sqlite

@@ -2,6 +2,7 @@
 
 #include "database.h"
 #include "guard.h"
+#include "kit/try.h"
 #include "leasehold/detail/row_fence_sql.h"
 
 namespace leasehold::sqlite {
@@ -10,9 +11,8 @@ using leasehold::detail::RowFenceSql;
 using leasehold::detail::VersionedRowSql;
 
 Result<VersionedRow> VersionedRow::open(sqlite3* connection, VersionedRowOptions options) {
-  auto table = find_table(Connection(connection), options.table);
-  if (!table) return fail(std::move(table.error()));
-  const std::string quoted = RowFenceSql::quoted(*table);
+  auto table = TRY(find_table(Connection(connection), options.table));
+  const std::string quoted = RowFenceSql::quoted(table);
   VersionedRowSql sql("main." + quoted, quoted, options.key_column, options.version_column,
                       options.columns, {.sign = '?'});
   return VersionedRow(connection, std::move(options), std::move(sql));
@@ -22,23 +22,21 @@ Result<VersionedRow::Seen> VersionedRow::read() const {
   const Connection connection(connection_);
   auto select = connection.prepare(sql_.read());
   if (!select) return fail(write_error(connection, std::move(select.error())));
-  auto row = select->bind(1, options_.key).step();
-  if (!row) return fail(std::move(row.error()));
-  if (!*row || select->is_null(0)) return fail(leasehold::detail::no_versioned_row(options_.key));
+  auto row = TRY(select->bind(1, options_.key).step());
+  if (!row || select->is_null(0)) return fail(leasehold::detail::no_versioned_row(options_.key));
   Seen seen{{}, select->integer(0)};
   for (int column = 1; column <= static_cast<int>(options_.columns.size()); ++column) {
     seen.value.emplace_back();
     if (!select->is_null(column)) seen.value.back() = std::string(select->text(column));
   }
-  auto another = select->step();
-  if (!another) return fail(std::move(another.error()));
-  if (*another) return fail(leasehold::detail::no_versioned_row(options_.key));
+  auto another = TRY(select->step());
+  if (another) return fail(leasehold::detail::no_versioned_row(options_.key));
   return seen;
 }
 
 Result<bool> VersionedRow::write(const Seen& seen, const Value& value) const {
   const Connection connection(connection_);
-  if (auto ok = sql_.check_values(value.size()); !ok) return fail(std::move(ok.error()));
+  TRY(sql_.check_values(value.size()));
   auto update = connection.prepare(sql_.write());
   if (!update) return fail(write_error(connection, std::move(update.error())));
   update->bind(1, options_.key).bind(2, seen.version);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kit/try.h"
 #include "slot.h"
 
 namespace leasehold::zookeeper {
@@ -95,8 +96,7 @@ Result<BlockingSession::SessionPtr> BlockingSession::ready(const CallContext& co
 }
 
 Status BlockingSession::connect(const CallContext& context) {
-  const auto session = ready(context);
-  if (!session) return fail(session.error());
+  TRY(ready(context));
   return {};
 }
 
@@ -104,14 +104,13 @@ Result<std::optional<BlockingSession::Node>> BlockingSession::read(const std::st
                                                                    const CallContext& context) {
   using Answer = std::pair<int, Node>;
   for (;;) {
-    const auto session = ready(context);
-    if (!session) return fail(session.error());
+    const auto session = TRY(ready(context));
     auto answer = answer_to<Answer>(context, [&](auto done) {
-      const auto synced = sync(**session, path);
-      (*session)->server().get(path, false,
-                               [done, synced](int rc, std::string data, const NodeStat& stat) {
-                                 done({*synced == 0 ? rc : *synced, {std::move(data), stat}});
-                               });
+      const auto synced = sync(*session, path);
+      session->server().get(path, false,
+                            [done, synced](int rc, std::string data, const NodeStat& stat) {
+                              done({*synced == 0 ? rc : *synced, {std::move(data), stat}});
+                            });
     });
     if (!answer) return fail(late(context, /*sent=*/false));
     const auto& [rc, node] = *answer;
@@ -128,11 +127,10 @@ Result<std::optional<std::vector<std::string>>> BlockingSession::children(
     const std::string& path, const CallContext& context) {
   using Answer = std::pair<int, std::vector<std::string>>;
   for (;;) {
-    const auto session = ready(context);
-    if (!session) return fail(session.error());
+    const auto session = TRY(ready(context));
     auto answer = answer_to<Answer>(context, [&](auto done) {
-      const auto synced = sync(**session, path);
-      (*session)->server().children(path, [done, synced](int rc, std::vector<std::string> names) {
+      const auto synced = sync(*session, path);
+      session->server().children(path, [done, synced](int rc, std::vector<std::string> names) {
         done({*synced == 0 ? rc : *synced, std::move(names)});
       });
     });
@@ -149,10 +147,9 @@ Result<std::optional<std::vector<std::string>>> BlockingSession::children(
 
 Result<BlockingSession::Transacted> BlockingSession::transact(std::vector<Step> steps,
                                                               const CallContext& context) {
-  const auto session = ready(context);
-  if (!session) return fail(session.error());
+  const auto session = TRY(ready(context));
   auto answer = answer_to<Transacted>(context, [&](auto done) {
-    (*session)->server().transact(std::move(steps), [done](int rc, const std::vector<int>& each) {
+    session->server().transact(std::move(steps), [done](int rc, const std::vector<int>& each) {
       done({rc, each});
     });
   });
@@ -163,12 +160,10 @@ Result<BlockingSession::Transacted> BlockingSession::transact(std::vector<Step> 
 
 Result<int> BlockingSession::create(const std::string& path, const std::string& data,
                                     const CallContext& context) {
-  const auto session = ready(context);
-  if (!session) return fail(session.error());
+  const auto session = TRY(ready(context));
   const auto rc = answer_to<int>(context, [&](auto done) {
-    (*session)->server().create(
-        path, data, NodeMode::persistent,
-        [done](int code, const std::string&, const NodeStat&) { done(code); });
+    session->server().create(path, data, NodeMode::persistent,
+                             [done](int code, const std::string&, const NodeStat&) { done(code); });
   });
   if (!rc) return fail(late(context, /*sent=*/true));
   if (broke(*rc)) return fail(lost(*rc));
@@ -177,10 +172,9 @@ Result<int> BlockingSession::create(const std::string& path, const std::string& 
 
 Result<int> BlockingSession::set(const std::string& path, const std::string& data,
                                  const CallContext& context) {
-  const auto session = ready(context);
-  if (!session) return fail(session.error());
+  const auto session = TRY(ready(context));
   const auto rc =
-      answer_to<int>(context, [&](auto done) { (*session)->server().set(path, data, done); });
+      answer_to<int>(context, [&](auto done) { session->server().set(path, data, done); });
   if (!rc) return fail(late(context, /*sent=*/true));
   if (broke(*rc)) return fail(lost(*rc));
   return *rc;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "kit/try.h"
 #include "leasehold/detail/findings.h"
 #include "leasehold/random.h"
 #include "options.h"
@@ -142,9 +143,8 @@ class ServerExamination {
   }
 
   Result<double> syncs() {
-    const auto mntr = ask_word(host_, "mntr", shortly(how_.context));
-    if (!mntr) return fail(mntr.error());
-    const auto fields = fields_in(*mntr, "\t");
+    const auto mntr = TRY(ask_word(host_, "mntr", shortly(how_.context)));
+    const auto fields = fields_in(mntr, "\t");
     const auto found = fields.find(kSyncs);
     if (found == fields.end()) {
       return fail(ErrorCode::unavailable, "'mntr' does not count its syncs");
@@ -304,26 +304,23 @@ HostPort with_port(HostPort host) {
 }  // namespace
 
 Result<Diagnosis> examine(const Url& url, const ExamineOptions& options) {
-  const auto parsed = Options::of(url);
-  if (!parsed) return fail(parsed.error());
-  const auto ttl = Ttl::of(options.ttl);
-  if (!ttl) return fail(ttl.error());
-  const Millis asked = session_for(*ttl);
+  const auto parsed = TRY(Options::of(url));
+  const auto ttl = TRY(Ttl::of(options.ttl));
+  const Millis asked = session_for(ttl);
   const auto left = options.context.deadline - BootClock::now();
   auto session =
-      PlainSession::open(*parsed, asked, {BootClock::now() + left / 2, options.context.stop});
-  if (!session) return fail(std::move(session.error()));
+      TRY(PlainSession::open(parsed, asked, {BootClock::now() + left / 2, options.context.stop}));
 
   std::vector<ServerExamination> servers;
   for (const HostPort& host : url.hosts) servers.emplace_back(with_port(host), options);
   for (ServerExamination& it : servers) it.count_syncs();
   Diagnosis diagnosis;
-  EnsembleExamination ensemble(*parsed, options, **session);
+  EnsembleExamination ensemble(parsed, options, *session);
   ensemble.judge_size();
   if (options.as == ExaminedAs::store) {
     ensemble.judge_session(asked);
     diagnosis.lineage = ensemble.lineage();
-    diagnosis.traits = zookeeper_traits(*parsed);
+    diagnosis.traits = zookeeper_traits(parsed);
   }
   const bool wrote = ensemble.judge_writes();
   diagnosis.findings = ensemble.take();

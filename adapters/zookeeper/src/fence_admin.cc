@@ -1,6 +1,7 @@
 #include "fence_admin.h"
 
 #include "fence_marks.h"
+#include "kit/try.h"
 
 namespace leasehold::zookeeper {
 namespace {
@@ -30,9 +31,8 @@ class ZookeeperFenceAdmin final : public FenceAdmin {
 }  // namespace
 
 Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
-  auto marks = FenceMarks::open(url);
-  if (!marks) return fail(std::move(marks.error()));
-  return std::make_unique<ZookeeperFenceAdmin>(std::move(*marks));
+  auto marks = TRY(FenceMarks::open(url));
+  return std::make_unique<ZookeeperFenceAdmin>(std::move(marks));
 }
 
 }  // namespace leasehold::zookeeper

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "kit/try.h"
 #include "leasehold/fence/attempt.h"
 #include "leasehold/fence/record.h"
 #include "leasehold/name.h"
@@ -86,12 +87,9 @@ Status check_path(const std::string& path) {
 }
 
 Result<std::shared_ptr<FenceMarks>> FenceMarks::open(const Url& url) {
-  auto options = Options::of(url);
-  if (!options) return fail(std::move(options.error()));
-  auto marks = std::make_shared<FenceMarks>(std::move(*options));
-  if (auto ok = marks->session_.connect({BootClock::now() + kOpenWithin, {}}); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  auto options = TRY(Options::of(url));
+  auto marks = std::make_shared<FenceMarks>(std::move(options));
+  TRY(marks->session_.connect({BootClock::now() + kOpenWithin, {}}));
   return marks;
 }
 
@@ -106,21 +104,18 @@ std::string FenceMarks::refused_path(const ResourceName& resource) const {
 // ---- one transaction -----------------------------------------------------------------------
 
 Status FenceMarks::install(const CallContext& context) {
-  const auto rc = session_.create(folder(), "", context);
-  if (!rc) return fail(rc.error());
-  if (outcome_of(*rc) == Outcome::done || outcome_of(*rc) == Outcome::node_exists) return {};
+  const auto rc = TRY(session_.create(folder(), "", context));
+  if (outcome_of(rc) == Outcome::done || outcome_of(rc) == Outcome::node_exists) return {};
   return fail(ErrorCode::unavailable,
               session_.options().address + ": the server does not let this client make " + folder(),
-              words_of(*rc));
+              words_of(rc));
 }
 
 Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const CallContext& context) {
-  const auto node = session_.read(mark_path(resource), context);
-  if (!node) return fail(node.error());
-  if (!*node) return SeenMark{};
-  auto record = fence::read_record(resource, (*node)->data);
-  if (!record) return fail(std::move(record.error()));
-  return SeenMark{std::move(record->mark), std::int64_t{(*node)->stat.version} + 1};
+  const auto node = TRY(session_.read(mark_path(resource), context));
+  if (!node) return SeenMark{};
+  auto record = TRY(fence::read_record(resource, node->data));
+  return SeenMark{std::move(record.mark), std::int64_t{node->stat.version} + 1};
 }
 
 Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& before,
@@ -136,23 +131,22 @@ Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& 
                               .data = fence::to_text(next),
                               .version = static_cast<std::int32_t>(before.version - 1)}};
   for (const Operation& operation : operations) steps.push_back(step_of(operation));
-  const auto done = session_.transact(std::move(steps), context);
-  if (!done) return fail(done.error());
-  if (done->rc == 0) return Commit::done;
-  const std::size_t at = failed_step(done->each);
-  if (at == 0) return mark_refused(done->rc, is_new, context);
+  const auto done = TRY(session_.transact(std::move(steps), context));
+  if (done.rc == 0) return Commit::done;
+  const std::size_t at = failed_step(done.each);
+  if (at == 0) return mark_refused(done.rc, is_new, context);
   const std::string which =
       at - 1 < operations.size() ? " on " + path_of(operations[at - 1]) : std::string();
   return fail(ErrorCode::invalid,
               session_.options().address + ": ZooKeeper refused the operation" + which,
-              words_of(done->rc));
+              words_of(done.rc));
 }
 
 // The transaction has failed at the mark itself.
 Result<Commit> FenceMarks::mark_refused(int rc, bool is_new, const CallContext& context) {
   const Outcome outcome = outcome_of(rc);
   if (is_new && outcome == Outcome::no_node) {
-    if (auto ok = install(context); !ok) return fail(std::move(ok.error()));
+    TRY(install(context));
     return Commit::conflict;
   }
   const bool changed =
@@ -179,7 +173,7 @@ Status FenceMarks::check(const std::vector<Operation>& operations) const {
   std::size_t bytes = 0;
   for (const Operation& operation : operations) {
     const std::string& path = path_of(operation);
-    if (auto ok = check_path(path); !ok) return ok;
+    TRY(check_path(path));
     if (path == folder() || path.starts_with(folder() + "/")) {
       return fail(ErrorCode::invalid, "what is in " + folder() + " is the fence's own");
     }
@@ -212,15 +206,13 @@ fence::Pass FenceMarks::pass_at(const ResourceName& resource,
 Result<TransactionResult> FenceMarks::pass(const ResourceName& resource, const Token& token,
                                            const std::vector<Operation>& operations,
                                            const EnterOptions& options) {
-  if (auto ok = check(operations); !ok) return fail(std::move(ok.error()));
+  TRY(check(operations));
   const bool changes = std::any_of(operations.begin(), operations.end(), writes);
-  const auto attempt = fence::attempt_of(token, options, changes, content_of(operations));
-  if (!attempt) return fail(attempt.error());
+  const auto attempt = TRY(fence::attempt_of(token, options, changes, content_of(operations)));
   const CallContext context = context_of(options);
   const auto passed =
-      fence::pass(resource, *attempt, pass_at(resource, operations, context), context);
-  if (!passed) return fail(passed.error());
-  return TransactionResult{.repeated = *passed == Passed::repeated};
+      TRY(fence::pass(resource, attempt, pass_at(resource, operations, context), context));
+  return TransactionResult{.repeated = passed == Passed::repeated};
 }
 
 Status FenceMarks::adopt(const ResourceName& resource, const Lineage& lineage, TokenNumber at_least,
@@ -239,32 +231,27 @@ Status FenceMarks::reset(const ResourceName& resource, const CallContext& contex
 
 Result<std::optional<Fence::Node>> FenceMarks::read_data(const std::string& path,
                                                          const CallContext& context) {
-  const auto node = session_.read(path, context);
-  if (!node) return fail(node.error());
-  if (!*node) return std::nullopt;
-  return Fence::Node{(*node)->data, (*node)->stat.version};
+  const auto node = TRY(session_.read(path, context));
+  if (!node) return std::nullopt;
+  return Fence::Node{node->data, node->stat.version};
 }
 
 Result<std::optional<FenceMark>> FenceMarks::read(const ResourceName& resource,
                                                   const CallContext& context) {
-  const auto found = seen(resource, context);
-  if (!found) return fail(found.error());
-  if (found->version == 0) return std::nullopt;
-  const auto refused = session_.read(refused_path(resource), context);
-  if (!refused) return fail(refused.error());
-  return found->mark.shown(resource, *refused ? std::int64_t{(*refused)->stat.version} + 1 : 0);
+  const auto found = TRY(seen(resource, context));
+  if (found.version == 0) return std::nullopt;
+  const auto refused = TRY(session_.read(refused_path(resource), context));
+  return found.mark.shown(resource, refused ? std::int64_t{refused->stat.version} + 1 : 0);
 }
 
 Result<std::vector<FenceMark>> FenceMarks::all(const CallContext& context) {
-  const auto names = session_.children(folder(), context);
-  if (!names) return fail(names.error());
+  const auto names = TRY(session_.children(folder(), context));
   std::map<ResourceName, FenceMark> marks;
-  for (const std::string& name : names->value_or(std::vector<std::string>())) {
+  for (const std::string& name : names.value_or(std::vector<std::string>())) {
     const auto resource = ResourceName::parse(decode(name).value_or(""));
     if (!resource) continue;  // no fence makes such a node
-    auto mark = read(*resource, context);
-    if (!mark) return fail(std::move(mark.error()));
-    if (*mark) marks.emplace(*resource, std::move(**mark));
+    auto mark = TRY(read(*resource, context));
+    if (mark) marks.emplace(*resource, std::move(*mark));
   }
   std::vector<FenceMark> all;
   for (auto& [resource, mark] : marks) all.push_back(std::move(mark));

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include "kit/try.h"
 #include "leasehold/name.h"
 #include "leasehold/tls_options.h"
 
@@ -23,9 +24,7 @@ Result<std::string> base_in(std::string path) {
     }
     rest.remove_prefix(part.size());
   }
-  if (auto ok = detail::check_name("path of the zookeeper URL", path); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(detail::check_name("path of the zookeeper URL", path));
   if (path == "/zookeeper" || path.starts_with("/zookeeper/")) {
     return fail(ErrorCode::invalid, "the folder /zookeeper belongs to the server itself");
   }
@@ -47,11 +46,9 @@ std::string hosts_in(const Url& url) {
 }  // namespace
 
 Result<Options> Options::of(const Url& url) {
-  auto ok = url.only_options({"tls", "ca", "cert", "key", "server_name"});
-  if (!ok) return fail(std::move(ok.error()));
-  const auto tls = TlsOptions::of(url);
-  if (!tls) return fail(tls.error());
-  if (tls->on) {
+  TRY(url.only_options({"tls", "ca", "cert", "key", "server_name"}));
+  const auto tls = TRY(TlsOptions::of(url));
+  if (tls.on) {
     return fail(ErrorCode::unsupported,
                 "the ZooKeeper client library of this build has no TLS; leave the option out, and "
                 "use a tunnel if the network is not trusted");
@@ -71,11 +68,10 @@ Result<Options> Options::of(const Url& url) {
   if (url.user.find(':') != std::string::npos) {
     return fail(ErrorCode::invalid, "the user of a zookeeper URL must not contain ':'");
   }
-  auto base = base_in(url.path);
-  if (!base) return fail(std::move(base.error()));
+  auto base = TRY(base_in(url.path));
   Options options{.address = url.redacted(),
                   .hosts = hosts_in(url),
-                  .base = std::move(*base),
+                  .base = std::move(base),
                   .credentials = {}};
   if (!url.user.empty()) options.credentials = url.user + ":" + url.password;
   return options;

@@ -1,5 +1,6 @@
 #include "plain_session.h"
 
+#include "kit/try.h"
 #include "probe.h"
 
 namespace leasehold::zookeeper {
@@ -15,9 +16,7 @@ PlainSession::PlainSession()
 Result<std::unique_ptr<PlainSession>> PlainSession::open(const Options& options, Millis timeout,
                                                          const CallContext& context) {
   std::unique_ptr<PlainSession> session(new PlainSession());
-  if (auto ok = session->connection_.open(options, timeout); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(session->connection_.open(options, timeout));
   const auto state = session->first_->wait(context);
   if (state == Connection::State::connected) return session;
   if (state == Connection::State::denied) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 
+#include "kit/try.h"
 #include "probe.h"
 
 namespace leasehold::zookeeper {
@@ -281,12 +282,9 @@ void ZookeeperStore::end_turn(const PlacePtr& place) {
 // ---- opening --------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
-  auto options = Options::of(url);
-  if (!options) return fail(std::move(options.error()));
-  auto store = std::make_unique<ZookeeperStore>(std::move(*options));
-  if (auto ok = store->connect(opening.begin()); !ok) {
-    return fail(std::move(ok.error()));
-  }
+  auto options = TRY(Options::of(url));
+  auto store = std::make_unique<ZookeeperStore>(std::move(options));
+  TRY(store->connect(opening.begin()));
   return store;
 }
 

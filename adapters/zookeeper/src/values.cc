@@ -4,6 +4,7 @@
 
 #include "blocking_session.h"
 #include "fence_marks.h"
+#include "kit/try.h"
 #include "leasehold/url.h"
 
 namespace leasehold::zookeeper {
@@ -16,30 +17,27 @@ CallContext one_call() {
 }  // namespace
 
 Result<Values> Values::open(std::string_view text) {
-  auto url = Url::parse(text);
-  if (!url) return fail(std::move(url.error()));
-  if (url->scheme != "zookeeper") {
+  auto url = TRY(Url::parse(text));
+  if (url.scheme != "zookeeper") {
     return fail(ErrorCode::invalid,
-                "values in ZooKeeper are at a zookeeper:// URL, not at " + url->redacted());
+                "values in ZooKeeper are at a zookeeper:// URL, not at " + url.redacted());
   }
-  if (auto ok = url->read_secrets(); !ok) return fail(std::move(ok.error()));
-  auto options = Options::of(*url);
-  if (!options) return fail(std::move(options.error()));
-  auto session = std::make_shared<BlockingSession>(std::move(*options));
-  if (auto ok = session->connect(one_call()); !ok) return fail(std::move(ok.error()));
+  TRY(url.read_secrets());
+  auto options = TRY(Options::of(url));
+  auto session = std::make_shared<BlockingSession>(std::move(options));
+  TRY(session->connect(one_call()));
   return Values(std::move(session));
 }
 
 Result<Cell> Values::at(std::string_view path) const {
-  if (auto ok = check_path(std::string(path)); !ok) return fail(std::move(ok.error()));
+  TRY(check_path(std::string(path)));
   return Cell(session_, std::string(path));
 }
 
 Result<Cell::Seen> Cell::read() const {
-  auto node = session_->read(path_, one_call());
-  if (!node) return fail(std::move(node.error()));
-  if (!*node) return Seen{};
-  return Seen{std::move((*node)->data), (*node)->stat.version};
+  auto node = TRY(session_->read(path_, one_call()));
+  if (!node) return Seen{};
+  return Seen{std::move(node->data), node->stat.version};
 }
 
 Result<bool> Cell::write(const Seen& seen, const std::string& value) const {
@@ -53,18 +51,17 @@ Result<bool> Cell::write(const Seen& seen, const std::string& value) const {
     step.kind = Step::Kind::set;
     step.version = seen.version;
   }
-  const auto done = session_->transact({std::move(step)}, one_call());
-  if (!done) return fail(done.error());
-  const Outcome outcome = outcome_of(done->rc);
+  const auto done = TRY(session_->transact({std::move(step)}, one_call()));
+  const Outcome outcome = outcome_of(done.rc);
   if (outcome == Outcome::done) return true;
-  if (outcome == Outcome::node_exists || done->rc == kBadVersion) return false;
+  if (outcome == Outcome::node_exists || done.rc == kBadVersion) return false;
   if (outcome == Outcome::no_node && seen.value) return false;
   if (outcome == Outcome::no_node) {
     return fail(ErrorCode::invalid, "the parent of node '" + path_ + "' is not there");
   }
   return fail(ErrorCode::unavailable,
               session_->options().address + ": the server does not let this client write " + path_,
-              words_of(done->rc));
+              words_of(done.rc));
 }
 
 }  // namespace leasehold::zookeeper

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "../resource_module.h"
+#include "kit/try.h"
 #include "leasehold/etcd/fence.h"
 
 namespace leasehold::drill {
@@ -18,30 +19,26 @@ class EtcdResource final : public Resource {
   explicit EtcdResource(etcd::Fence fence) : fence_(std::move(fence)) {}
 
   Result<std::uint64_t> enter(const Pass& pass) override {
-    const auto got = fence_.transaction(*pass.token, {etcd::Get{key()}}, soon());
-    if (!got) return fail(got.error());
-    if (got->repeated || got->values.empty()) {
+    const auto got = TRY(fence_.transaction(*pass.token, {etcd::Get{key()}}, soon()));
+    if (got.repeated || got.values.empty()) {
       return fail(ErrorCode::outcome_unknown, "it entered, but what it read was lost");
     }
     std::uint64_t value = 0;
-    const std::string text = got->values.front().value_or("0");
+    const std::string text = got.values.front().value_or("0");
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
   }
 
   Status write(const Pass& pass, std::uint64_t value) override {
-    const auto done =
-        fence_.transaction(*pass.token, {etcd::Put{key(), std::to_string(value)}}, soon());
-    if (!done) return fail(done.error());
+    TRY(fence_.transaction(*pass.token, {etcd::Put{key(), std::to_string(value)}}, soon()));
     return {};
   }
 
   // Nobody reads without the fence here; whoever entered last may do so again.
   Result<std::uint64_t> peek() override {
-    const auto mark = fence_.mark();
-    if (!mark) return fail(mark.error());
-    if (!*mark || !(*mark)->mark) return 0;
-    return enter({(*mark)->mark, (*mark)->mark->request});
+    const auto mark = TRY(fence_.mark());
+    if (!mark || !mark->mark) return 0;
+    return enter({mark->mark, mark->mark->request});
   }
 
  private:
@@ -50,11 +47,9 @@ class EtcdResource final : public Resource {
 };
 
 Result<std::unique_ptr<Resource>> open_it(const ResourceChoice& choice) {
-  auto resources = etcd::Resources::open(choice.url);
-  if (!resources) return fail(resources.error());
-  auto fence = resources->fence(choice.name);
-  if (!fence) return fail(fence.error());
-  return std::make_unique<EtcdResource>(std::move(*fence));
+  auto resources = TRY(etcd::Resources::open(choice.url));
+  auto fence = TRY(resources.fence(choice.name));
+  return std::make_unique<EtcdResource>(std::move(fence));
 }
 
 }  // namespace

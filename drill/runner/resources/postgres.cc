@@ -5,6 +5,7 @@
 
 #include "../resource_module.h"
 #include "admin_connection.h"
+#include "kit/try.h"
 #include "leasehold/postgres/claim.h"
 #include "leasehold/postgres/fence.h"
 #include "part.h"
@@ -29,19 +30,17 @@ class PostgresResource final : public Resource {
 
   Status prepare(bool create) {
     if (create) {
-      if (auto done = postgres::install_fence(connection_.handle()); !done) return done;
+      TRY(postgres::install_fence(connection_.handle()));
       auto installed = connection_.named(postgres::install_part(connection_.session(), kDrill));
       if (!installed) return installed;
-      const auto made = run("INSERT INTO leasehold_drill.cell VALUES($1, 0) ON CONFLICT DO NOTHING",
-                            {name_.c_str()});
-      if (!made) return fail(made.error());
+      TRY(run("INSERT INTO leasehold_drill.cell VALUES($1, 0) ON CONFLICT DO NOTHING",
+              {name_.c_str()}));
     }
     auto there = connection_.named(postgres::check_part(connection_.session(), kDrill));
     if (!there) return there;
     if (fencing_ != Fencing::token) return {};
-    auto fence = postgres::Fence::open(connection_.handle(), name_);
-    if (!fence) return fail(fence.error());
-    fence_ = std::move(*fence);
+    auto fence = TRY(postgres::Fence::open(connection_.handle(), name_));
+    fence_ = std::move(fence);
     return {};
   }
 
@@ -49,9 +48,8 @@ class PostgresResource final : public Resource {
     if (fencing_ == Fencing::token) {
       return fence_->transaction(*pass.token, [&](postgres::OpenTransaction&) { return peek(); });
     }
-    auto claim = postgres::Claim::take(connection_.handle(), name_, pass.request);
-    if (!claim) return fail(claim.error());
-    claim_ = std::move(*claim);
+    auto claim = TRY(postgres::Claim::take(connection_.handle(), name_, pass.request));
+    claim_ = std::move(claim);
     return claim_->transaction([&](postgres::OpenTransaction&) { return peek(); });
   }
 
@@ -65,10 +63,9 @@ class PostgresResource final : public Resource {
 
   Result<std::uint64_t> peek() override {
     const auto rows =
-        run("SELECT value FROM leasehold_drill.cell WHERE name = $1", {name_.c_str()});
-    if (!rows) return fail(rows.error());
+        TRY(run("SELECT value FROM leasehold_drill.cell WHERE name = $1", {name_.c_str()}));
     std::uint64_t value = 0;
-    const std::string_view text = rows->count() == 0 ? "" : rows->text(0);
+    const std::string_view text = rows.count() == 0 ? "" : rows.text(0);
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
   }
@@ -76,9 +73,8 @@ class PostgresResource final : public Resource {
  private:
   Status put(std::uint64_t value) {
     const std::string number = std::to_string(value);
-    const auto done = run("UPDATE leasehold_drill.cell SET value = $2 WHERE name = $1",
-                          {name_.c_str(), number.c_str()});
-    if (!done) return fail(done.error());
+    TRY(run("UPDATE leasehold_drill.cell SET value = $2 WHERE name = $1",
+            {name_.c_str(), number.c_str()}));
     return {};
   }
 
@@ -99,17 +95,15 @@ class PostgresResource final : public Resource {
 };
 
 Result<std::unique_ptr<Resource>> open_it(const ResourceChoice& choice) {
-  auto url = Url::parse(choice.url);
-  if (!url) return fail(url.error());
-  if (auto read = url->read_secrets(); !read) return fail(read.error());
+  auto url = TRY(Url::parse(choice.url));
+  TRY(url.read_secrets());
   // What the store in the same database is told means nothing here.
   for (const char* of_locks : {"mode", "schema", "schema_owner", "connections"})
-    url->query.erase(of_locks);
-  auto connection = postgres::AdminConnection::open(*url);
-  if (!connection) return fail(connection.error());
+    url.query.erase(of_locks);
+  auto connection = TRY(postgres::AdminConnection::open(url));
   auto resource =
-      std::make_unique<PostgresResource>(std::move(*connection), choice.name, choice.fencing);
-  if (auto done = resource->prepare(choice.create); !done) return fail(done.error());
+      std::make_unique<PostgresResource>(std::move(connection), choice.name, choice.fencing);
+  TRY(resource->prepare(choice.create));
   return resource;
 }
 

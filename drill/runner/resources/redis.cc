@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "../resource_module.h"
+#include "kit/try.h"
 #include "leasehold/redis/fence.h"
 
 namespace leasehold::drill {
@@ -20,9 +21,8 @@ class RedisResource final : public Resource {
 
   Result<std::uint64_t> enter(const Pass& pass) override {
     if (fencing_ == Fencing::token) return value_of(fence_.run(*pass.token, get(), soon()));
-    auto claim = resources_.claim(name(), pass.request, soon());
-    if (!claim) return fail(claim.error());
-    claim_ = std::move(*claim);
+    auto claim = TRY(resources_.claim(name(), pass.request, soon()));
+    claim_ = std::move(claim);
     return value_of(claim_->run(get(), soon()));
   }
 
@@ -30,9 +30,8 @@ class RedisResource final : public Resource {
     const redis::Command set{"SET", key(), std::to_string(value)};
     EnterOptions numbered = soon();
     numbered.sequence = 1;
-    const auto done = fencing_ == Fencing::token ? fence_.run(*pass.token, set, numbered)
-                                                 : claim_->run(set, numbered);
-    if (!done) return fail(done.error());
+    TRY(fencing_ == Fencing::token ? fence_.run(*pass.token, set, numbered)
+                                   : claim_->run(set, numbered));
     return {};
   }
 
@@ -41,10 +40,9 @@ class RedisResource final : public Resource {
     if (fencing_ == Fencing::claim) {
       return enter({std::nullopt, RequestId::random(system_random())});
     }
-    const auto mark = fence_.mark(soon());
-    if (!mark) return fail(mark.error());
-    if (!*mark || !(*mark)->mark) return 0;
-    return enter({(*mark)->mark, (*mark)->mark->request});
+    const auto mark = TRY(fence_.mark(soon()));
+    if (!mark || !mark->mark) return 0;
+    return enter({mark->mark, mark->mark->request});
   }
 
  private:
@@ -67,11 +65,9 @@ class RedisResource final : public Resource {
 };
 
 Result<std::unique_ptr<Resource>> open_it(const ResourceChoice& choice) {
-  auto resources = redis::Resources::open(choice.url);
-  if (!resources) return fail(resources.error());
-  auto fence = resources->fence(choice.name);
-  if (!fence) return fail(fence.error());
-  return std::make_unique<RedisResource>(std::move(*resources), std::move(*fence), choice.fencing);
+  auto resources = TRY(redis::Resources::open(choice.url));
+  auto fence = TRY(resources.fence(choice.name));
+  return std::make_unique<RedisResource>(std::move(resources), std::move(fence), choice.fencing);
 }
 
 }  // namespace

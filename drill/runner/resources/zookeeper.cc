@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "../resource_module.h"
+#include "kit/try.h"
 #include "leasehold/zookeeper/fence.h"
 
 namespace leasehold::drill {
@@ -20,13 +21,12 @@ class ZookeeperResource final : public Resource {
 
   // Reading is a step after entering. Who can still enter after it has read alone.
   Result<std::uint64_t> enter(const Pass& pass) override {
-    const auto node = fence_.read(*pass.token, path(), soon());
-    if (!node) return fail(node.error());
-    if (auto still = fence_.enter(*pass.token, soon()); !still) return fail(still.error());
-    exists_ = node->has_value();
+    const auto node = TRY(fence_.read(*pass.token, path(), soon()));
+    TRY(fence_.enter(*pass.token, soon()));
+    exists_ = node.has_value();
     if (!exists_) return 0;
     std::uint64_t value = 0;
-    const std::string& text = (*node)->data;
+    const std::string& text = node->data;
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
   }
@@ -36,17 +36,15 @@ class ZookeeperResource final : public Resource {
     const zookeeper::Operation change = exists_
                                             ? zookeeper::Operation(zookeeper::Set{path(), text})
                                             : zookeeper::Operation(zookeeper::Create{path(), text});
-    const auto done = fence_.transaction(*pass.token, {change}, soon());
-    if (!done) return fail(done.error());
+    TRY(fence_.transaction(*pass.token, {change}, soon()));
     return {};
   }
 
   // Nobody reads without the fence here; whoever entered last may do so again.
   Result<std::uint64_t> peek() override {
-    const auto mark = fence_.mark();
-    if (!mark) return fail(mark.error());
-    if (!*mark || !(*mark)->mark) return 0;
-    return enter({(*mark)->mark, (*mark)->mark->request});
+    const auto mark = TRY(fence_.mark());
+    if (!mark || !mark->mark) return 0;
+    return enter({mark->mark, mark->mark->request});
   }
 
  private:
@@ -61,11 +59,9 @@ class ZookeeperResource final : public Resource {
 };
 
 Result<std::unique_ptr<Resource>> open_it(const ResourceChoice& choice) {
-  auto resources = zookeeper::Resources::open(choice.url);
-  if (!resources) return fail(resources.error());
-  auto fence = resources->fence(choice.name);
-  if (!fence) return fail(fence.error());
-  return std::make_unique<ZookeeperResource>(std::move(*fence));
+  auto resources = TRY(zookeeper::Resources::open(choice.url));
+  auto fence = TRY(resources.fence(choice.name));
+  return std::make_unique<ZookeeperResource>(std::move(fence));
 }
 
 }  // namespace
