@@ -5,6 +5,7 @@
 #include "client_core.h"
 #include "kit/try.h"
 #include "leasehold/once.h"
+#include "leasehold/registry.h"
 
 namespace leasehold {
 namespace {
@@ -112,6 +113,10 @@ Status Client::record(const Lease& lease, std::string key, OnceRecord what, Call
                  std::move(completion));
   }));
   return {};
+}
+
+Result<Client> connect(std::string_view url, ConnectOptions options) {
+  return connect(url, std::move(options), Registry::standard());
 }
 
 Result<Client> connect(std::string_view url, ConnectOptions options, const Registry& registry) {

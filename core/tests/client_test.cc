@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <future>
+#include <type_traits>
 
 #include "testing/faulty_store.h"
 #include "testing/memory_store.h"
@@ -23,6 +24,11 @@ using leasehold::testing::MemoryStore;
 using leasehold::testing::Operation;
 using leasehold::testing::with_faults;
 using ::testing::HasSubstr;
+
+static_assert(!std::is_constructible_v<Lease, FencedLease>, "a token must not get lost unseen");
+static_assert(!std::is_assignable_v<Lease&, FencedLease>);
+static_assert(std::is_nothrow_move_constructible_v<FencedLease>);
+static_assert(std::is_nothrow_move_assignable_v<FencedLease>);
 
 class ClientTest : public ::testing::Test {
  protected:

@@ -34,6 +34,7 @@ void World::settle(Client& client) {
     for (engine::Notice& notice : effects.notices) take_notice(client, notice);
     for (engine::StoreCall& call : effects.calls) take_call(client, call);
   }
+  client.engine->check_invariants();
   plan_tick(client);
 }
 

@@ -11,9 +11,9 @@
 namespace leasehold::files {
 
 struct Record {
-  fence::Mark mark;
+  fence::Mark mark = {};
   std::int64_t refused = 0;
-  std::string previous;  // the version that this one replaced, where it is kept for readers
+  std::string previous = {};  // the version that this one replaced, where it is kept for readers
   bool operator==(const Record&) const = default;
 };
 

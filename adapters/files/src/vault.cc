@@ -58,7 +58,7 @@ Result<std::optional<Fd>> open_inside(const Place& place, int outside) {
   const auto hidden = TRY(open_folder(outside, kHidden, what));
   if (is_missing(hidden.get(), place.name.str())) return std::nullopt;
   auto inside = TRY(open_folder(hidden.get(), place.name.str(), what));
-  return std::move(inside);
+  return inside;
 }
 
 // Whoever may change `like` may change the new folder.
@@ -231,7 +231,7 @@ Result<std::optional<Version>> Vault::find_file(const struct stat& thing) const 
     const auto data = status_at(inside_.get(), id + "/" + kData, cannot("look at"));
     if (!data || !*data || !same_file(**data, thing)) continue;
     auto version = TRY(open_version(id, Kind::file));
-    return std::move(version);
+    return version;
   }
   return std::nullopt;
 }
@@ -246,7 +246,7 @@ Result<std::optional<Version>> Vault::find_folder() const {
   const auto data = TRY(status_at(inside_.get(), *id + "/" + kData, cannot("look at")));
   if (!data || !is_kind(*data, Kind::folder)) return std::nullopt;
   auto version = TRY(open_version(*id, Kind::folder));
-  return std::move(version);
+  return version;
 }
 
 Result<std::optional<Version>> Vault::find(const struct stat& thing) const {

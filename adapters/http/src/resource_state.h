@@ -10,7 +10,7 @@
 namespace leasehold::http {
 
 struct ResourceState {
-  fence::Mark mark;
+  fence::Mark mark = {};
   std::int64_t refused = 0;
   bool open = false;  // a request may have been forwarded and not answered
 

@@ -91,7 +91,7 @@ Result<std::optional<FenceMark>> read_mark(Session session, const ResourceName& 
       std::string(kMarks) + " WHERE resource OPERATOR(pg_catalog.=) $1", {resource.str().c_str()}));
   if (rows.count() == 0) return std::nullopt;
   auto mark = TRY(mark_of(rows, 0));
-  return std::move(mark);
+  return mark;
 }
 
 Status adopt_lineage(Session session, const ResourceName& resource, const Lineage& lineage,

@@ -59,7 +59,7 @@ Result<std::optional<FenceMark>> read_mark(Server& server, const ResourceName& r
   }
   if (fields->items.empty()) return std::nullopt;
   auto mark = TRY(mark_in(resource, *fields));
-  return std::move(mark);
+  return mark;
 }
 
 Result<std::vector<FenceMark>> read_marks(Server& server) {

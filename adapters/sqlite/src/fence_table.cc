@@ -308,7 +308,7 @@ Result<std::optional<FenceMark>> read_mark(Connection connection, const Resource
   auto row = TRY(select.bind(1, resource.str()).step());
   if (!row) return std::nullopt;
   auto found = TRY(mark_of(select));
-  return std::move(found);
+  return found;
 }
 
 Result<std::optional<Threshold>> read_threshold(Connection connection,

@@ -10,11 +10,12 @@
 #include "leasehold/error.h"
 #include "leasehold/lease.h"
 #include "leasehold/name.h"
-#include "leasehold/registry.h"
 #include "leasehold/store.h"
 #include "leasehold/time.h"
 
 namespace leasehold {
+
+class Registry;
 
 struct AcquireOptions {
   Millis ttl = std::chrono::seconds(30);  // 100 ms to 24 h
@@ -102,7 +103,9 @@ class Client {
 // names, which the system does in its own time. Fails with `invalid`
 // (URL), `unsupported` (scheme), `cancelled` (the stop token) or `unavailable` (with the address
 // and the store's own words).
-[[nodiscard]] Result<Client> connect(std::string_view url, ConnectOptions options = {},
-                                     const Registry& registry = Registry::standard());
+[[nodiscard]] Result<Client> connect(std::string_view url, ConnectOptions options = {});
+// The same with the stores of `registry` instead of Registry::standard().
+[[nodiscard]] Result<Client> connect(std::string_view url, ConnectOptions options,
+                                     const Registry& registry);
 
 }  // namespace leasehold

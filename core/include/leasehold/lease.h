@@ -29,6 +29,8 @@ enum class ReleaseOutcome {
   too_late,  // it had ended before: somebody else may have worked meanwhile
 };
 
+class FencedLease;
+
 // Held while the object lives, and renewed in the background. Move-only. The destructor hands the
 // release to the background and returns at once.
 //
@@ -41,6 +43,8 @@ class Lease {
  public:
   Lease(Lease&&) noexcept;
   Lease& operator=(Lease&&) noexcept;  // releases what was held before
+  Lease(FencedLease&&) = delete;       // its token would be gone
+  Lease& operator=(FencedLease&&) = delete;
   ~Lease();
 
   const LockName& lock() const;
@@ -100,6 +104,9 @@ class FencedLease : public Lease {
  public:
   // Captured at the grant; never read from the store afterwards.
   const Token& token() const;
+
+  FencedLease(FencedLease&&) noexcept = default;
+  FencedLease& operator=(FencedLease&&) noexcept = default;
 
  private:
   friend class detail::ClientCore;

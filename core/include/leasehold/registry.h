@@ -16,9 +16,6 @@
 
 namespace leasehold {
 
-// What to do if a store that is a file is not there yet. Stores with a server ignore it.
-enum class IfMissing { create, refuse };
-
 struct OpenOptions {
   IfMissing if_missing = IfMissing::create;
   Millis store_timeout = std::chrono::seconds(5);  // how long the store may take to answer

@@ -18,6 +18,9 @@
 
 namespace leasehold {
 
+// What to do if a store that is a file is not there yet. Stores with a server ignore it.
+enum class IfMissing { create, refuse };
+
 // What a store's tokens are worth.
 enum class Guarantee {
   efficiency,   // a double run wastes work

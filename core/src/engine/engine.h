@@ -113,6 +113,10 @@ class Engine {
   // that are held.
   bool settled() const { return unsettled_ == 0; }
 
+  // Ends the program if something does not hold that must hold between two events. For tests: it
+  // looks at everything.
+  void check_invariants() const;
+
  private:
   enum class Phase {
     acquiring,   // asking, or waiting to ask again
@@ -172,6 +176,7 @@ class Engine {
     std::uint64_t state_;
   };
 
+  void check(const Acquisition& it) const;
   Acquisition* find(const RequestId& request);
   void set_phase(Acquisition& it, Phase phase);
   void forget(Acquisition& it);

@@ -26,11 +26,11 @@ struct Mark {
     bool operator==(const Reader&) const = default;
   };
 
-  std::optional<Lineage> lineage;    // the only one that may enter; none: the first to come
-  std::optional<TokenNumber> least;  // adopted: the lowest number to let in
-  std::int64_t floor = 0;            // numbers up to it belong to marks that were swept; 0: none
-  std::optional<Holder> holder;
-  std::optional<Reader> reader;
+  std::optional<Lineage> lineage = {};    // the only one that may enter; none: the first to come
+  std::optional<TokenNumber> least = {};  // adopted: the lowest number to let in
+  std::int64_t floor = 0;  // numbers up to it belong to marks that were swept; 0: none
+  std::optional<Holder> holder = {};
+  std::optional<Reader> reader = {};
   bool operator==(const Mark&) const = default;
 
   // The number that an entering token is compared with; 0: none.
