@@ -21,11 +21,11 @@ T taken(const Result<T>& result) {
 
 #define LEASEHOLD_JOINED(a, b) a##b
 #define LEASEHOLD_NAMED(a, b) LEASEHOLD_JOINED(a, b)
-#define LEASEHOLD_TRY(result, ...)                                    \
-  __extension__({                                                     \
-    auto&& result = (__VA_ARGS__);                                    \
-    if (!result) return ::leasehold::fail(std::move(result.error())); \
-    ::leasehold::kit::taken(static_cast<decltype(result)&&>(result)); \
+#define LEASEHOLD_TRY(result, ...)                                                          \
+  __extension__({                                                                           \
+    auto&& result = (__VA_ARGS__);                                                          \
+    if (!result) return ::leasehold::fail(static_cast<decltype(result)&&>(result).error()); \
+    ::leasehold::kit::taken(static_cast<decltype(result)&&>(result));                       \
   })
 
 // The value of a Result. If it has none, the function around it returns its error; so that must

@@ -48,7 +48,9 @@ std::vector<FenceStep> steps(const FenceWays& ways) {
 fence::Attempt FenceStep::attempt(const fence::Mark& mark, const FenceWays& ways) const {
   fence::Attempt attempt{.token = token, .writes = writes, .single = single, .sequence = sequence};
   if (sequence != 0) {
-    if (ways.names) attempt.write = content;
+    const bool is_last = mark.is_held_by(token) && mark.holder->sequence == sequence;
+    const bool is_there = is_last && mark.holder->write == content;
+    if (ways.names || (ways.compares && (is_there || !is_last))) attempt.write = content;
   } else if (writes && ways.numbers_itself) {
     attempt.sequence = (mark.is_held_by(token) ? mark.holder->sequence : 0) + 1;
   } else if (writes && !ways.knows_writes) {

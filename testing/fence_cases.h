@@ -14,7 +14,8 @@ namespace leasehold::testing {
 // How a fence understands sequence numbers.
 struct FenceWays {
   bool numbers = false;         // it orders a holder's writes by them
-  bool names = false;           // it knows a write that comes again by its content
+  bool names = false;           // it remembers the name of a write, and knows it again by that
+  bool compares = false;        // it knows a write that comes again by what is there
   bool numbers_itself = false;  // it gives a number to a write that has none
   bool knows_writes = true;     // it can tell a write without a number from a read
 };

@@ -27,7 +27,7 @@ std::string words(const ResourceName& resource, const Token& token, Reason why,
     case Reason::again:
       return ": its mark is " + mark + " already, and in once mode a token enters once";
     case Reason::late:
-      return ": this holder has done a write with this or a higher sequence number, so this one is "
+      return ": this holder has come with this or a higher sequence number before, so this one is "
              "late";
     case Reason::reused:
       return ": its sequence number was used for another write";

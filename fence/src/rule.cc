@@ -69,8 +69,9 @@ Verdict judge(const Mark& mark, const Attempt& attempt) {
 Result<Mark> adopted(const ResourceName& resource, const Mark& mark, const Lineage& lineage,
                      TokenNumber at_least) {
   if (mark.lineage == lineage) {
-    if (mark.threshold() == at_least.value()) return mark;
-    if (mark.threshold() > at_least.value()) {
+    const bool is_swept = at_least.value() <= mark.floor;
+    if (mark.threshold() == at_least.value() && !is_swept) return mark;
+    if (mark.threshold() > at_least.value() || is_swept) {
       return fail(would_lower(resource, mark.threshold(), at_least));
     }
   }

@@ -99,6 +99,8 @@ TEST(FenceRule, NobodyEntersUpToTheFloor) {
   const Mark mark{.lineage = lineage_of(), .floor = 33};
   EXPECT_EQ(refusal_of(mark, {.token = kMine}), Reason::swept);
   EXPECT_EQ(after(mark, {.token = token_of(34, '1')}), held(34, '1'));
+  EXPECT_FALSE(adopted(kLedger, mark, lineage_of(), TokenNumber::of(33).value()));
+  EXPECT_TRUE(adopted(kLedger, mark, lineage_of(), TokenNumber::of(34).value()));
 }
 
 TEST(FenceRule, NegativeSequenceNumbersAreInvalid) {

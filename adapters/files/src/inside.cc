@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "kit/try.h"
-#include "leasehold/fence/attempt.h"
 #include "leasehold/fence/refusal.h"
 
 namespace leasehold::files {
@@ -30,20 +29,14 @@ Status check_write(const WriteOptions& options) {
 }
 
 Result<fence::Attempt> write_attempt(const Inside& inside, const Token& token,
-                                     const WriteOptions& options,
-                                     std::optional<std::string_view> content) {
+                                     const WriteOptions& options) {
   fence::Attempt attempt{.token = token, .writes = true, .single = options.entry == Entry::once};
-  if (options.sequence) {
-    attempt.sequence = *options.sequence;
-    if (content) attempt.write = fence::fingerprint({std::string(*content)});
-    return attempt;
-  }
   const fence::Mark& mark = inside.mark();
   const std::int64_t last = mark.is_held_by(token) ? mark.holder->sequence : 0;
-  if (last == std::numeric_limits<std::int64_t>::max()) {
+  if (!options.sequence && last == std::numeric_limits<std::int64_t>::max()) {
     return fail(ErrorCode::invalid, "no sequence number is left for this holder");
   }
-  attempt.sequence = last + 1;
+  attempt.sequence = options.sequence ? *options.sequence : last + 1;
   return attempt;
 }
 

@@ -1,9 +1,7 @@
 // Under the lock of a fenced thing: what every operation begins with.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "leasehold/fence/rule.h"
 #include "leasehold/files/fence.h"
@@ -26,11 +24,9 @@ struct Inside {
 
 [[nodiscard]] Status check_write(const WriteOptions& options);
 
-// Every write has a number here; `content` names one whose number the caller chose. Fails with
-// `invalid` if no number is left.
+// Every write has a number here. Fails with `invalid` if none is left.
 [[nodiscard]] Result<fence::Attempt> write_attempt(const Inside& inside, const Token& token,
-                                                   const WriteOptions& options,
-                                                   std::optional<std::string_view> content = {});
+                                                   const WriteOptions& options);
 
 // The refusal, counted durably if it is one of a stale holder.
 [[nodiscard]] Error refused(Inside& inside, const Token& token, fence::Reason why);

@@ -142,7 +142,7 @@ class FilesFence final : public FenceUnderTest {
   void restart() override {}  // the files are all there is
   bool update_is_one_transaction() const override { return true; }
   FenceWays ways() const override {
-    return {.numbers = true, .names = true, .numbers_itself = true};
+    return {.numbers = true, .compares = true, .numbers_itself = true};
   }
 
  private:

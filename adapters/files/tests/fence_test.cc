@@ -115,7 +115,7 @@ TEST_F(FileFenceTest, SameWriteAgainIsDoneAlready) {
   const ino_t before = status().st_ino;
   EXPECT_TRUE(good(fence().write(token, "one", {.sequence = 1})));
   EXPECT_EQ(status().st_ino, before);
-  EXPECT_TRUE(bad(fence().write(token, "other", {.sequence = 1}), ErrorCode::invalid));
+  EXPECT_TRUE(bad(fence().write(token, "other", {.sequence = 1}), ErrorCode::fenced_out));
   EXPECT_EQ(content(), "one");
 }
 

@@ -18,7 +18,7 @@ struct StateFolder {
 };
 
 // Held as long as it lives; the kernel gives it back when the process dies.
-class FolderLock {
+class [[nodiscard]] FolderLock {
  public:
   // Creates the folder if only its last part is missing. Fails with `busy` if another process has
   // it, `unavailable` if the folder cannot be used.

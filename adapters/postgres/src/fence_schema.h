@@ -473,6 +473,7 @@ BEGIN ATOMIC
   ORDER BY g.relation::text COLLATE "C";
 END;
 DROP FUNCTION IF EXISTS leasehold_fence.is_armed(regclass);
+DROP FUNCTION IF EXISTS leasehold_fence.refuse(text, bigint, text, boolean);
 )sql";
 
 }  // namespace leasehold::postgres

@@ -109,7 +109,7 @@ class Connection {
 };
 
 // BEGIN IMMEDIATE … COMMIT; rolls back unless committed.
-class Transaction {
+class [[nodiscard]] Transaction {
  public:
   [[nodiscard]] static Result<Transaction> begin(Connection connection);
   // The same with "BEGIN IMMEDIATE" and "COMMIT" prepared by the caller; they outlive it.

@@ -33,7 +33,7 @@ bool is_busy(sqlite3* db) {
 // Switches the connection's busy timeout off and on again, so that our own deadline holds and a
 // stop request is heard. A handler that the user wrote reads as 0 here and is left alone: SQLite
 // could not give it back.
-class NoBusyTimeout {
+class [[nodiscard]] NoBusyTimeout {
  public:
   static Result<NoBusyTimeout> on(Connection connection) {
     auto pragma = TRY(connection.prepare("PRAGMA busy_timeout"));
@@ -85,7 +85,7 @@ Result<OnceBegun> begin_in_time(Connection connection, const OnceOptions& option
     return fail(ErrorCode::invalid,
                 "the connection has a transaction open already; this call begins its own");
   }
-  TRY(NoBusyTimeout::on(connection));
+  const auto quiet = TRY(NoBusyTimeout::on(connection));
   // SQLite tells nobody when the write lock becomes free, so this asks again.
   for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
     auto known = early();

@@ -18,7 +18,7 @@ using Pause = std::chrono::microseconds;
 class Turnstile {
  public:
   // Inside as long as this object lives.
-  class Pass {
+  class [[nodiscard]] Pass {
    public:
     Pass(Pass&& other) noexcept : turnstile_(std::exchange(other.turnstile_, nullptr)) {}
     Pass& operator=(Pass&&) = delete;

@@ -27,7 +27,7 @@ class ConnectionPool {
   ConnectionPool(std::size_t limit, Make make) : limit_(limit), make_(std::move(make)) {}
 
   // A connection on loan. Given back by the destructor, unless it was discarded.
-  class Loan {
+  class [[nodiscard]] Loan {
    public:
     Loan(ConnectionPool& pool, std::unique_ptr<Connection> connection, bool rested)
         : pool_(&pool), connection_(std::move(connection)), rested_(rested) {}

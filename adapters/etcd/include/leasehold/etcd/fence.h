@@ -74,8 +74,8 @@ class Resources {
 // - `fenced_out`: refused, and the refusal is counted; error.refusal has both numbers. Nothing has
 //   changed.
 // - `invalid`: etcd does not accept the operations (too many, too large, one key twice), one of
-//   them is on a key of the fence, or the sequence number was used for other operations. Nothing
-//   has changed.
+//   them is on a key of the fence, the sequence number was used for other operations, or a holder
+//   that numbers its writes has left it out. Nothing has changed.
 // - `unavailable`, `cancelled`: it was not done.
 // - `outcome_unknown`: it may have been done, or may still be. A lost reply is looked for in the
 //   mark first, so this means that the time was over, or that somebody else has written since.

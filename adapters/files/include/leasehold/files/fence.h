@@ -104,8 +104,7 @@ class Fence {
 
   // Enters and replaces the file's content in one step. Owner, mode, access list and user
   // attributes stay. Repeating a write with its sequence number and content is success.
-  // Fails besides with `invalid` if the last write had this sequence number and another content,
-  // and with `outcome_unknown` if the disk failed after the replacement was in place:
+  // Fails besides with `outcome_unknown` if the disk failed after the replacement was in place:
   // it can be read, but a power cut may undo it together with its mark.
   [[nodiscard]] Status write(const Token& token, std::string_view content,
                              const WriteOptions& options = {}) const;

@@ -38,7 +38,7 @@ enum class TransactionId : std::int64_t {};
 
 // For Fence, Claim and Once: a transaction that has begun; rolls back unless committed. Not thread
 // safe.
-class OwnedTransaction {
+class [[nodiscard]] OwnedTransaction {
  public:
   OwnedTransaction(pg_conn* connection, TransactionId id);
   OwnedTransaction(OwnedTransaction&& other) noexcept

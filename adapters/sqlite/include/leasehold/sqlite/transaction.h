@@ -38,7 +38,7 @@ template <class Work>
 concept TransactionWork = leasehold::detail::TransactionWork<Work, OpenTransaction>;
 
 // BEGIN IMMEDIATE … COMMIT; rolls back unless committed. Not thread safe.
-class OwnedTransaction {
+class [[nodiscard]] OwnedTransaction {
  public:
   // `invalid` if a transaction is open already, `unavailable` if the write lock cannot be taken.
   [[nodiscard]] static Result<OwnedTransaction> begin(sqlite3* db);

@@ -83,8 +83,9 @@ class Resources {
 // - `fenced_out`: refused, and the refusal is counted; error.refusal has both numbers. Nothing has
 //   changed.
 // - `invalid`: a path is wrong or the fence's own, the operations are larger than 1 MB, ZooKeeper
-//   refused one of them (no such node, another version; error.store_words), or the sequence number
-//   was used for other operations. Nothing has changed.
+//   refused one of them (no such node, another version; error.store_words), the sequence number was
+//   used for other operations, or a holder that numbers its writes has left it out. Nothing has
+//   changed.
 // - `unavailable`, `cancelled`: it was not done.
 // - `outcome_unknown`: it may have been done, or may still be. A lost reply is looked for in the
 //   mark first, so this means that the time was over, or that somebody else has written since.
