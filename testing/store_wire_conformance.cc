@@ -372,7 +372,11 @@ TEST_P(StoreWireConformance, WaiterGetsItsTurnDespiteEachFault) {
     });
     const auto lease = waiting.get();
     ASSERT_TRUE(lease) << to_string(lease.error());
-    EXPECT_TRUE(held_by(direct, lease->request()));
+    // A fault that nobody has met before may yet cut the connection that keeps the lock.
+    const bool may_end = !server->grants_outlive_connections();
+    wait_until([&] {
+      return held_by(direct, lease->request()) || (may_end && lease->state() == LeaseState::lost);
+    });
     EXPECT_TRUE(direct.inspect().value().waiters.empty());
   }
 }
