@@ -28,15 +28,18 @@ std::vector<FenceStep> steps(const FenceWays& ways) {
         }
       }
     }
-    if (!ways.numbers) continue;
-    for (const std::int64_t sequence : {4, 5, 6}) {
-      for (const char* content : {"V", "W"}) {
-        for (const bool single : {false, true}) {
-          all.push_back({.token = token_of(number, '1'),
-                         .single = single,
-                         .sequence = sequence,
-                         .content = content});
-        }
+  }
+  if (!ways.numbers) return all;
+  for (const std::int64_t number : {32, 34}) {
+    all.push_back({.token = token_of(number, '1'), .sequence = 4});
+  }
+  for (const std::int64_t sequence : {4, 5, 6}) {
+    for (const char* content : {"V", "W"}) {
+      for (const bool single : {false, true}) {
+        all.push_back({.token = token_of(33, '1'),
+                       .single = single,
+                       .sequence = sequence,
+                       .content = content});
       }
     }
   }
