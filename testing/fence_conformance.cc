@@ -139,8 +139,12 @@ void expect_refused(const Status& done, const Error& expected) {
 
 Played play(FenceConnection& connection, const ResourceName& resource, const FenceRuleCase& it,
             const FenceWays& ways) {
-  if (it.adopted) EXPECT_TRUE(accepted(connection.adopt(resource, lineage_of(), *it.adopted)));
-  if (it.before) EXPECT_TRUE(accepted(take(connection, resource, *it.before)));
+  if (it.adopted) {
+    EXPECT_TRUE(accepted(connection.adopt(resource, lineage_of(), *it.adopted)));
+  }
+  if (it.before) {
+    EXPECT_TRUE(accepted(take(connection, resource, *it.before)));
+  }
   const fence::Mark mark = it.mark(ways);
   const auto verdict = fence::judge(mark, it.then.attempt(mark, ways));
   const Status done = take(connection, resource, it.then);
