@@ -1,7 +1,6 @@
 #include "leasehold/fence/record.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
