@@ -12,7 +12,7 @@
 #include "bench/report.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 
 namespace {
 
@@ -166,7 +166,7 @@ Spent spent_on(Work work) {
 
 // The time shown is the store's; the counters tell the other side's and the ratio.
 void side_by_side(benchmark::State& state) {
-  const leasehold::testing::TempFolder folder;
+  const leasehold::rig::TempFolder folder;
   { const Client makes_the_schema = open_store(folder.file("by_hand.db")); }
   ByHand by_hand(folder.file("by_hand.db"));
   Client client = open_store(folder.file("leasehold.db"));
@@ -187,7 +187,7 @@ void side_by_side(benchmark::State& state) {
 }
 BENCHMARK(side_by_side)->UseManualTime()->Iterations(20)->Unit(benchmark::kMillisecond);
 
-std::optional<leasehold::testing::TempFolder> shared_folder;
+std::optional<leasehold::rig::TempFolder> shared_folder;
 std::optional<Client> shared_client;
 
 // Every thread takes a lock of its own through one client.

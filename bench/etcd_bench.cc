@@ -12,7 +12,7 @@
 #include "bench/report.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "testing/servers/etcd.h"
+#include "rig/etcd.h"
 #include "wire.pb.h"
 
 namespace {
@@ -153,7 +153,7 @@ Side recipe(const std::string& address) {
 
 int main(int argc, char** argv) {
   register_stores();
-  const testing::EtcdServer server;
+  const rig::EtcdServer server;
   const std::string url = "etcd://" + server.address() + "/bench";
   for (const int in_flight : {1, 50}) {
     compare("etcd: acquire + release, in flight: " + std::to_string(in_flight), one_client(url),

@@ -11,18 +11,18 @@
 
 #include "bench/compare.h"
 #include "bench/report.h"
-#include "leasehold/detail/fd.h"
-#include "testing/servers/port.h"
-#include "testing/servers/server_process.h"
-#include "testing/temp_folder.h"
+#include "kit/system/fd.h"
+#include "rig/port.h"
+#include "rig/server_process.h"
+#include "rig/temp_folder.h"
 
 namespace {
 
 using namespace leasehold::bench;
-using leasehold::detail::Fd;
-using leasehold::testing::Port;
-using leasehold::testing::ServerProcess;
-using leasehold::testing::TempFolder;
+using kit::Fd;
+using leasehold::rig::Port;
+using leasehold::rig::ServerProcess;
+using leasehold::rig::TempFolder;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kConnections = 50;
@@ -36,7 +36,7 @@ struct Server {
 Server start(Port port, std::vector<std::string> argv, const std::string& log) {
   const std::uint16_t number = port.number();
   return {std::move(port), ServerProcess({.argv = std::move(argv), .log = log, .answers = [number] {
-                                            return leasehold::testing::accepts(number);
+                                            return leasehold::rig::accepts(number);
                                           }})};
 }
 

@@ -16,7 +16,7 @@
 #include "leasehold/client.h"
 #include "leasehold/process/child.h"
 #include "leasehold/stores.h"
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 
 namespace {
 
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
     return wait_and_pass_on(argv[2], std::stoi(argv[3]));
   }
   const int rounds = argc == 2 ? std::stoi(argv[1]) : 20;
-  const testing::TempFolder folder;
+  const rig::TempFolder folder;
   const std::string url = "sqlite:" + folder.file("locks.db");
   auto client = must(connect(url));
   auto lease = take(client);

@@ -10,7 +10,7 @@
 #include "bench/report.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "testing/servers/postgres.h"
+#include "rig/postgres.h"
 
 namespace {
 
@@ -169,7 +169,7 @@ Side advisory_lock_with_row(const std::string& url, bool durable) {
 
 int main(int argc, char** argv) {
   register_stores();
-  testing::PostgresServer server({.settings = {"max_connections=300"}});
+  rig::PostgresServer server({.settings = {"max_connections=300"}});
   const std::string url = server.url(server.create_database());
   LeaseRow::create_table(url);
   for (const int in_flight : {1, 50}) {

@@ -12,7 +12,7 @@
 #include "bench/report.h"
 #include "leasehold/postgres/fence.h"
 #include "leasehold/postgres/row_fence.h"
-#include "testing/servers/postgres.h"
+#include "rig/postgres.h"
 
 namespace {
 
@@ -183,7 +183,7 @@ Side bare_statement(const std::string& url) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const testing::PostgresServer server({.settings = {"max_connections=100"}});
+  const rig::PostgresServer server({.settings = {"max_connections=100"}});
   const std::string url = server.url("postgres");
   make_tables(Connection(url));
   for (const int connections : {1, kMostConnections}) {

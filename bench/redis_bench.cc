@@ -12,7 +12,7 @@
 #include "calls.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "testing/servers/redis.h"
+#include "rig/redis.h"
 
 namespace {
 
@@ -53,7 +53,7 @@ class Hiredis {
 };
 
 // What the adapter sends, and nothing around it.
-Side same_scripts(const testing::RedisServer& server) {
+Side same_scripts(const rig::RedisServer& server) {
   return {"the same scripts with hiredis", [&server](int worker) {
             auto hiredis = std::make_shared<Hiredis>(server.port());
             for (const auto* script :
@@ -114,7 +114,7 @@ class Recipe {
   std::mt19937_64 random_{std::random_device{}()};
 };
 
-Side recipe(const testing::RedisServer& server) {
+Side recipe(const rig::RedisServer& server) {
   return {"the recipe with hiredis", [&server](int worker) {
             auto mine = std::make_shared<Recipe>(server.port(), "mine-" + std::to_string(worker));
             return [mine] {
@@ -125,7 +125,7 @@ Side recipe(const testing::RedisServer& server) {
           }};
 }
 
-Side polling(const testing::RedisServer& server) {
+Side polling(const rig::RedisServer& server) {
   auto baton = std::make_shared<Baton>();
   return {"the recipe, polling with 1 to 10 ms jitter", [&server, baton](int worker) {
             auto mine = std::make_shared<Recipe>(server.port(), "shared");
@@ -142,7 +142,7 @@ Side polling(const testing::RedisServer& server) {
 
 int main(int argc, char** argv) {
   register_stores();
-  const testing::RedisServer server({.durable = false});
+  const rig::RedisServer server({.durable = false});
   for (const int in_flight : {1, 50}) {
     compare("Redis: acquire + release, in flight: " + std::to_string(in_flight),
             one_client(server.url()), same_scripts(server), effort_of(argc, argv, in_flight), 0.9);

@@ -7,7 +7,7 @@
 #include "bench/compare.h"
 #include "bench/report.h"
 #include "leasehold/redis/fence.h"
-#include "testing/servers/redis.h"
+#include "rig/redis.h"
 
 namespace {
 
@@ -54,7 +54,7 @@ class Hiredis {
   const std::string sha_;
 };
 
-Side plain(const testing::RedisServer& server) {
+Side plain(const rig::RedisServer& server) {
   return {"SET through a script with hiredis", [&server](int worker) {
             auto mine = std::make_shared<Hiredis>(server.port());
             return [mine, key = key_of(worker)] {
@@ -84,7 +84,7 @@ Side fenced(const redis::Resources& resources, bool numbered) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const testing::RedisServer server({.durable = false});
+  const rig::RedisServer server({.durable = false});
   const auto resources = must(redis::Resources::open(server.url()));
   for (const int in_flight : {1, 50}) {
     const std::string beside = ", in flight: " + std::to_string(in_flight);

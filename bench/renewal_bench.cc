@@ -14,7 +14,7 @@
 #include "bench/report.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 
 namespace {
 
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   const auto span = std::chrono::seconds(argc > 2 ? std::stol(argv[2]) : 65);
   const std::string many = std::to_string(count) + " leases of 30 s";
 
-  const testing::TempFolder folder;
+  const rig::TempFolder folder;
   auto client = must(connect("sqlite:" + folder.file("locks.db")));
   std::vector<Lease> leases;
   leases.reserve(count);

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "bench/report.h"
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 
 namespace {
 
@@ -37,7 +37,7 @@ double run(std::vector<std::string> words) {
 int main(int argc, char** argv) {
   if (argc < 2) stop("usage: run_bench LEASEHOLD_PROGRAM [RUNS]");
   const int runs = argc > 2 ? std::atoi(argv[2]) : 400;
-  const leasehold::testing::TempFolder folder;
+  const leasehold::rig::TempFolder folder;
   const std::string file = folder.file("flock");
   setenv("LEASEHOLD_STORE", ("sqlite:" + folder.file("locks.db")).c_str(), 1);
 

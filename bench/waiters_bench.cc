@@ -24,7 +24,7 @@
 #include "leasehold/process/child.h"
 #include "leasehold/process/io.h"
 #include "leasehold/stores.h"
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 
 namespace {
 
@@ -302,7 +302,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "--waiter") return wait_as_process(argv[2]);
   const std::size_t threads = argc > 1 ? std::stoul(argv[1]) : 20'000;
   const std::size_t processes = argc > 2 ? std::stoul(argv[2]) : 500;
-  const testing::TempFolder folder;
+  const rig::TempFolder folder;
   const std::string url = "sqlite:" + folder.file("locks.db");
   measure_threads(url, threads);
   measure_processes(url, processes);

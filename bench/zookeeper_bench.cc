@@ -12,7 +12,7 @@
 #include "bench/report.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "testing/servers/zookeeper.h"
+#include "rig/zookeeper.h"
 
 namespace {
 
@@ -107,7 +107,7 @@ Side recipe(const std::string& address, bool shared) {
 
 int main(int argc, char** argv) {
   register_stores();
-  const testing::ZookeeperServer server({.max_session_ms = 60'000});
+  const rig::ZookeeperServer server({.max_session_ms = 60'000});
   const std::string url = "zookeeper://" + server.address() + "/bench";
   for (const int in_flight : {1, 50}) {
     compare("ZooKeeper: acquire + release, in flight: " + std::to_string(in_flight),

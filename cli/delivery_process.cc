@@ -28,8 +28,8 @@ Result<DeliveryEnd> run_delivery(process::Command command, const std::string& pa
   command.ignored_signals = signals.ignored_before();
   auto child = process::Child::start(command);
   if (!child) return fail(ErrorCode::unavailable, child.error().message);
-  const leasehold::detail::Alarm never;
-  leasehold::detail::CallWait wait(context, never);
+  const waiting::Alarm never;
+  waiting::CallWait wait(context, never);
   const bool ended = wait.until_readable(child->pidfd());
   // Before it is reaped, while the number of its group is still taken: what it left behind ends.
   child->signal_group(SIGKILL);

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "leasehold/detail/call_wait.h"
 #include "leasehold/outbox.h"
 #include "leasehold/process/child.h"
 #include "signals.h"
+#include "waiting/call_wait.h"
 
 namespace leasehold::cli {
 

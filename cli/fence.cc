@@ -5,8 +5,9 @@
 #ifdef LEASEHOLD_HAS_FILES
 #include "fence_data.h"
 #endif
+#include "doctor/marks_ahead.h"
 #include "json.h"
-#include "leasehold/detail/marks_ahead.h"
+#include "leasehold/fence_admin.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
 #include "output.h"
@@ -19,7 +20,7 @@ namespace {
 
 Result<std::unique_ptr<FenceAdmin>> open_fence(const std::string& url) {
   register_stores();
-  return Registry::standard().open_fence(url);
+  return Registry::standard().open<FenceAdmin>(url);
 }
 
 std::string lineage_of(const FenceMark& mark) {
@@ -55,22 +56,22 @@ bool is_among(const std::vector<FenceMark>& marks, const ResourceName& resource)
 }
 
 // Those that the chosen store has not given yet. If it cannot be asked, only that is said.
-std::vector<detail::MarkAhead> ahead_of_store(const std::vector<FenceMark>& marks,
+std::vector<doctor::MarkAhead> ahead_of_store(const std::vector<FenceMark>& marks,
                                               const std::optional<std::string>& store) {
   constexpr auto patience = std::chrono::seconds(5);
   const bool entered = std::any_of(marks.begin(), marks.end(),
                                    [](const FenceMark& mark) { return mark.mark.has_value(); });
   if (!entered || is_not_there_yet(store)) return {};
   auto client = open_existing_store(store);
-  auto ahead = client ? detail::marks_ahead(*client, marks, {BootClock::now() + patience, {}})
+  auto ahead = client ? doctor::marks_ahead(*client, marks, {BootClock::now() + patience, {}})
                       : fail(client.error());
   if (ahead) return std::move(*ahead);
   note("the marks were not compared with the lock store: " + to_string(ahead.error()));
   return {};
 }
 
-void warn_of(const std::vector<detail::MarkAhead>& ahead) {
-  for (const detail::MarkAhead& it : ahead) note(it.sentence());
+void warn_of(const std::vector<doctor::MarkAhead>& ahead) {
+  for (const doctor::MarkAhead& it : ahead) note(it.sentence());
   if (ahead.empty()) return;
   note(
       "the lock store was restored from a backup, or has lost what it wrote; leasehold doctor "

@@ -11,8 +11,8 @@
 #include <filesystem>
 
 #include "arguments.h"
+#include "kit/system/fd.h"
 #include "kit/try.h"
-#include "leasehold/detail/fd.h"
 #include "leasehold/files/adapter.h"
 #include "output.h"
 
@@ -64,9 +64,9 @@ Status copy_bytes(int from, int to, const std::string& source) {
 }
 
 Status fill_file(const std::filesystem::path& path, const std::optional<std::string>& from) {
-  const detail::Fd given(from ? open(from->c_str(), O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO));
+  const kit::Fd given(from ? open(from->c_str(), O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO));
   if (!given) return cannot("open " + from.value_or("the standard input"), errno);
-  const detail::Fd file(open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+  const kit::Fd file(open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file) return cannot("write the new content", errno);
   return copy_bytes(given.get(), file.get(), from.value_or("the standard input"));
 }

@@ -1,4 +1,4 @@
-#include "leasehold/http/gate.h"
+#include "leasehold/gate/gate.h"
 
 #include <poll.h>
 #include <sys/resource.h>
@@ -17,8 +17,8 @@
 namespace leasehold::cli {
 namespace {
 
-using http::GateOptions;
-using http::SafeMethods;
+using gate::GateOptions;
+using gate::SafeMethods;
 
 SafeMethods safe_methods_of(const std::string& word) {
   if (word == "pass") return SafeMethods::pass;
@@ -33,7 +33,7 @@ void raise_limit_of_files() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-Status serve(http::Gate& gate, Signals& signals) {
+Status serve(gate::Gate& gate, Signals& signals) {
   Status result;
   Flag ended;
   std::thread server([&] {
@@ -168,7 +168,7 @@ int Gate::execute() {
 }
 
 int Gate::list() const {
-  const auto names = http::unanswered(options_.state);
+  const auto names = gate::unanswered(options_.state);
   if (!names) return report(names.error());
   std::string text;
   for (const ResourceName& name : *names) text += visible(name.str()) + "\n";
@@ -178,7 +178,7 @@ int Gate::list() const {
 int Gate::clear() const {
   const auto resource = ResourceName::parse(*clear_);
   if (!resource) return report(resource.error());
-  if (const auto done = http::clear_unanswered(options_.state, *resource); !done) {
+  if (const auto done = gate::clear_unanswered(options_.state, *resource); !done) {
     return report(done.error());
   }
   return print("'" + resource->str() + "' is cleared\n");
@@ -188,7 +188,7 @@ int Gate::run() {
   if (const auto ok = read_options(); !ok) return report(ok.error());
   raise_limit_of_files();
   Signals signals;
-  auto gate = http::Gate::open(std::move(options_));
+  auto gate = gate::Gate::open(std::move(options_));
   if (!gate) {
     // Waiting for the other gate to give way is not what 75 invites to.
     const int status = report(gate.error());

@@ -72,9 +72,9 @@ std::string lock_json(const std::optional<StoreTraits>& store, const LockStatus&
 }
 
 std::string fence_json(const std::vector<FenceMark>& marks, const std::vector<GuardedTable>& tables,
-                       const std::vector<detail::MarkAhead>& ahead) {
+                       const std::vector<doctor::MarkAhead>& ahead) {
   Json above = Json::array();
-  for (const detail::MarkAhead& it : ahead) {
+  for (const doctor::MarkAhead& it : ahead) {
     above.push_back({{"resource", it.resource.str()}, {"counted_to", it.counted_to}});
   }
   Json list = Json::array();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "leasehold/detail/marks_ahead.h"
+#include "doctor/marks_ahead.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/outbox.h"
 #include "leasehold/store.h"
@@ -20,7 +20,7 @@ std::string locks_json(const std::optional<StoreTraits>& store,
                        const std::vector<LockStatus>& locks);
 std::string lock_json(const std::optional<StoreTraits>& store, const LockStatus& lock);
 std::string fence_json(const std::vector<FenceMark>& marks, const std::vector<GuardedTable>& tables,
-                       const std::vector<detail::MarkAhead>& ahead);
+                       const std::vector<doctor::MarkAhead>& ahead);
 std::string outbox_json(const OutboxStatus& status);
 
 }  // namespace leasehold::cli

@@ -1,5 +1,6 @@
 #include "arguments.h"
 #include "exit_status.h"
+#include "leasehold/once_admin.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
 #include "output.h"
@@ -31,7 +32,7 @@ class OnceCommand final : public Subcommand {
       return kExitUsage;
     }
     register_stores();
-    const auto keys = Registry::standard().open_once(url_);
+    const auto keys = Registry::standard().open<OnceAdmin>(url_);
     if (!keys) return report(keys.error());
     return install_->chosen() ? install(**keys) : forget(**keys);
   }

@@ -204,7 +204,7 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
 
 Result<std::unique_ptr<Outbox>> open_outbox(const std::string& url) {
   register_stores();
-  return Registry::standard().open_outbox(url);
+  return Registry::standard().open<Outbox>(url);
 }
 
 std::unique_ptr<Subcommand> make_outbox() {

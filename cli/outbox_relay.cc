@@ -57,7 +57,8 @@ Result<std::string> lock_store_of(const OutboxRelayOptions& options) {
 Result<std::unique_ptr<OutboxTarget>> open_target(const OutboxRelayOptions& options,
                                                   const Signals& signals) {
   if (options.command) return std::make_unique<CommandTarget>(*options.command, signals);
-  if (!is_http_url(*options.target)) return Registry::standard().open_target(*options.target);
+  if (!is_http_url(*options.target))
+    return Registry::standard().open<OutboxTarget>(*options.target);
   return HttpTarget::open(*options.target, options.content_type.value_or(kUsualContentType),
                           signals);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "leasehold/outbox.h"
 #include "leasehold/relay.h"
 
 namespace leasehold::cli {

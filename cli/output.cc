@@ -51,7 +51,7 @@ std::size_t width(std::string_view text) {
 
 // For one write, so that lines of several programs on one stderr do not mix.
 std::string line_of(std::string_view text) {
-  return "leasehold: " + visible(detail::without_passwords(text)) + "\n";
+  return "leasehold: " + visible(kit::without_passwords(text)) + "\n";
 }
 
 }  // namespace

@@ -5,14 +5,14 @@
 #include <string_view>
 #include <vector>
 
-#include "leasehold/detail/shown_word.h"
-#include "leasehold/detail/visible_text.h"
+#include "kit/text/shown_word.h"
+#include "kit/text/visible_text.h"
 #include "leasehold/error.h"
 
 namespace leasehold::cli {
 
-using detail::shown;
-using detail::visible;
+using kit::shown;
+using kit::visible;
 
 // "leasehold: <text>" as one line on stderr, made visible.
 void note(std::string_view text);

@@ -1,5 +1,6 @@
 #include "arguments.h"
 #include "leasehold/registry.h"
+#include "leasehold/serial_queue_admin.h"
 #include "leasehold/stores.h"
 #include "output.h"
 #include "subcommand.h"
@@ -24,7 +25,8 @@ class SerialCommand final : public Subcommand {
 
   int execute() override {
     register_stores();
-    const auto done = Registry::standard().install_serial_queue(url_);
+    const auto done = Registry::standard().open<SerialQueueAdmin>(url_).and_then(
+        [](const auto& queues) { return queues->install(); });
     return done ? print("the serial queues are installed\n") : report(done.error());
   }
 

@@ -116,7 +116,7 @@ function(leasehold_library name)
   if(NOT arg_INTERNAL)
     install(TARGETS ${target} EXPORT leasehold-${name}
             ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
-    if(NOT arg_PRIVATE_HEADERS)
+    if(NOT arg_PRIVATE_HEADERS AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/include)
       install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
               FILES_MATCHING PATTERN "*.h")
     endif()
@@ -125,24 +125,31 @@ function(leasehold_library name)
   endif()
 endfunction()
 
-# leasehold_adapter(<name> SCHEMES scheme... [MODULE] [USES library...] [NEEDS package...])
-# Adds adapters/<name> if LEASEHOLD_WITH_<NAME> is on. MODULE: the program loads it when one of its
+# What every adapter may use: installed with any of them.
+set(LEASEHOLD_SHARED_LIBRARIES waiting net fence patterns sql doctor)
+
+# leasehold_adapter(<name> [IN folder] SCHEMES scheme... [MODULE] [USES library...] [NEEDS package...])
+# Adds adapters/<name>, or the folder, if LEASEHOLD_WITH_<NAME> is on. MODULE: the program loads it when one of its
 # schemes is first used. USES: other libraries of this project that are installed with it. NEEDS:
 # what find_package(leasehold COMPONENTS <name>) must find as well.
 macro(leasehold_adapter name)
-  cmake_parse_arguments(leasehold_adapter "MODULE" "" "SCHEMES;USES;NEEDS" ${ARGN})
+  cmake_parse_arguments(leasehold_adapter "MODULE" "IN" "SCHEMES;USES;NEEDS" ${ARGN})
   string(TOUPPER ${name} leasehold_upper)
   if(LEASEHOLD_WITH_${leasehold_upper})
-    add_subdirectory(adapters/${name})
+    if(leasehold_adapter_IN)
+      add_subdirectory(${leasehold_adapter_IN})
+    else()
+      add_subdirectory(adapters/${name})
+    endif()
     list(APPEND LEASEHOLD_ADAPTERS ${name})
     if(leasehold_adapter_MODULE)
       list(APPEND LEASEHOLD_MODULES ${name})
       set(LEASEHOLD_SCHEMES_OF_${name} ${leasehold_adapter_SCHEMES})
     endif()
-    list(APPEND LEASEHOLD_USED_LIBRARIES ${leasehold_adapter_USES})
+    list(APPEND LEASEHOLD_USED_LIBRARIES ${LEASEHOLD_SHARED_LIBRARIES} ${leasehold_adapter_USES})
     list(REMOVE_DUPLICATES LEASEHOLD_USED_LIBRARIES)
     string(APPEND LEASEHOLD_ADAPTER_NEEDS
-           "set(leasehold_uses_${name} ${leasehold_adapter_USES})\n"
+           "set(leasehold_uses_${name} ${LEASEHOLD_SHARED_LIBRARIES} ${leasehold_adapter_USES})\n"
            "set(leasehold_needs_${name} ${leasehold_adapter_NEEDS})\n")
   else()
     list(APPEND LEASEHOLD_SCHEMES_LEFT_OUT ${leasehold_adapter_SCHEMES})
@@ -163,7 +170,6 @@ function(leasehold_test name)
   leasehold_test_code(${name})
   if(arg_PRIVATE_HEADERS_OF)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${arg_PRIVATE_HEADERS_OF})
-    target_link_libraries(${name} PRIVATE leasehold::fence)  # which those of the adapters need
   endif()
   # What may take longest begins first. The label is the folder of what is tested.
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
@@ -191,6 +197,9 @@ endfunction()
 
 function(leasehold_install_package)
   include(CMakePackageConfigHelpers)
+  foreach(library IN LISTS LEASEHOLD_SHARED_LIBRARIES)
+    string(APPEND LEASEHOLD_ADAPTER_NEEDS "set(leasehold_uses_${library} ${LEASEHOLD_SHARED_LIBRARIES})\n")
+  endforeach()
   configure_package_config_file(
     ${PROJECT_SOURCE_DIR}/cmake/leasehold-config.cmake.in
     ${PROJECT_BINARY_DIR}/leasehold-config.cmake

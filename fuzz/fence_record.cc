@@ -8,10 +8,10 @@
 #include <variant>
 
 #include "adapters/files/src/record.h"
+#include "fence/record.h"
+#include "fence/rule.h"
+#include "fence/stored_mark.h"
 #include "fuzz/fuzz.h"
-#include "leasehold/fence/record.h"
-#include "leasehold/fence/rule.h"
-#include "leasehold/fence/stored_mark.h"
 
 namespace leasehold::fuzz {
 namespace {

@@ -4,14 +4,14 @@
 // lowers a mark within its lineage; one that fails changes nothing.
 #include <string>
 
-#include "adapters/http/src/control.h"
-#include "adapters/http/src/text.h"
 #include "fuzz/fuzz.h"
+#include "gate/src/control.h"
+#include "gate/src/text.h"
 
 namespace leasehold::fuzz {
 namespace {
 
-using namespace http;
+using namespace gate;
 
 ResourceStates some_states() {
   const auto lineage = Lineage::parse(std::string(32, '7') + "/lock").value();

@@ -4,13 +4,13 @@
 // damage. A good ledger whose last batch is torn off is still a good ledger.
 #include <string>
 
-#include "adapters/http/src/ledger_format.h"
 #include "fuzz/fuzz.h"
+#include "gate/src/ledger_format.h"
 
 namespace leasehold::fuzz {
 namespace {
 
-using namespace http;
+using namespace gate;
 
 void check_states(const ResourceStates& states) {
   std::string records;

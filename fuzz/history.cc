@@ -8,7 +8,7 @@
 #include <string>
 
 #include "fuzz/fuzz.h"
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 #include "leasehold/drill/checker.h"
 #include "leasehold/drill/history_file.h"
 #include "leasehold/drill/try_lock.h"
@@ -31,7 +31,7 @@ class MemoryFile {
   const std::string& path() const { return path_; }
 
  private:
-  detail::Fd file_;
+  kit::Fd file_;
   std::string path_;
 };
 

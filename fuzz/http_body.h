@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "adapters/http/src/body.h"
 #include "fuzz/fuzz.h"
+#include "gate/src/body.h"
 
 namespace leasehold::fuzz {
 
@@ -19,8 +19,8 @@ struct Body {
 };
 
 // `input` comes in portions; what the decoder has not consumed stays in front of the next one.
-inline Body decoded(http::BodyFrame frame, std::string_view input, std::size_t portion) {
-  http::BodyDecoder decoder(frame);
+inline Body decoded(gate::BodyFrame frame, std::string_view input, std::size_t portion) {
+  gate::BodyDecoder decoder(frame);
   Body body;
   std::size_t came = 0;
   while (came < input.size() && !decoder.done()) {
@@ -45,19 +45,19 @@ inline Body decoded(http::BodyFrame frame, std::string_view input, std::size_t p
 }
 
 // Portions make no difference, and a body that is passed on in chunks is the same body.
-inline void check_body(http::BodyFrame frame, std::string_view input) {
+inline void check_body(gate::BodyFrame frame, std::string_view input) {
   const Body whole = decoded(frame, input, SIZE_MAX);
   const Body parts = decoded(frame, input, 1);
   must(parts.bad == whole.bad, "portions make no body bad or good");
   if (whole.bad) return;
   must(parts == whole, "portions make no difference");
-  must(frame.framing != http::Framing::length || whole.data.size() <= frame.length,
+  must(frame.framing != gate::Framing::length || whole.data.size() <= frame.length,
        "a body is not longer than announced");
   std::string chunks;
-  if (!whole.data.empty()) chunks += http::chunk_start(whole.data.size()) + whole.data + "\r\n";
+  if (!whole.data.empty()) chunks += gate::chunk_start(whole.data.size()) + whole.data + "\r\n";
   const std::string trailer = whole.done ? whole.trailer : "";  // it is checked when it is complete
-  chunks += http::chunk_start(0) + trailer + "\r\n";
-  const Body again = decoded({http::Framing::chunked, 0}, chunks + "next", SIZE_MAX);
+  chunks += gate::chunk_start(0) + trailer + "\r\n";
+  const Body again = decoded({gate::Framing::chunked, 0}, chunks + "next", SIZE_MAX);
   must(again.done && !again.bad && again.data == whole.data && again.trailer == trailer,
        "a body that is passed on is the same");
   must(again.consumed == chunks.size(), "what follows a body is not touched");

@@ -6,17 +6,17 @@
 #include <optional>
 #include <string>
 
-#include "adapters/http/src/head.h"
-#include "adapters/http/src/passing_on.h"
-#include "adapters/http/src/problem.h"
-#include "adapters/http/src/ticket.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/http_body.h"
+#include "gate/src/head.h"
+#include "gate/src/passing_on.h"
+#include "gate/src/problem.h"
+#include "gate/src/ticket.h"
 
 namespace leasehold::fuzz {
 namespace {
 
-using namespace http;
+using namespace gate;
 
 TicketReader reader_of(GateOptions options) {
   return TicketReader::make(options).value();

@@ -4,15 +4,15 @@
 // status, a body that ends where it ends, and no second response hidden in the first.
 #include <string>
 
-#include "adapters/http/src/head.h"
-#include "adapters/http/src/passing_on.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/http_body.h"
+#include "gate/src/head.h"
+#include "gate/src/passing_on.h"
 
 namespace leasehold::fuzz {
 namespace {
 
-using namespace http;
+using namespace gate;
 
 // The gate passes on in chunks what ends with the connection.
 Framing passed_on(Framing framing) {

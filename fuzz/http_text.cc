@@ -6,16 +6,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adapters/http/src/listener.h"
-#include "adapters/http/src/resource_pattern.h"
-#include "adapters/http/src/text.h"
-#include "adapters/http/src/upstream.h"
 #include "fuzz/fuzz.h"
+#include "gate/src/listener.h"
+#include "gate/src/resource_pattern.h"
+#include "gate/src/text.h"
+#include "gate/src/upstream.h"
 
 namespace leasehold::fuzz {
 namespace {
 
-using namespace http;
+using namespace gate;
 
 void check_percent(std::string_view text) {
   const std::string encoded = percent_encoded(text);
@@ -86,7 +86,7 @@ void check_upstream(const std::string& text) {
 void check_endpoint(const std::string& text) {
   const auto endpoint = parse_endpoint(text);
   if (!endpoint) return;
-  const auto again = parse_endpoint(http::text_of(*endpoint));
+  const auto again = parse_endpoint(gate::text_of(*endpoint));
   must(again && *again == *endpoint, "an address to listen on is read as it was written");
 }
 

@@ -15,8 +15,8 @@ void check_info(const std::string& info) {
     must(text.find_first_of("\r\n") == std::string::npos, "a field is on one line");
   }
   (void)redis::check_usable(it, "server");
-  must(redis::uptime_in(info) >= detail::Nanos(0), "nothing was started in the future");
-  (void)detail::in_words(redis::uptime_in(info));
+  must(redis::uptime_in(info) >= doctor::Nanos(0), "nothing was started in the future");
+  (void)doctor::in_words(redis::uptime_in(info));
   const auto percent = redis::memory_in_percent(info);
   must(!percent || *percent >= 0, "no memory is less than none");
 }

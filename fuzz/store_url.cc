@@ -9,7 +9,7 @@
 #include "adapters/redis/src/options.h"
 #include "adapters/zookeeper/src/options.h"
 #include "fuzz/fuzz.h"
-#include "leasehold/detail/shown_word.h"
+#include "kit/text/shown_word.h"
 #include "leasehold/url.h"
 
 namespace leasehold::fuzz {
@@ -24,7 +24,7 @@ bool same_hosts(const Url& one, const Url& other) {
 }
 
 bool may_be_left_out(const std::string& key) {
-  return detail::secret_word_in(key) != std::string::npos;
+  return kit::secret_word_in(key) != std::string::npos;
 }
 
 void check_printed(const Url& url) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "adapters/zookeeper/src/words.h"
+#include "doctor/findings.h"
 #include "fuzz/fuzz.h"
-#include "leasehold/detail/findings.h"
 
 namespace leasehold::fuzz {
 namespace {
@@ -21,7 +21,7 @@ void check(std::string_view answer) {
       (void)zookeeper::version_in(value);
       const Millis span = zookeeper::millis_in(value);
       must(span >= Millis(0), "no time is negative");
-      (void)detail::in_words(span);
+      (void)doctor::in_words(span);
     }
   }
   if (const auto version = zookeeper::version_in(answer)) {

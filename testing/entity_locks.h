@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 
 namespace leasehold::testing {
 
@@ -33,8 +33,8 @@ class EntityLocks {
   void leave(const std::string& entity) { set_lock(files_.at(entity).get(), F_SETLK, F_UNLCK); }
 
  private:
-  static detail::Fd open_file(const std::string& path, int flags) {
-    detail::Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | flags, 0600));
+  static kit::Fd open_file(const std::string& path, int flags) {
+    kit::Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | flags, 0600));
     if (file.get() < 0) throw std::runtime_error("cannot open " + path);
     return file;
   }
@@ -48,8 +48,8 @@ class EntityLocks {
     if (write(alarm_.get(), line.data(), line.size()) < 0) throw std::runtime_error("no alarm");
   }
 
-  detail::Fd alarm_;
-  std::map<std::string, detail::Fd> files_;
+  kit::Fd alarm_;
+  std::map<std::string, kit::Fd> files_;
 };
 
 }  // namespace leasehold::testing

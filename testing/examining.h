@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "leasehold/diagnosis.h"
+#include "leasehold/examination.h"
 #include "leasehold/registry.h"
 
 namespace leasehold::testing {

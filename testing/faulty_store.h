@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/store.h"
 
 namespace leasehold::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "leasehold/fence/rule.h"
+#include "fence/rule.h"
 
 namespace leasehold::testing {
 

@@ -16,7 +16,7 @@
 #include <set>
 #include <thread>
 
-#include "leasehold/fence/refusal.h"
+#include "fence/refusal.h"
 #include "testing/tokens.h"
 
 namespace leasehold::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "leasehold/diagnosis.h"
+#include "leasehold/examination.h"
 
 namespace leasehold {
 

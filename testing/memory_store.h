@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/store.h"
 
 namespace leasehold::testing {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <set>
 
-#include "leasehold/detail/visible_text.h"
+#include "kit/text/visible_text.h"
 #include "testing/failure_texts.h"
 #include "testing/results.h"
 
@@ -268,7 +268,7 @@ TEST_P(OutboxConformance, FailureIsCountedWhateverItSays) {
     EXPECT_EQ(report->failed, 2);
     const OutboxStatus now = status();
     ASSERT_EQ(now.set_aside.size(), 1u);
-    EXPECT_EQ(now.set_aside[0].last_error, detail::storable(text));
+    EXPECT_EQ(now.set_aside[0].last_error, kit::storable(text));
     ASSERT_TRUE(good(outbox_->skip(now.set_aside[0].message.id)));
   }
 }

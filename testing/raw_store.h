@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/store.h"
 
 namespace leasehold::testing {

@@ -68,7 +68,7 @@ RecordedDisk* RecordedDisk::active() {
 }
 
 RecordedDisk::RecordedDisk(const std::filesystem::path& folder) {
-  const detail::Fd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const leasehold::kit::Fd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd || g_active != nullptr) broken("begin");
   root_ = learn_fd(fd.get());
   scan(fd.get());
@@ -93,7 +93,7 @@ void RecordedDisk::scan(int fd) {
   for (const Change& change : found) {
     if (change.kind != Change::Kind::name) continue;
     if (S_ISLNK(things_.at(change.target).mode)) continue;
-    const detail::Fd inner(
+    const leasehold::kit::Fd inner(
         open((path_of(fd) + "/" + change.text).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     scan(inner.get());
   }
@@ -112,7 +112,7 @@ std::vector<RecordedDisk::Change> RecordedDisk::all_of(int fd) {
 }
 
 RecordedDisk::Node RecordedDisk::learn(int folder, const char* name) {
-  const detail::Fd fd(__real_openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const leasehold::kit::Fd fd(__real_openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) broken("find " + std::string(name));
   return learn_fd(fd.get());
 }
@@ -122,7 +122,7 @@ RecordedDisk::Node RecordedDisk::learn_fd(int fd) {
   Thing& thing = things_[status.st_ino];
   if (thing.mode != 0) return status.st_ino;
   thing.mode = status.st_mode;
-  thing.keep = detail::Fd(dup(fd));
+  thing.keep = leasehold::kit::Fd(dup(fd));
   if (S_ISLNK(status.st_mode)) thing.link = link_of(fd);
   return status.st_ino;
 }
@@ -247,7 +247,7 @@ class Parent {
   const char* name() const { return name_.c_str(); }
 
  private:
-  leasehold::detail::Fd folder_;
+  leasehold::kit::Fd folder_;
   std::string name_;
 };
 

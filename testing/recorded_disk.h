@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 #include "leasehold/random.h"
 
 namespace leasehold::testing {
@@ -69,7 +69,7 @@ class RecordedDisk {
   struct Thing {
     mode_t mode = 0;
     std::string link;  // where a symbolic link leads
-    detail::Fd keep;   // as long as it is open, its number is not given to another
+    kit::Fd keep;      // as long as it is open, its number is not given to another
   };
 
   Node learn(int folder, const char* name);

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <thread>
 
-#include "leasehold/detail/fd.h"
-#include "testing/servers/port.h"
+#include "kit/system/fd.h"
+#include "rig/port.h"
 
 namespace leasehold::testing {
 
@@ -25,7 +25,7 @@ class ScriptedServer {
   explicit ScriptedServer(std::function<void(int)> script)
       : listener_(listening(port_.number())), thread_([this, script = std::move(script)] {
           for (;;) {
-            const detail::Fd client(accept(listener_.get(), nullptr, nullptr));
+            const kit::Fd client(accept(listener_.get(), nullptr, nullptr));
             if (!client || !talks_to(client.get())) return;
             script(client.get());
             if (!talks_to(-1)) return;
@@ -43,8 +43,8 @@ class ScriptedServer {
   std::string address() const { return port_.address(); }
 
  private:
-  static detail::Fd listening(std::uint16_t port) {
-    detail::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  static kit::Fd listening(std::uint16_t port) {
+    kit::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int yes = 1;
     setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     sockaddr_in address{};
@@ -65,8 +65,8 @@ class ScriptedServer {
     return !ends_;
   }
 
-  const Port port_ = Port::take();
-  const detail::Fd listener_;
+  const rig::Port port_ = rig::Port::take();
+  const kit::Fd listener_;
   std::mutex mutex_;
   bool ends_ = false;  // with client_: under mutex_
   int client_ = -1;

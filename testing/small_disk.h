@@ -6,8 +6,8 @@
 #include <fstream>
 #include <iostream>
 
+#include "rig/temp_folder.h"
 #include "testing/in_child.h"
-#include "testing/temp_folder.h"
 
 namespace leasehold::testing {
 
@@ -28,7 +28,7 @@ inline void fill_disk(const std::filesystem::path& filler) {
 inline bool passes_on_a_small_disk(const char* options,
                                    const std::function<void(const std::filesystem::path&)>& check,
                                    unsigned long flags = 0) {
-  const TempFolder folder;
+  const rig::TempFolder folder;
   return in_own_mount(folder.path(), "tmpfs", options, flags, [&] {
     try {
       check(folder.path());

@@ -13,8 +13,8 @@
 
 #include "leasehold/client.h"
 #include "leasehold/store.h"
+#include "rig/temp_folder.h"
 #include "testing/faulty_store.h"
-#include "testing/temp_folder.h"
 
 namespace leasehold::testing {
 
@@ -65,7 +65,7 @@ class StoreConformance : public ::testing::TestWithParam<StoreCase> {
   // Returns when so many wait for the lock.
   void wait_for_waiters(Client& client, const std::string& lock, std::size_t count);
 
-  TempFolder folder;
+  rig::TempFolder folder;
   std::unique_ptr<StoreUnderTest> store;
 };
 

@@ -17,24 +17,24 @@ using ::testing::Eq;
 
 namespace {
 
-constexpr WireFault kFaults[] = {WireFault::cut_before, WireFault::cut_during, WireFault::cut_after,
-                                 WireFault::lose_reply};
+constexpr rig::WireFault kFaults[] = {rig::WireFault::cut_before, rig::WireFault::cut_during,
+                                      rig::WireFault::cut_after, rig::WireFault::lose_reply};
 
 // What can come over a single call. Last the death of the server that has done it: a call that a
 // store makes for the first time may need a round trip more.
 struct CallFault {
-  WireFault wire;
+  rig::WireFault wire;
   bool kills = false;
 
-  bool done() const { return wire == WireFault::lose_reply; }
+  bool done() const { return wire == rig::WireFault::lose_reply; }
 };
-constexpr CallFault kCallFaults[] = {{WireFault::cut_before},
-                                     {WireFault::cut_during},
-                                     {WireFault::cut_after},
-                                     {WireFault::lose_reply},
-                                     {WireFault::lose_reply, /*kills=*/true}};
+constexpr CallFault kCallFaults[] = {{rig::WireFault::cut_before},
+                                     {rig::WireFault::cut_during},
+                                     {rig::WireFault::cut_after},
+                                     {rig::WireFault::lose_reply},
+                                     {rig::WireFault::lose_reply, /*kills=*/true}};
 std::string to_string(const CallFault& fault) {
-  return fault.kills ? "the server dies" : testing::to_string(fault.wire);
+  return fault.kills ? "the server dies" : rig::to_string(fault.wire);
 }
 
 // Every fault gets a lock of its own, so that one cannot hide what another left behind.
@@ -99,16 +99,16 @@ auto ask_until_told(Ask ask) {
 
 }  // namespace
 
-void StoreWireConformance::arm(WireFault fault) {
-  for (TcpProxy* proxy : server->proxies()) proxy->arm(fault);
+void StoreWireConformance::arm(rig::WireFault fault) {
+  for (rig::TcpProxy* proxy : server->proxies()) proxy->arm(fault);
 }
 
-void StoreWireConformance::wait_for_fault(WireFault fault,
+void StoreWireConformance::wait_for_fault(rig::WireFault fault,
                                           const std::function<bool()>& went_through, bool kills) {
-  for (TcpProxy* proxy : server->proxies()) {
+  for (rig::TcpProxy* proxy : server->proxies()) {
     EXPECT_TRUE(proxy->wait_for_fault(30s)) << "no request came: " << to_string(fault);
   }
-  if (fault != WireFault::lose_reply) return;
+  if (fault != rig::WireFault::lose_reply) return;
   wait_until(went_through);
   if (kills) server->kill();
   cut();
@@ -116,7 +116,7 @@ void StoreWireConformance::wait_for_fault(WireFault fault,
 }
 
 template <class Call>
-auto StoreWireConformance::with_fault(WireFault fault, Call call,
+auto StoreWireConformance::with_fault(rig::WireFault fault, Call call,
                                       const std::function<bool()>& went_through, bool kills) {
   arm(fault);
   auto answer = std::async(std::launch::async, call);
@@ -126,21 +126,21 @@ auto StoreWireConformance::with_fault(WireFault fault, Call call,
 
 std::size_t StoreWireConformance::round_trips() {
   std::size_t all = 0;
-  for (TcpProxy* proxy : server->proxies()) all += proxy->round_trips();
+  for (rig::TcpProxy* proxy : server->proxies()) all += proxy->round_trips();
   return all;
 }
 
 void StoreWireConformance::cut() {
-  for (TcpProxy* proxy : server->proxies()) proxy->cut();
+  for (rig::TcpProxy* proxy : server->proxies()) proxy->cut();
 }
 void StoreWireConformance::refuse(bool on) {
-  for (TcpProxy* proxy : server->proxies()) proxy->refuse(on);
+  for (rig::TcpProxy* proxy : server->proxies()) proxy->refuse(on);
 }
 void StoreWireConformance::hold(bool on) {
-  for (TcpProxy* proxy : server->proxies()) proxy->hold(on);
+  for (rig::TcpProxy* proxy : server->proxies()) proxy->hold(on);
 }
 void StoreWireConformance::heal() {
-  for (TcpProxy* proxy : server->proxies()) {
+  for (rig::TcpProxy* proxy : server->proxies()) {
     proxy->disarm();
     proxy->hold(false);
     proxy->refuse(false);
@@ -289,7 +289,7 @@ TEST_P(StoreWireConformance, ForceReleaseSaysWhatIsKnownAndNeverHitsTheSuccessor
 // ---- a client, which retries ---------------------------------------------------------------
 
 TEST_P(StoreWireConformance, ClientGetsTheLockDespiteEachFault) {
-  for (const WireFault fault : kFaults) {
+  for (const rig::WireFault fault : kFaults) {
     SCOPED_TRACE(to_string(fault));
     Client faulty = proxied_client();
     RawStore direct(server->open(), lock_for(fault));
@@ -312,7 +312,7 @@ TEST_P(StoreWireConformance, ClientGetsTheLockDespiteEachFault) {
 
 TEST_P(StoreWireConformance, LeaseOutlivesEachFaultOfItsRenewal) {
   if (!server->grants_outlive_connections()) return;  // told by LeaseEndsWithItsConnection
-  for (const WireFault fault : kFaults) {
+  for (const rig::WireFault fault : kFaults) {
     SCOPED_TRACE(to_string(fault));
     Client faulty = proxied_client();
     RawStore direct(server->open(), lock_for(fault));
@@ -342,7 +342,7 @@ TEST_P(StoreWireConformance, LeaseEndsWithItsConnection) {
 }
 
 TEST_P(StoreWireConformance, WaiterGetsItsTurnDespiteEachFault) {
-  for (const WireFault fault : kFaults) {
+  for (const rig::WireFault fault : kFaults) {
     SCOPED_TRACE(to_string(fault));
     RawStore direct(server->open(), lock_for(fault));
     const RequestId holder = new_request();
@@ -385,10 +385,10 @@ TEST_P(StoreWireConformance, AbandonedAcquireIsGivenBackWhenTheWireIsBack) {
   Client faulty = proxied_client();
   RawStore direct(server->open());
   ASSERT_TRUE(faulty.inspect(lock_name("job")));
-  arm(WireFault::lose_reply);
+  arm(rig::WireFault::lose_reply);
   auto answer = std::async(std::launch::async,
                            [&] { return faulty.acquire("job", {.ttl = 1h, .store_timeout = 2s}); });
-  wait_for_fault(WireFault::lose_reply, [&] {
+  wait_for_fault(rig::WireFault::lose_reply, [&] {
     if (!direct.inspect().value().holder) return false;
     refuse(true);
     return true;

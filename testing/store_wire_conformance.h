@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "rig/tcp_proxy.h"
 #include "testing/raw_store.h"
 #include "testing/store_conformance.h"
-#include "testing/tcp_proxy.h"
 
 namespace leasehold::testing {
 
@@ -22,7 +22,7 @@ class ServerUnderTest : public StoreUnderTest {
  public:
   // A new connection that goes through the proxies; open() and url() go past them.
   virtual std::unique_ptr<Store> open_through_proxies() = 0;
-  virtual std::vector<TcpProxy*> proxies() = 0;
+  virtual std::vector<rig::TcpProxy*> proxies() = 0;
 
   // SIGKILL to all server processes, and their start; the locks that were durable are still there.
   // Connections may be open.
@@ -45,7 +45,7 @@ class ServerUnderTest : public StoreUnderTest {
 
   std::unique_ptr<Store> open_slow() override { return open_through_proxies(); }
   void answer_after(Millis time) override {
-    for (TcpProxy* proxy : proxies()) {
+    for (rig::TcpProxy* proxy : proxies()) {
       proxy->delay(time / 2);
       if (time == Millis(0)) proxy->cut();  // and with it what is still late
     }
@@ -75,11 +75,11 @@ class StoreWireConformance : public ::testing::TestWithParam<ServerCase> {
   // holds, and only then cuts the connections: the server has done it, and nobody was told.
   // `kills`: and the server dies, and is started again.
   template <class Call>
-  auto with_fault(WireFault fault, Call call, const std::function<bool()>& went_through,
+  auto with_fault(rig::WireFault fault, Call call, const std::function<bool()>& went_through,
                   bool kills = false);
 
-  void arm(WireFault fault);
-  void wait_for_fault(WireFault fault, const std::function<bool()>& went_through,
+  void arm(rig::WireFault fault);
+  void wait_for_fault(rig::WireFault fault, const std::function<bool()>& went_through,
                       bool kills = false);
   std::size_t round_trips();
   void cut();

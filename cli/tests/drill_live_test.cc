@@ -2,8 +2,8 @@
 #include "cli_fixture.h"
 #include "leasehold/drill/checker.h"
 #include "leasehold/drill/history_file.h"
-#include "testing/servers/postgres.h"
-#include "testing/servers/redis.h"
+#include "rig/postgres.h"
+#include "rig/redis.h"
 
 namespace leasehold::cli {
 namespace {
@@ -77,12 +77,12 @@ TEST_F(DrillLiveTest, NetworkAndServerFaults) {
 }
 
 TEST_F(DrillLiveTest, ARunningServerIsNamedByItsUrl) {
-  leasehold::testing::RedisServer server;
+  leasehold::rig::RedisServer server;
   expect_held({"--store", server.url(), "--fence", "sqlite", "--cycles", "3"}, 3);
 }
 
 TEST_F(DrillLiveTest, OptionsOfAFencesUrlAreHeeded) {
-  leasehold::testing::PostgresServer server;
+  leasehold::rig::PostgresServer server;
   const std::string url = server.url("postgres");
   expect_held({"--fence", url, "--cycles", "3"}, 3);
   EXPECT_EQ(drilled({"--fence", url + "?bogus=1"}).status, 64);

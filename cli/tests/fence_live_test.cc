@@ -2,12 +2,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli_fixture.h"
-#include "testing/servers/postgres.h"
+#include "rig/postgres.h"
 
 namespace leasehold::cli {
 namespace {
 
-using leasehold::testing::PostgresServer;
+using leasehold::rig::PostgresServer;
 using nlohmann::json;
 
 class PostgresFenceTest : public CliTest {

@@ -2,14 +2,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli_fixture.h"
-#include "testing/servers/postgres.h"
-#include "testing/servers/redis.h"
+#include "rig/postgres.h"
+#include "rig/redis.h"
 
 namespace leasehold::cli {
 namespace {
 
-using leasehold::testing::PostgresServer;
-using leasehold::testing::RedisServer;
+using leasehold::rig::PostgresServer;
+using leasehold::rig::RedisServer;
 
 class PostgresOutboxTest : public CliTest {
  protected:

@@ -9,22 +9,22 @@
 
 #include "cli_fixture.h"
 #include "leasehold/url.h"
+#include "rig/etcd.h"
+#include "rig/postgres.h"
+#include "rig/redis.h"
+#include "rig/tcp_proxy.h"
+#include "rig/zookeeper.h"
 #include "testing/in_child.h"
-#include "testing/servers/etcd.h"
-#include "testing/servers/postgres.h"
-#include "testing/servers/redis.h"
-#include "testing/servers/zookeeper.h"
-#include "testing/tcp_proxy.h"
 
 namespace leasehold::cli {
 namespace {
 
-using leasehold::testing::EtcdServer;
-using leasehold::testing::IsRequest;
-using leasehold::testing::PostgresServer;
-using leasehold::testing::RedisServer;
-using leasehold::testing::TcpProxy;
-using leasehold::testing::ZookeeperServer;
+using leasehold::rig::EtcdServer;
+using leasehold::rig::IsRequest;
+using leasehold::rig::PostgresServer;
+using leasehold::rig::RedisServer;
+using leasehold::rig::TcpProxy;
+using leasehold::rig::ZookeeperServer;
 using nlohmann::json;
 
 // One of each, for all cases.

@@ -1,6 +1,6 @@
 // leasehold once and leasehold serial prepare a PostgreSQL database for programs of every language.
 #include "cli_fixture.h"
-#include "testing/servers/postgres.h"
+#include "rig/postgres.h"
 
 namespace leasehold::cli {
 namespace {
@@ -9,8 +9,8 @@ class PostgresWaysTest : public CliTest {
  protected:
   ~PostgresWaysTest() override { server().drop_database(database_); }
 
-  static leasehold::testing::PostgresServer& server() {
-    static leasehold::testing::PostgresServer running;
+  static leasehold::rig::PostgresServer& server() {
+    static leasehold::rig::PostgresServer running;
     return running;
   }
   std::string url() const { return server().url(database_); }

@@ -4,7 +4,6 @@
 
 #include "client_core.h"
 #include "kit/try.h"
-#include "leasehold/once.h"
 #include "leasehold/registry.h"
 
 namespace leasehold {

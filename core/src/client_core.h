@@ -12,9 +12,9 @@
 
 #include "engine/engine.h"
 #include "engine/timing.h"
+#include "kit/threads/doorbell.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/client.h"
-#include "leasehold/detail/doorbell.h"
-#include "leasehold/detail/thread_safety.h"
 #include "own_process.h"
 #include "task_threads.h"
 #include "wake_timer.h"
@@ -111,7 +111,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   struct Slot {
     std::optional<Result<Value>> result;
     // The last that is done to a slot: who hears it may take the result and go, without the lock.
-    Doorbell bell;
+    kit::Doorbell bell;
   };
   using AcquireSlot = Slot<LeasePointer>;
   using ReleaseSlot = Slot<ReleaseOutcome>;

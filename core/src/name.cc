@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "utf8.h"
+#include "kit/text/utf8.h"
 
 namespace leasehold {
 namespace {
@@ -30,7 +30,7 @@ std::string host_name() {
 namespace detail {
 
 std::size_t utf8_length(std::string_view text) {
-  return text.empty() ? 0 : decode_utf8(text).length;
+  return text.empty() ? 0 : kit::decode_utf8(text).length;
 }
 
 Status check_name(std::string_view field, std::string_view text) {
@@ -42,12 +42,12 @@ Status check_name(std::string_view field, std::string_view text) {
                 name + " has " + std::to_string(text.size()) + " bytes; at most 512 are allowed");
   }
   for (std::size_t at = 0; at < text.size();) {
-    const Decoded decoded = decode_utf8(text.substr(at));
+    const kit::Decoded decoded = kit::decode_utf8(text.substr(at));
     if (decoded.length == 0) {
       return fail(ErrorCode::invalid,
                   name + " is not valid UTF-8 at byte " + std::to_string(at + 1));
     }
-    if (is_control(decoded.point)) {
+    if (kit::is_control(decoded.point)) {
       return fail(ErrorCode::invalid,
                   name + " has a control character at byte " + std::to_string(at + 1));
     }

@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
+#include "kit/threads/thread_safety.h"
 #include "kit/try.h"
-#include "leasehold/detail/thread_safety.h"
 
 namespace leasehold {
 
@@ -17,11 +17,6 @@ struct Registry::State {
   mutable Mutex mutex;
   std::map<std::string, Entry> entries LEASEHOLD_GUARDED_BY(mutex);
   std::set<std::string> left_out LEASEHOLD_GUARDED_BY(mutex);
-};
-
-struct Registry::Found {
-  Adapter adapter;
-  Url url;
 };
 
 Registry::Registry() : state_(std::make_unique<State>()) {}
@@ -110,11 +105,12 @@ Error keeps_no_locks(const Url& url) {
                "'" + url.scheme + "' is fenced as a resource; it keeps no locks");
 }
 
-Error has_no_fence(const Url& url) {
-  return Error(ErrorCode::unsupported, "there is no fence for '" + url.scheme + "'");
-}
-
 }  // namespace
+
+Error Offers::not_offered(const Url& url, std::string_view what) {
+  return Error(ErrorCode::unsupported,
+               "there is no " + std::string(what) + " for '" + url.scheme + "'");
+}
 
 Result<std::unique_ptr<Store>> Registry::open_store(std::string_view url,
                                                     const OpenOptions& options) const {
@@ -128,52 +124,14 @@ Result<std::unique_ptr<Store>> Registry::open_store(std::string_view url,
   return store;
 }
 
-Result<std::unique_ptr<FenceAdmin>> Registry::open_fence(std::string_view url) const {
-  const auto found = TRY(find(url));
-  if (!found.adapter.open_fence) return fail(has_no_fence(found.url));
-  return found.adapter.open_fence(found.url);
-}
-
-Result<std::unique_ptr<Outbox>> Registry::open_outbox(std::string_view url) const {
-  const auto found = TRY(find(url));
-  if (!found.adapter.open_outbox) {
-    return fail(ErrorCode::unsupported, "there is no outbox for '" + found.url.scheme + "'");
-  }
-  return found.adapter.open_outbox(found.url);
-}
-
-Result<std::unique_ptr<OutboxTarget>> Registry::open_target(std::string_view url) const {
-  const auto found = TRY(find(url));
-  if (!found.adapter.open_target) {
-    return fail(ErrorCode::unsupported, "messages cannot be sent to '" + found.url.scheme + "'");
-  }
-  return found.adapter.open_target(found.url);
-}
-
-Result<std::unique_ptr<OnceAdmin>> Registry::open_once(std::string_view url) const {
-  const auto found = TRY(find(url));
-  if (!found.adapter.open_once) {
-    return fail(ErrorCode::unsupported,
-                "there are no idempotency keys to look after for '" + found.url.scheme + "'");
-  }
-  return found.adapter.open_once(found.url);
-}
-
-Status Registry::install_serial_queue(std::string_view url) const {
-  const auto found = TRY(find(url));
-  if (!found.adapter.install_serial_queue) {
-    return fail(ErrorCode::unsupported,
-                "there is nothing to install for serial queues of '" + found.url.scheme + "'");
-  }
-  return found.adapter.install_serial_queue(found.url);
-}
-
 Result<Diagnosis> Registry::examine(std::string_view url, const ExamineOptions& options) const {
   const auto found = TRY(find(url));
   const Adapter& adapter = found.adapter;
   const bool as_store = options.as == ExaminedAs::store;
   if (as_store && !adapter.open_store) return fail(keeps_no_locks(found.url));
-  if (!as_store && !adapter.open_fence) return fail(has_no_fence(found.url));
+  if (!as_store && !adapter.offers.has(kFenceOffer)) {
+    return fail(Offers::not_offered(found.url, kFenceOffer));
+  }
   if (!adapter.examine) {
     return fail(ErrorCode::unsupported, "'" + found.url.scheme + "' cannot be examined");
   }

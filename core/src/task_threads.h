@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 
 namespace leasehold::detail {
 

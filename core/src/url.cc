@@ -4,9 +4,9 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "kit/system/file_content.h"
+#include "kit/text/shown_word.h"
 #include "kit/try.h"
-#include "leasehold/detail/file_content.h"
-#include "leasehold/detail/shown_word.h"
 #include "leasehold/id.h"
 
 namespace leasehold {
@@ -18,7 +18,7 @@ constexpr const char* kPasswordEnv = "password_env";
 // A password in an option is refused by every store, but its URL may be told before that.
 bool may_be_a_secret(std::string_view key) {
   return key != kPasswordFile && key != kPasswordEnv &&
-         detail::secret_word_in(key) != std::string_view::npos;
+         kit::secret_word_in(key) != std::string_view::npos;
 }
 
 tl::unexpected<Error> bad(std::string why) {
@@ -222,7 +222,7 @@ Status Url::read_secrets() {
     password = value;
     return {};
   }
-  auto content = detail::content_of_file(file);
+  auto content = kit::content_of_file(file);
   if (!content)
     return bad("says password_file=" + file + ", but that file " + content.error().message);
   password = std::move(*content);

@@ -11,7 +11,7 @@
 namespace leasehold::detail {
 
 WakeTimer::WakeTimer(std::function<void()> on_time) : on_time_(std::move(on_time)) {
-  timer_ = Fd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
+  timer_ = kit::Fd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
   if (!timer_) throw std::system_error(errno, std::generic_category(), "timerfd_create");
   thread_ = std::thread([this] { run(); });
 }

@@ -4,8 +4,8 @@
 #include <functional>
 #include <thread>
 
-#include "leasehold/detail/fd.h"
-#include "leasehold/detail/thread_safety.h"
+#include "kit/system/fd.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/time.h"
 
 namespace leasehold::detail {
@@ -30,7 +30,7 @@ class WakeTimer {
   bool stopping() LEASEHOLD_EXCLUDES(mutex_);
 
   std::function<void()> on_time_;
-  Fd timer_;
+  kit::Fd timer_;
   Mutex mutex_;
   bool stopping_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "leasehold/detail/shown_word.h"
+#include "kit/text/shown_word.h"
 #include "leasehold/tls_options.h"
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 
 namespace leasehold {
 namespace {
@@ -116,7 +116,7 @@ TEST(UrlTest, AHostCanBePrinted) {
 }
 
 TEST(UrlTest, PasswordFromAFileOrTheEnvironment) {
-  const testing::TempFolder folder;
+  const rig::TempFolder folder;
   std::ofstream(folder.file("secret")) << "hunter2\n";
   std::ofstream(folder.file("empty")) << "\n";
   setenv("LEASEHOLD_TEST_SECRET", "hunter3", 1);
@@ -155,28 +155,28 @@ TEST(UrlTest, RefusesWhatIsNoUrl) {
 }
 
 TEST(ShownWordTest, APasswordIsHiddenThoughItsUrlIsNone) {
-  EXPECT_EQ(detail::shown("redis:/u:hunter2@h"), "redis:...");
-  EXPECT_EQ(detail::shown("postgres:u:hunter2@h/db"), "postgres:...");
-  EXPECT_EQ(detail::shown("redis//u:hunter2@h"), "redis//u:...");
-  EXPECT_EQ(detail::shown("u:hunter2@h:6379"), "u:...");
-  EXPECT_EQ(detail::shown("host=h password=hunter2"), "host=h password=...");
-  EXPECT_EQ(detail::shown("redis://u:hunter2@h:port?x"), "redis://...");
-  EXPECT_EQ(detail::shown("h?password=hunter2"), "h?password=...");
-  EXPECT_EQ(detail::shown("PGPASSWORD=hunter2"), "PGPASSWORD=...");
-  EXPECT_EQ(detail::shown("redis://:hunter2"), "redis://...") << "the host is missing";
-  EXPECT_EQ(detail::shown("redis://u:hunter2%40h"), "redis://...");
+  EXPECT_EQ(kit::shown("redis:/u:hunter2@h"), "redis:...");
+  EXPECT_EQ(kit::shown("postgres:u:hunter2@h/db"), "postgres:...");
+  EXPECT_EQ(kit::shown("redis//u:hunter2@h"), "redis//u:...");
+  EXPECT_EQ(kit::shown("u:hunter2@h:6379"), "u:...");
+  EXPECT_EQ(kit::shown("host=h password=hunter2"), "host=h password=...");
+  EXPECT_EQ(kit::shown("redis://u:hunter2@h:port?x"), "redis://...");
+  EXPECT_EQ(kit::shown("h?password=hunter2"), "h?password=...");
+  EXPECT_EQ(kit::shown("PGPASSWORD=hunter2"), "PGPASSWORD=...");
+  EXPECT_EQ(kit::shown("redis://:hunter2"), "redis://...") << "the host is missing";
+  EXPECT_EQ(kit::shown("redis://u:hunter2%40h"), "redis://...");
   for (const char* option : {"PASSWORD", "pwd", "auth", "Token", "client_secret"}) {
-    EXPECT_EQ(detail::shown(std::string("redis://h/0?") + option + "=hunter2&tls=on"),
+    EXPECT_EQ(kit::shown(std::string("redis://h/0?") + option + "=hunter2&tls=on"),
               "redis://h/0?tls=on");
   }
   for (const char* harmless :
        {"sqlite:/a@b", "pass", "a=b", "me@h", "5s", "redis://h:1/0", "a:b c"}) {
-    EXPECT_EQ(detail::shown(harmless), harmless);
+    EXPECT_EQ(kit::shown(harmless), harmless);
   }
 }
 
 TEST(ShownWordTest, NoPasswordIsLeftInAMessage) {
-  using detail::without_passwords;
+  using kit::without_passwords;
   EXPECT_EQ(without_passwords("'redis://u:hunter2@h:1/0' and pg://:hunt@er@h."),
             "'redis://u:***@h:1/0' and pg://:***@h.");
   EXPECT_EQ(without_passwords("no colon: a@b, http://127.0.0.1:9000/x is fine"),
@@ -197,7 +197,7 @@ TEST(UrlTest, UnknownAndDoubleOptionsAreNamed) {
 }
 
 TEST(TlsOptionsTest, AnyTlsFileTurnsItOn) {
-  const testing::TempFolder folder;
+  const rig::TempFolder folder;
   const std::string pem = folder.file("x.pem");
   std::ofstream(pem) << "x";
   const auto of = [](const std::string& query, bool always = false) {

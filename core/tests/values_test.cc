@@ -4,11 +4,10 @@
 #include <thread>
 #include <type_traits>
 
-#include "leasehold/detail/thread_safety.h"
-#include "leasehold/detail/visible_text.h"
+#include "kit/text/visible_text.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/name.h"
 #include "leasehold/registry.h"
-#include "leasehold/serial_queue.h"
 #include "leasehold/token.h"
 #include "leasehold/ttl.h"
 #include "testing/virtual_time.h"
@@ -26,16 +25,16 @@ static_assert(!std::is_convertible_v<std::int64_t, TokenNumber>);
 static_assert(!std::is_constructible_v<LockName, const char*>);
 
 TEST(Storable, TextIsUtf8WithoutZeroBytesAndNotTooLong) {
-  EXPECT_EQ(detail::storable("caf\xc3\xa9\n"), "caf\xc3\xa9\n");
-  EXPECT_EQ(detail::storable(std::string_view("a\0\xe9\xe2\x82", 5)), "a\\x00\\xe9\\xe2\\x82");
+  EXPECT_EQ(kit::storable("caf\xc3\xa9\n"), "caf\xc3\xa9\n");
+  EXPECT_EQ(kit::storable(std::string_view("a\0\xe9\xe2\x82", 5)), "a\\x00\\xe9\\xe2\\x82");
   for (const char* piece : {"x", "\xff", "\xe2\x82\xac"}) {
     std::string text;
     while (text.size() < 20000) text += piece;
-    const std::string kept = detail::storable(text);
+    const std::string kept = kit::storable(text);
     EXPECT_LE(kept.size(), 8192u);
     EXPECT_GT(kept.size(), 8180u);
     EXPECT_TRUE(kept.ends_with("\u2026"));
-    EXPECT_EQ(detail::storable(kept), kept);
+    EXPECT_EQ(kit::storable(kept), kept);
   }
 }
 
@@ -111,12 +110,6 @@ TEST(TimeTest, WaitForEverEndsWithWhatItWaitsFor) {
   EXPECT_TRUE(changed.wait_for(mutex, Millis::max(), [&] { return ready; }));
 }
 
-TEST(TimeTest, PauseForEverIsALongOne) {
-  EXPECT_GT(pause_after(3, {.first_pause = Millis::max(), .longest_pause = Millis::max()}),
-            std::chrono::years(1));
-  EXPECT_EQ(pause_after(3, {.first_pause = Millis::max(), .longest_pause = Millis(7)}), Millis(7));
-}
-
 TEST(TokenNumberTest, IsAPositive63BitInteger) {
   EXPECT_EQ(TokenNumber::parse("9223372036854775807")->value(), INT64_MAX);
   EXPECT_EQ(TokenNumber::parse("9007199254740993")->value(), 9007199254740993);
@@ -151,6 +144,24 @@ TEST(IdTest, HexRoundTrip) {
   EXPECT_NE(RequestId::random(system_random()), RequestId::random(system_random()));
 }
 
+struct Abacus {
+  static constexpr std::string_view kOffer = "abacus";
+  std::string host;
+};
+
+TEST(RegistryTest, OpensWhatAnAdapterOffers) {
+  Registry registry;
+  registry.add(
+      {{.scheme = "one", .open_store = {}, .offers = Offers().with<Abacus>([](const Url& url) {
+          return std::make_unique<Abacus>(Abacus{url.hosts.at(0).host});
+        })},
+       {.scheme = "two", .open_store = {}}});
+  EXPECT_EQ(registry.open<Abacus>("one://h").value()->host, "h");
+  const auto none = registry.open<Abacus>("two://h");
+  EXPECT_EQ(none.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(none.error().message, "there is no abacus for 'two'");
+}
+
 TEST(RegistryTest, NamesWhatItKnows) {
   Registry registry;
   EXPECT_THAT(registry.open_store("etcd://h", {}).error().message, HasSubstr("register_stores"));
@@ -160,9 +171,8 @@ TEST(RegistryTest, NamesWhatItKnows) {
         .open_store = [&](const Url& url, const OpenOptions&) -> Result<std::unique_ptr<Store>> {
           opened = url.hosts.at(0).host;
           return nullptr;
-        },
-        .open_fence = {}},
-       {.scheme = "two", .open_store = {}, .open_fence = {}}});
+        }},
+       {.scheme = "two", .open_store = {}}});
   EXPECT_TRUE(registry.open_store("one://h", {}));
   EXPECT_EQ(opened, "h");
   const auto missing = registry.open_store("etcd://h", {});
@@ -174,7 +184,7 @@ TEST(RegistryTest, NamesWhatItKnows) {
   registry.leave_out({"etcd"});
   EXPECT_THAT(registry.open_store("etcd://h", {}).error().message,
               HasSubstr("was made without the adapter of 'etcd'; there are: one"));
-  EXPECT_EQ(registry.open_fence("two://h").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(registry.open<Abacus>("two://h").error().code, ErrorCode::unsupported);
   EXPECT_EQ(registry.open_store("two://h", {}).error().code, ErrorCode::unsupported);
   EXPECT_EQ(registry.open_store("one", {}).error().code, ErrorCode::invalid);
   const auto no_kind = registry.open_store("localhost:6379", {});

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 #include "stores/src/module.h"
 
 namespace leasehold::drill {
@@ -30,7 +30,7 @@ ClockShim::Environment ClockShim::environment() const {
 
 void ClockShim::move(std::chrono::seconds by) {
   // The same file, since the servers have it mapped.
-  const detail::Fd file(open(folder_.file("offset").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  const kit::Fd file(open(folder_.file("offset").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   const long long seconds = by.count();
   if (!file || pwrite(file.get(), &seconds, sizeof seconds, 0) != sizeof seconds) {
     throw std::runtime_error("the clock cannot be moved");

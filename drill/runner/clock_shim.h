@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 
 namespace leasehold::drill {
 
@@ -21,7 +21,7 @@ class ClockShim {
   void move(std::chrono::seconds by);
 
  private:
-  testing::TempFolder folder_;
+  rig::TempFolder folder_;
   std::string shim_;
 };
 

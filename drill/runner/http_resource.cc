@@ -5,7 +5,7 @@
 
 #include "kit/try.h"
 #include "leasehold/url.h"
-#include "testing/servers/port.h"
+#include "rig/port.h"
 
 namespace leasehold::drill {
 namespace {
@@ -51,7 +51,7 @@ class HttpResource final : public Resource {
 
   Result<std::string> converse(std::uint16_t port, const std::string& method,
                                const std::string& fields, const std::string& body) const {
-    const std::string answer = testing::converse(
+    const std::string answer = rig::converse(
         port, method + " /" + name_ + " HTTP/1.1\r\nHost: drill\r\nConnection: close\r\n" + fields +
                   "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
     const std::size_t head = answer.find("\r\n\r\n");

@@ -12,14 +12,14 @@
 #include <thread>
 #include <unordered_map>
 
-#include "leasehold/detail/fd.h"
-#include "leasehold/http/gate.h"
-#include "testing/servers/port.h"
+#include "kit/system/fd.h"
+#include "leasehold/gate/gate.h"
+#include "rig/port.h"
 
 namespace leasehold::drill {
 namespace {
 
-using detail::Fd;
+using kit::Fd;
 
 constexpr int kPatienceMillis = 5000;
 constexpr std::size_t kLargest = 64 * 1024;
@@ -43,7 +43,7 @@ std::size_t length_of_body(std::string_view head) {
 // One request at a time, one request a connection: it is the gate that has to be quick.
 class Texts {
  public:
-  Texts() : port_(testing::Port::take()), stop_(eventfd(0, EFD_CLOEXEC)) {
+  Texts() : port_(rig::Port::take()), stop_(eventfd(0, EFD_CLOEXEC)) {
     listener_ = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int yes = 1;
     setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -108,7 +108,7 @@ class Texts {
     return {};
   }
 
-  testing::Port port_;
+  rig::Port port_;
   Fd stop_;
   Fd listener_;
   std::unordered_map<std::string, std::string> texts_;  // of the thread
@@ -120,11 +120,11 @@ class Texts {
 class HttpService::Impl {
  public:
   explicit Impl(const std::string& folder) {
-    http::GateOptions options;
+    gate::GateOptions options;
     options.listen = "127.0.0.1:0";
     options.upstream = texts_.url();
     options.state = folder + "/gate";
-    auto gate = http::Gate::open(std::move(options));
+    auto gate = gate::Gate::open(std::move(options));
     if (!gate) throw std::runtime_error(to_string(gate.error()));
     gate_ = std::move(*gate);
     thread_ = std::jthread([this] { ended_ = gate_->run(); });
@@ -134,7 +134,7 @@ class HttpService::Impl {
 
  private:
   Texts texts_;
-  std::unique_ptr<http::Gate> gate_;
+  std::unique_ptr<gate::Gate> gate_;
   Status ended_;
   std::jthread thread_;
 };

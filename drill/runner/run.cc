@@ -16,9 +16,9 @@
 #include "leasehold/drill/history_file.h"
 #include "ledger.h"
 #include "order.h"
+#include "rig/temp_folder.h"
 #include "server_nemesis.h"
 #include "site.h"
-#include "testing/temp_folder.h"
 #include "worker.h"
 #include "worker_process.h"
 
@@ -58,7 +58,7 @@ class Run {
   const Hooks& hooks_;
   Chance chance_;
   Ledger ledger_;
-  testing::TempFolder folder_;
+  rig::TempFolder folder_;
   std::optional<Site> site_;
   std::optional<ServerNemesis> nemesis_;
   std::vector<std::string> histories_;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "kit/text/shown_word.h"
 #include "kit/try.h"
 #include "leasehold/client.h"
-#include "leasehold/detail/shown_word.h"
 #include "leasehold/random.h"
 #include "leasehold/url.h"
 
@@ -64,7 +64,7 @@ Result<std::string> shown(const std::string& choice) {
 
 Status check_store(const Plan& plan) {
   if (is_url(plan.store) || contains(known_stores(), plan.store)) return {};
-  return fail(ErrorCode::invalid, "there is no store '" + detail::shown(plan.store) +
+  return fail(ErrorCode::invalid, "there is no store '" + kit::shown(plan.store) +
                                       "' for a drill; there are " + listed(known_stores()) +
                                       ", or a URL");
 }
@@ -75,7 +75,7 @@ Status check_fence(const std::string& fence) {
     return fail(ErrorCode::unsupported, "there is no fence for '" + technology_of(fence) +
                                             "' in a drill; there are " + listed(known_fences()));
   }
-  return fail(ErrorCode::invalid, "there is no fence '" + detail::shown(fence) +
+  return fail(ErrorCode::invalid, "there is no fence '" + kit::shown(fence) +
                                       "' for a drill; there are " + listed(known_fences()) +
                                       ", or a URL");
 }

@@ -5,18 +5,18 @@
 #include <thread>
 
 #include "clock_shim.h"
-#include "testing/servers/etcd.h"
-#include "testing/servers/postgres.h"
-#include "testing/servers/redis.h"
-#include "testing/servers/zookeeper.h"
-#include "testing/tcp_proxy.h"
+#include "rig/etcd.h"
+#include "rig/postgres.h"
+#include "rig/redis.h"
+#include "rig/tcp_proxy.h"
+#include "rig/zookeeper.h"
 
 namespace leasehold::drill {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::TcpProxy;
-using testing::WireFault;
+using rig::TcpProxy;
+using rig::WireFault;
 
 bool has(const std::vector<Fault>& faults, Fault fault) {
   return std::find(faults.begin(), faults.end(), fault) != faults.end();
@@ -143,7 +143,7 @@ class PostgresServers final : public WiredServers {
  public:
   PostgresServers(const std::vector<Fault>& faults, bool advisory)
       : WiredServers(faults), environment_(clock_environment(faults, clock_)) {
-    primary_ = std::make_unique<testing::PostgresServer>(options());
+    primary_ = std::make_unique<rig::PostgresServer>(options());
     const bool failover = has(faults, Fault::failover);
     if (failover) add_standby();
     url_ = "postgres://postgres@" + wire_.address(primary_->port(), failover) + "/postgres" +
@@ -151,17 +151,17 @@ class PostgresServers final : public WiredServers {
   }
 
  private:
-  testing::PostgresServer::Options options() const {
-    testing::PostgresServer::Options options;
+  rig::PostgresServer::Options options() const {
+    rig::PostgresServer::Options options;
     options.settings = {"max_connections=600"};
     options.environment = environment_;
     return options;
   }
   void add_standby() {
     primary_->psql("ALTER SYSTEM SET synchronous_standby_names = 'standby'");
-    testing::PostgresServer::Options of_standby = options();
+    rig::PostgresServer::Options of_standby = options();
     of_standby.standby_of = primary_.get();
-    standby_ = std::make_unique<testing::PostgresServer>(of_standby);
+    standby_ = std::make_unique<rig::PostgresServer>(of_standby);
     // From here on nothing is committed that the standby has not.
     primary_->psql("SELECT pg_reload_conf()");
     while (primary_->psql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") !=
@@ -191,8 +191,8 @@ class PostgresServers final : public WiredServers {
 
   std::optional<ClockShim> clock_;
   const Environment environment_;
-  std::unique_ptr<testing::PostgresServer> primary_;
-  std::unique_ptr<testing::PostgresServer> standby_;
+  std::unique_ptr<rig::PostgresServer> primary_;
+  std::unique_ptr<rig::PostgresServer> standby_;
   bool failed_over_ = false;
 };
 
@@ -201,24 +201,24 @@ class RedisServers final : public WiredServers {
  public:
   explicit RedisServers(const std::vector<Fault>& faults)
       : WiredServers(faults), environment_(clock_environment(faults, clock_)) {
-    primary_ = std::make_unique<testing::RedisServer>(options());
+    primary_ = std::make_unique<rig::RedisServer>(options());
     const bool failover = has(faults, Fault::failover);
     if (failover) add_replica();
     url_ = "redis://" + wire_.address(primary_->port(), failover);
   }
 
  private:
-  testing::RedisServer::Options options() const {
-    testing::RedisServer::Options options;
+  rig::RedisServer::Options options() const {
+    rig::RedisServer::Options options;
     options.environment = environment_;
     options.more = {"--repl-diskless-sync-delay", "0"};
     return options;
   }
   void add_replica() {
-    testing::RedisServer::Options of_replica = options();
+    rig::RedisServer::Options of_replica = options();
     of_replica.more.insert(of_replica.more.end(),
                            {"--replicaof", "127.0.0.1", std::to_string(primary_->port())});
-    replica_ = std::make_unique<testing::RedisServer>(of_replica);
+    replica_ = std::make_unique<rig::RedisServer>(of_replica);
     while (replica_->cli({"INFO", "replication"}).find("master_link_status:up") ==
            std::string::npos) {
       std::this_thread::sleep_for(10ms);
@@ -244,19 +244,19 @@ class RedisServers final : public WiredServers {
 
   std::optional<ClockShim> clock_;
   const Environment environment_;
-  std::unique_ptr<testing::RedisServer> primary_;
-  std::unique_ptr<testing::RedisServer> replica_;
+  std::unique_ptr<rig::RedisServer> primary_;
+  std::unique_ptr<rig::RedisServer> replica_;
   bool failed_over_ = false;
 };
 
 class RedlockServers final : public WiredServers {
  public:
   explicit RedlockServers(const std::vector<Fault>& faults) : WiredServers(faults) {
-    testing::RedisServer::Options options;
+    rig::RedisServer::Options options;
     options.environment = clock_environment(faults, clock_);
     url_ = "redlock://";
     for (int i = 0; i < 3; ++i) {
-      nodes_.push_back(std::make_unique<testing::RedisServer>(options));
+      nodes_.push_back(std::make_unique<rig::RedisServer>(options));
       url_ += (i == 0 ? "" : ",") + wire_.address(nodes_.back()->port());
     }
   }
@@ -266,13 +266,13 @@ class RedlockServers final : public WiredServers {
   void stop(Chance& chance) override { some(chance).process().stop(); }
   void start() override { nodes_[down_]->process().start(); }
   void move_clock(std::chrono::seconds by) override { clock_->move(by); }
-  testing::RedisServer& some(Chance& chance) {
+  rig::RedisServer& some(Chance& chance) {
     down_ = chance.below(nodes_.size());
     return *nodes_[down_];
   }
 
   std::optional<ClockShim> clock_;
-  std::vector<std::unique_ptr<testing::RedisServer>> nodes_;
+  std::vector<std::unique_ptr<rig::RedisServer>> nodes_;
   std::size_t down_ = 0;
 };
 
@@ -301,7 +301,7 @@ class EtcdServers final : public WiredServers {
   }
   void start() override { cluster_[down_].start_without_waiting(); }
 
-  testing::EtcdCluster cluster_;
+  rig::EtcdCluster cluster_;
   std::size_t down_ = 0;
 };
 
@@ -322,7 +322,7 @@ class ZookeeperServers final : public WiredServers {
   }
 
  private:
-  testing::ZookeeperServer& member(std::size_t i) { return ensemble_ ? (*ensemble_)[i] : *alone_; }
+  rig::ZookeeperServer& member(std::size_t i) { return ensemble_ ? (*ensemble_)[i] : *alone_; }
   void kill(Chance& chance) override {
     down_ = chance.below(ensemble_ ? ensemble_->size() : 1);
     member(down_).kill();
@@ -337,8 +337,8 @@ class ZookeeperServers final : public WiredServers {
   }
   void start() override { member(down_).process().start_without_waiting(); }
 
-  std::optional<testing::ZookeeperServer> alone_;
-  std::optional<testing::ZookeeperEnsemble> ensemble_;
+  std::optional<rig::ZookeeperServer> alone_;
+  std::optional<rig::ZookeeperEnsemble> ensemble_;
   std::size_t down_ = 0;
 };
 

@@ -32,7 +32,7 @@ Result<Lookout> Lookout::open(const UserPlan& plan, const std::string& store) {
                      {"LEASEHOLD_TOKEN", std::nullopt},
                      {"LEASEHOLD_LINEAGE", std::nullopt}};
   if (!plan.fence) return it;
-  auto fence = TRY(Registry::standard().open_fence(*plan.fence));
+  auto fence = TRY(Registry::standard().open<FenceAdmin>(*plan.fence));
   it.fence_ = std::move(fence);
   const auto url = TRY(Url::parse(*plan.fence));
   it.environment_.emplace_back("LEASEHOLD_FENCE", url.redacted());

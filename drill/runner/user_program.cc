@@ -10,8 +10,8 @@
 #include "chance.h"
 #include "kit/try.h"
 #include "leasehold/url.h"
+#include "rig/temp_folder.h"
 #include "site.h"
-#include "testing/temp_folder.h"
 #include "user_history.h"
 #include "user_lookout.h"
 #include "user_worker.h"
@@ -482,7 +482,7 @@ Result<Drilled> UserDrill::run() {
 }  // namespace
 
 Result<Drilled> drill_user_program(const UserPlan& plan, const Hooks& hooks) {
-  testing::TempFolder folder;
+  rig::TempFolder folder;
   Plan where;
   where.store = plan.store;
   where.fence = "none";  // that of the user is only looked at

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "chance.h"
-#include "leasehold/fence/rule.h"
+#include "fence/rule.h"
 #include "mutation.h"
 #include "recorder.h"
 #include "settings.h"

@@ -165,7 +165,7 @@ class Columns {
 // Calls line(text) for each line until one fails; the failure gets the place in front.
 template <class Line>
 Status for_each_line(const std::string& path, Line&& line) {
-  const detail::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const kit::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail(system_error(path, "read"));
   std::string rest;
   const auto buffer = std::make_unique_for_overwrite<char[]>(kReadSize);
@@ -226,7 +226,7 @@ Result<HistoryWriter> HistoryWriter::open(const std::string& path, std::string_v
                                           "and not '-'");
     }
   }
-  detail::Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  kit::Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (!file) return fail(system_error(path, "write"));
   HistoryWriter writer(std::move(file), std::string(process));
   TRY(writer.write_all(first_line(boot, process)));

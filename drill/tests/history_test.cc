@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "leasehold/drill/history_file.h"
+#include "rig/temp_folder.h"
 #include "story.h"
-#include "testing/temp_folder.h"
 
 namespace leasehold::drill {
 namespace {
@@ -42,7 +42,7 @@ class HistoryFileTest : public ::testing::Test {
   }
 
  private:
-  testing::TempFolder folder_;
+  rig::TempFolder folder_;
 };
 
 const std::string kFirst = "history\t1\tboot-1\tclient\n";

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "leasehold/fence/mark.h"
+#include "fence/mark.h"
 #include "testing/tokens.h"
 
 namespace leasehold::fence {

@@ -1,5 +1,5 @@
 // Entering a mark by compare and swap.
-#include "leasehold/fence/pass.h"
+#include "fence/pass.h"
 
 #include <gtest/gtest.h>
 

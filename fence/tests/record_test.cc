@@ -1,4 +1,4 @@
-#include "leasehold/fence/record.h"
+#include "fence/record.h"
 
 #include <gmock/gmock.h>
 

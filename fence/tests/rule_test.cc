@@ -1,12 +1,12 @@
 // The rule itself. Its branches are also played at every real fence (testing/fence_conformance.h).
-#include "leasehold/fence/rule.h"
+#include "fence/rule.h"
 
 #include <gmock/gmock.h>
 
 #include <set>
 
-#include "leasehold/fence/attempt.h"
-#include "leasehold/fence/refusal.h"
+#include "fence/attempt.h"
+#include "fence/refusal.h"
 #include "marks.h"
 #include "testing/fence_cases.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 
 namespace leasehold::process {
 namespace {
@@ -26,7 +26,7 @@ std::optional<pid_t> as_pid(const char* name) {
 }  // namespace
 
 std::optional<ProcStat> read_stat(pid_t pid) {
-  const detail::Fd file(
+  const kit::Fd file(
       open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   char text[512];
   const ssize_t got = file ? read(file.get(), text, sizeof text - 1) : -1;

@@ -9,15 +9,15 @@
 #include "kit/try.h"
 #include "leasehold/resp/command.h"
 #include "leasehold/resp/parser.h"
-#include "resolver.h"
-#include "socket.h"
+#include "net/resolver.h"
+#include "net/socket.h"
 #include "tls.h"
 
 namespace leasehold::resp {
 
-using detail::Alarm;
-using detail::CallWait;
-using detail::Fd;
+using kit::Fd;
+using waiting::Alarm;
+using waiting::CallWait;
 
 namespace {
 
@@ -121,7 +121,7 @@ class Connection::Wire {
   }
 
   Result<std::size_t> receive_raw(CallWait& wait, std::span<char> room) {
-    for (bool soon = wait.lasts(2 * kShortWait);; soon = false) {
+    for (bool soon = wait.lasts(2 * net::kShortWait);; soon = false) {
       if (!soon && !wait.until_readable(fd_.get())) {
         return fail(wait.ended("waiting for an answer", true));
       }
@@ -215,7 +215,7 @@ struct Connector::State {
   Endpoint endpoint;
   std::string address;
   std::unique_ptr<TlsContext> tls;
-  Resolver resolver;
+  net::Resolver resolver;
 
   Result<std::unique_ptr<Connection>> connect(const CallContext& context, const Alarm& closing);
   Status greet(Connection& connection, Greeting& greeting, CallWait& wait) const;
@@ -263,7 +263,7 @@ Result<std::unique_ptr<Connection>> Connector::connect(const CallContext& contex
 Result<std::unique_ptr<Connection>> Connector::State::connect(const CallContext& context,
                                                               const Alarm& closing) {
   const auto addresses = TRY(resolver.resolve(endpoint.address, context, closing));
-  auto fd = TRY(connect_to_any(addresses, context, closing));
+  auto fd = TRY(net::connect_to_any(addresses, context, closing));
   auto wire = std::make_unique<Connection::Wire>(std::move(fd));
   CallWait wait(context, closing);
   if (tls) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "leasehold/fence_admin.h"
 #include "leasehold/stores.h"
 
 namespace leasehold {
@@ -22,7 +23,8 @@ TEST(ModuleTest, IsLoadedAtItsFirstUse) {
   EXPECT_EQ(from_module.message, "the module saw some/path");
   Registry registry;
   registry.add_late(in_module("good", {"good"}));
-  EXPECT_THAT(registry.open_fence("good:x").error().message, HasSubstr("no fence for 'good'"));
+  EXPECT_THAT(registry.open<FenceAdmin>("good:x").error().message,
+              HasSubstr("no fence for 'good'"));
 }
 
 TEST(ModuleTest, OneThatIsMissingIsNamedWithItsPath) {

@@ -7,8 +7,7 @@ namespace {
            .open_store = [](const leasehold::Url& url, const leasehold::OpenOptions&)
                -> leasehold::Result<std::unique_ptr<leasehold::Store>> {
              return leasehold::fail(leasehold::ErrorCode::busy, "the module saw " + url.path);
-           },
-           .open_fence = {}}};
+           }}};
 }
 
 }  // namespace

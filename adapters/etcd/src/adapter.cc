@@ -9,7 +9,7 @@ namespace leasehold::etcd {
 std::vector<Adapter> adapters() {
   return {{.scheme = "etcd",
            .open_store = open_store,
-           .open_fence = open_fence_admin,
+           .offers = Offers().with<FenceAdmin>(open_fence_admin),
            .examine = examine}};
 }
 

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "answer.h"
+#include "doctor/findings.h"
 #include "keys.h"
 #include "kit/try.h"
-#include "leasehold/detail/findings.h"
 #include "leasehold/random.h"
 #include "metrics.h"
 #include "opening.h"
@@ -20,12 +20,12 @@
 namespace leasehold::etcd {
 namespace {
 
-using leasehold::detail::ClockSample;
-using leasehold::detail::counted;
-using leasehold::detail::Findings;
-using leasehold::detail::in_words;
-using leasehold::detail::Nanos;
-using leasehold::detail::WallTime;
+using doctor::ClockSample;
+using doctor::counted;
+using doctor::Findings;
+using doctor::in_words;
+using doctor::Nanos;
+using doctor::WallTime;
 using namespace std::chrono_literals;
 
 constexpr int kTries = 5;
@@ -175,7 +175,7 @@ void judge_learner(Findings& findings, const wire::StatusResponse& status) {
 // Its date has whole seconds.
 std::vector<ClockSample> sample_clock(const std::string& endpoint, const CallContext& context,
                                       std::optional<MetricsPage>& page, std::optional<Error>& why) {
-  const auto sample = leasehold::detail::sample_clock([&]() -> Result<WallTime> {
+  const auto sample = doctor::sample_clock([&]() -> Result<WallTime> {
     auto got = TRY(fetch_metrics(endpoint, context));
     page = std::move(got);
     if (!page->date) return fail(ErrorCode::unavailable, "the page has no date");
@@ -226,8 +226,7 @@ std::vector<Finding> examine_member(const Options& options, const Seen& seen, bo
   if (why) {
     findings.unseen("etcd.clock", "what its clock says, from /metrics", *why, "");
   } else {
-    leasehold::detail::judge_clock(findings, "etcd", clock, leasehold::detail::Expiry::steady_clock,
-                                   how.ttl);
+    doctor::judge_clock(findings, "etcd", clock, doctor::Expiry::steady_clock, how.ttl);
   }
   return findings.take();
 }
@@ -345,8 +344,7 @@ class ClusterExamination {
     *forget.add_success() = erase(key);
     if (!trips.empty()) (void)txn(std::move(forget));
     const bool wrote = !trips.empty();
-    leasehold::detail::judge_round_trip(findings_, check, "write a key", std::move(trips),
-                                        how_.ttl);
+    doctor::judge_round_trip(findings_, check, "write a key", std::move(trips), how_.ttl);
     return wrote;
   }
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "answer.h"
+#include "fence/attempt.h"
+#include "fence/record.h"
 #include "kit/try.h"
-#include "leasehold/fence/attempt.h"
-#include "leasehold/fence/record.h"
 #include "leasehold/registry.h"
 #include "send_txn.h"
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "fence/pass.h"
 #include "keys.h"
 #include "leasehold/etcd/fence.h"
-#include "leasehold/fence/pass.h"
 #include "opening.h"
 #include "transactions.h"
 

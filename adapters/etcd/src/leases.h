@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/ttl.h"
 #include "transport.h"
 

@@ -6,12 +6,12 @@
 #include <limits>
 
 #include "kit/try.h"
-#include "leasehold/detail/conversation.h"
+#include "net/conversation.h"
 
 namespace leasehold::etcd {
 namespace {
 
-using leasehold::detail::WallTime;
+using doctor::WallTime;
 
 std::optional<double> number_in(std::string_view text) {
   if (text == "+Inf") return std::numeric_limits<double>::infinity();
@@ -101,7 +101,7 @@ std::optional<WallTime> date_of(std::string_view headers) {
 
 Result<MetricsPage> fetch_metrics(const std::string& endpoint, const CallContext& context) {
   // Such an old version of HTTP is answered in one piece, and the connection closed.
-  const auto page = TRY(leasehold::detail::converse(
+  const auto page = TRY(net::converse(
       host_of(endpoint), "GET /metrics HTTP/1.0\r\nHost: " + endpoint + "\r\n\r\n", context));
   const auto end = page.find("\r\n\r\n");
   if (end == std::string::npos || page.find(" 200 ") > page.find('\r')) {

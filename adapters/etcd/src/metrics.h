@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "leasehold/detail/findings.h"
+#include "doctor/findings.h"
 #include "leasehold/error.h"
 #include "leasehold/store.h"
 
@@ -33,11 +33,11 @@ class Metrics {
 };
 
 // "Sun, 15 Nov 2026 14:30:00 GMT" among the headers; nothing if there is none.
-std::optional<leasehold::detail::WallTime> date_of(std::string_view headers);
+std::optional<doctor::WallTime> date_of(std::string_view headers);
 
 struct MetricsPage {
   Metrics metrics;
-  std::optional<leasehold::detail::WallTime> date;  // whole seconds
+  std::optional<doctor::WallTime> date;  // whole seconds
 };
 
 // Asks http://endpoint/metrics. `unavailable` if it is not served there.

@@ -4,7 +4,7 @@
 #include <memory>
 #include <thread>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/registry.h"
 #include "leasehold/store.h"
 #include "leasehold/url.h"

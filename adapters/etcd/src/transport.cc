@@ -7,8 +7,8 @@
 #include <random>
 #include <utility>
 
+#include "kit/system/file_content.h"
 #include "kit/try.h"
-#include "leasehold/detail/file_content.h"
 #include "wire.pb.h"
 
 namespace leasehold::etcd {
@@ -21,7 +21,7 @@ constexpr Millis kLongestConnect = std::chrono::seconds(10);
 constexpr const char* kSystemCertificates = "/etc/ssl/certs/ca-certificates.crt";
 
 Result<std::string> content_of(const std::string& path) {
-  auto text = leasehold::detail::content_of_file(path);
+  auto text = kit::content_of_file(path);
   if (text && !text->empty()) return text;
   return fail(ErrorCode::invalid, "the TLS file '" + path + "' cannot be used: it " +
                                       (text ? "is empty" : text.error().message));

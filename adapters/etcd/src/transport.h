@@ -14,7 +14,7 @@
 #include <tl/expected.hpp>
 
 #include "failure.h"
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/time.h"
 #include "options.h"
 

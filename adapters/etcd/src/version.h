@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "leasehold/diagnosis.h"
 #include "leasehold/error.h"
+#include "leasehold/examination.h"
 
 namespace leasehold::etcd {
 

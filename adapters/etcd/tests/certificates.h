@@ -5,7 +5,7 @@
 #include <string>
 
 #include "leasehold/process/child.h"
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 
 namespace leasehold::testing {
 
@@ -63,7 +63,7 @@ class Certificates {
     if (child->wait().shell_status() != 0) throw std::runtime_error("openssl failed");
   }
 
-  TempFolder folder_;
+  rig::TempFolder folder_;
 };
 
 }  // namespace leasehold::testing

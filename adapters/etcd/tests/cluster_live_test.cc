@@ -28,7 +28,7 @@ class EtcdClusterTest : public ::testing::Test {
     while (lease.state() == state) std::this_thread::sleep_for(2ms);
   }
 
-  EtcdCluster cluster;
+  rig::EtcdCluster cluster;
 };
 
 TEST_F(EtcdClusterTest, LeaseSurvivesTheDeathOfTheLeader) {

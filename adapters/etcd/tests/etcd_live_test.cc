@@ -22,7 +22,7 @@ class EtcdTest : public ::testing::Test {
  protected:
   Client client() { return Client(etcd.open()); }
   Client proxied_client() { return Client(etcd.open_through_proxies()); }
-  TcpProxy& proxy() { return *etcd.proxies().front(); }
+  rig::TcpProxy& proxy() { return *etcd.proxies().front(); }
   void wait_for_waiters(Client& client, const std::string& lock, std::size_t count) {
     while (client.inspect(lock_name(lock)).value().waiters.size() != count) {
       std::this_thread::sleep_for(1ms);
@@ -226,7 +226,7 @@ TEST_F(EtcdTest, WatchThatBeginsBehindACompactionIsNoLoss) {
 // A running `etcdctl lock NAME`.
 class Etcdctl {
  public:
-  Etcdctl(const EtcdServer& server, const std::string& name)
+  Etcdctl(const rig::EtcdServer& server, const std::string& name)
       : child_(std::move(*process::Child::start(
             {.argv = {"etcdctl", "--endpoints", server.address(), "lock", name, "--ttl", "10"},
              .environment = {{"ETCDCTL_API", "3"}},
@@ -315,7 +315,7 @@ TEST_F(EtcdTest, SlowNetworkIsOpenedInTheTimeThatThereIs) {
 }
 
 TEST(EtcdLoginTest, UsersAreLoggedInAgainAndStrangersRefused) {
-  EtcdServer server;
+  rig::EtcdServer server;
   ASSERT_EQ(server.ctl({"user", "add", "root:s3cret"}).status, 0);
   ASSERT_EQ(server.ctl({"user", "grant-role", "root", "root"}).status, 0);
   ASSERT_EQ(server.ctl({"auth", "enable"}).status, 0);
@@ -337,8 +337,9 @@ TEST(EtcdLoginTest, UsersAreLoggedInAgainAndStrangersRefused) {
 
 TEST(EtcdTlsTest, CertificatesAreCheckedOnBothSides) {
   const Certificates files;
-  EtcdServer server(
-      {.tls = EtcdTls{files.server_certificate(), files.server_key(), files.ca()}, .more = {}});
+  rig::EtcdServer server(
+      {.tls = rig::EtcdTls{files.server_certificate(), files.server_key(), files.ca()},
+       .more = {}});
   const std::string own = "&cert=" + files.client_certificate() + "&key=" + files.client_key();
   auto store = open_etcd("etcd://" + server.address() + "?ca=" + files.ca() + own);
   ASSERT_TRUE(store) << to_string(store.error());
@@ -356,7 +357,7 @@ TEST(EtcdTlsTest, CertificatesAreCheckedOnBothSides) {
 }
 
 TEST(EtcdQuotaTest, FullServerIsUnavailableWithItsWords) {
-  EtcdServer server({.tls = {}, .more = {"--quota-backend-bytes", "8000000"}});
+  rig::EtcdServer server({.tls = {}, .more = {"--quota-backend-bytes", "8000000"}});
   Client one(std::move(open_etcd("etcd://" + server.address()).value()));
   auto lease = one.acquire("job", {.ttl = 60s});
   ASSERT_TRUE(lease);

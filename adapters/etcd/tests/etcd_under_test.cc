@@ -8,8 +8,8 @@
 namespace leasehold::testing {
 namespace {
 
-EtcdServer& shared_server() {
-  static EtcdServer server;
+rig::EtcdServer& shared_server() {
+  static rig::EtcdServer server;
   return server;
 }
 
@@ -40,7 +40,7 @@ std::vector<std::string_view> messages_in(std::string_view bytes) {
 
 }  // namespace
 
-void fill_up(const EtcdServer& server) {
+void fill_up(const rig::EtcdServer& server) {
   const std::string much(100'000, 'x');
   int next = 0;
   while (server.ctl({"put", "filler " + std::to_string(next), much}).status == 0) ++next;

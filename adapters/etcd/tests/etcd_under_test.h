@@ -7,9 +7,9 @@
 
 #include "leasehold/etcd/adapter.h"
 #include "leasehold/random.h"
-#include "testing/servers/etcd.h"
+#include "rig/etcd.h"
+#include "rig/tcp_proxy.h"
 #include "testing/store_wire_conformance.h"
-#include "testing/tcp_proxy.h"
 
 namespace leasehold::testing {
 
@@ -23,7 +23,7 @@ bool is_any_message(std::string_view bytes);
 Result<std::unique_ptr<Store>> open_etcd(const std::string& url, const OpenOptions& opening = {});
 
 // Puts keys until the server has no space for more, and has raised its alarm.
-void fill_up(const EtcdServer& server);
+void fill_up(const rig::EtcdServer& server);
 
 // One server for the whole program, and a prefix of its own for each case.
 class EtcdUnderTest final : public ServerUnderTest {
@@ -33,17 +33,17 @@ class EtcdUnderTest final : public ServerUnderTest {
   std::string url() override { return "etcd://" + server_.address() + "/" + prefix_; }
   std::unique_ptr<Store> open() override;
   std::unique_ptr<Store> open_through_proxies() override;
-  std::vector<TcpProxy*> proxies() override { return {&proxy_}; }
+  std::vector<rig::TcpProxy*> proxies() override { return {&proxy_}; }
   void kill() override { server_.kill(); }
   void start() override { server_.start(); }
 
-  EtcdServer& server() { return server_; }
+  rig::EtcdServer& server() { return server_; }
   const std::string& prefix() const { return prefix_; }
 
  private:
-  EtcdServer& server_;
+  rig::EtcdServer& server_;
   const std::string prefix_;
-  TcpProxy proxy_;
+  rig::TcpProxy proxy_;
 };
 
 }  // namespace leasehold::testing

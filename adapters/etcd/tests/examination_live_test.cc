@@ -2,24 +2,24 @@
 #include <gmock/gmock.h>
 
 #include "leasehold/client.h"
-#include "leasehold/diagnosis.h"
 #include "leasehold/etcd/adapter.h"
+#include "leasehold/examination.h"
+#include "rig/etcd.h"
+#include "rig/redis.h"
 #include "testing/examining.h"
 #include "testing/findings.h"
-#include "testing/servers/etcd.h"
-#include "testing/servers/redis.h"
 
 namespace leasehold::etcd {
 namespace {
 
 using namespace std::chrono_literals;
-using leasehold::testing::EtcdCluster;
-using leasehold::testing::EtcdServer;
+using leasehold::rig::EtcdCluster;
+using leasehold::rig::EtcdServer;
+using leasehold::rig::Port;
 using leasehold::testing::Examining;
 using leasehold::testing::findings_of;
 using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
-using leasehold::testing::Port;
 using leasehold::testing::told;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -144,10 +144,10 @@ TEST_F(ExaminationTest, ALearnerIsSeen) {
 }
 
 TEST_F(ExaminationTest, WhatTlsHidesIsUnseen) {
-  leasehold::testing::TempFolder folder;
-  leasehold::testing::make_certificates(folder, "IP:127.0.0.1,DNS:localhost");
+  leasehold::rig::TempFolder folder;
+  leasehold::rig::make_certificates(folder, "IP:127.0.0.1,DNS:localhost");
   const EtcdServer server(
-      {.tls = leasehold::testing::EtcdTls{folder.file("server.crt"), folder.file("server.key")}});
+      {.tls = leasehold::rig::EtcdTls{folder.file("server.crt"), folder.file("server.key")}});
   const auto all = found(server.address() + "?ca=" + folder.file("ca.crt"));
   EXPECT_THAT(all, AllOf(Finds("etcd.disk", Severity::unseen, "TLS"),
                          Finds("etcd.clock", Severity::unseen, "TLS"),

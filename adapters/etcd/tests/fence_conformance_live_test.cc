@@ -6,6 +6,7 @@
 
 #include "etcd_under_test.h"
 #include "leasehold/etcd/fence.h"
+#include "leasehold/fence_admin.h"
 #include "leasehold/process/child.h"
 
 namespace leasehold::testing {
@@ -26,7 +27,7 @@ class EtcdConnection final : public FenceConnection {
   EtcdConnection(const std::string& url, std::string data)
       : resources_(Resources::open(url).value()),
         other_(Resources::open(url + "-other").value()),
-        admin_(etcd::adapters().front().open_fence(Url::parse(url).value()).value()),
+        admin_(etcd::adapters().front().offers.open<FenceAdmin>(Url::parse(url).value()).value()),
         data_(std::move(data)) {}
 
   Result<std::string> enter_and_read(std::string_view resource, const Token& token,

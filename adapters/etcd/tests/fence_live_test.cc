@@ -9,6 +9,7 @@
 
 #include "etcd_under_test.h"
 #include "leasehold/client.h"
+#include "leasehold/fence_admin.h"
 #include "testing/fence_conformance.h"
 
 namespace leasehold::testing {
@@ -37,7 +38,7 @@ class EtcdFenceLive : public ::testing::Test {
         .fence("ledger")
         .value();
   }
-  TcpProxy& proxy() { return *under_.proxies().front(); }
+  rig::TcpProxy& proxy() { return *under_.proxies().front(); }
   std::string value() {
     const auto got = under_.server().ctl({"get", "--print-value-only", key_});
     return got.out.substr(0, got.out.find('\n'));
@@ -77,7 +78,7 @@ TEST_F(EtcdFenceLive, ReadsWritesAndDeletesTogether) {
 }
 
 TEST(EtcdFenceFull, RefusalOfAFullServerIsDefinite) {
-  const EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
+  const rig::EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
   const std::string url = "etcd://" + server.address();
   const Fence door = Resources::open(url).value().fence("ledger").value();
   ASSERT_TRUE(door.transaction(test_token(33, 1), {Put{"key", "before"}}));
@@ -139,8 +140,8 @@ TEST_F(EtcdFenceLive, ASequenceNumberIsUsedOnce) {
 }
 
 TEST_F(EtcdFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
-  for (const WireFault fault : {WireFault::cut_before, WireFault::cut_during, WireFault::cut_after,
-                                WireFault::lose_reply}) {
+  for (const rig::WireFault fault : {rig::WireFault::cut_before, rig::WireFault::cut_during,
+                                     rig::WireFault::cut_after, rig::WireFault::lose_reply}) {
     const Fence door = fence_through_proxy();
     const Token token = test_token(33, 1);
     const std::string before = puts_of(key_);
@@ -152,8 +153,8 @@ TEST_F(EtcdFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
     ASSERT_TRUE(proxy().wait_for_fault(1s));
     ASSERT_TRUE(done) << to_string(fault) << ": " << to_string(done.error());
     // A server whose client is cut off may not have begun.
-    if (fault != WireFault::cut_after) {
-      EXPECT_EQ(done->repeated, fault == WireFault::lose_reply) << to_string(fault);
+    if (fault != rig::WireFault::cut_after) {
+      EXPECT_EQ(done->repeated, fault == rig::WireFault::lose_reply) << to_string(fault);
     }
     EXPECT_EQ(std::stoi(puts_of(key_)), std::stoi(before) + 1) << to_string(fault);
     proxy().disarm();
@@ -163,7 +164,7 @@ TEST_F(EtcdFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
 
 TEST_F(EtcdFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
   const Fence door = fence_through_proxy();
-  proxy().arm(WireFault::lose_reply, [this](std::string_view bytes) {
+  proxy().arm(rig::WireFault::lose_reply, [this](std::string_view bytes) {
     return bytes.find(key_) != std::string_view::npos;
   });
   std::jthread successor([&] {
@@ -240,7 +241,8 @@ TEST_F(EtcdFenceLive, TheMarkCanBeReadByHand) {
 }
 
 TEST_F(EtcdFenceLive, TheOperatorSeesAndAdopts) {
-  const auto admin = etcd::adapters().front().open_fence(Url::parse(under_.url()).value()).value();
+  const auto admin =
+      etcd::adapters().front().offers.open<FenceAdmin>(Url::parse(under_.url()).value()).value();
   ASSERT_TRUE(admin->install());
   EXPECT_EQ(admin->marks()->size(), 0u);
   ASSERT_TRUE(fence("b").enter(test_token(33, 1)));

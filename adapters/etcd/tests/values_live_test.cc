@@ -52,7 +52,7 @@ TEST(EtcdValues, KeyDeletedAndMadeAnewWithTheSameValueIsAConflict) {
 }
 
 TEST(EtcdValues, RefusalOfAFullServerIsDefinite) {
-  const EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
+  const rig::EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
   const Values values = Values::open("etcd://" + server.address()).value();
   const Cell cell = values.at("stock").value();
   ASSERT_TRUE(cell.write({}, "7").value());
@@ -68,7 +68,7 @@ TEST(EtcdValues, RefusalOfAFullServerIsDefinite) {
 
 // The server applies what fills it up, and says no to it. With many at once that is any of them.
 TEST(EtcdValues, WhatAFullServerRefusedIsNotThere) {
-  const EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
+  const rig::EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
   const Values values = Values::open("etcd://" + server.address()).value();
   const std::string much(200'000, 'x');
   std::vector<std::thread> threads;

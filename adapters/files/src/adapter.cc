@@ -7,7 +7,10 @@
 namespace leasehold::files {
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "file", .open_store = {}, .open_fence = open_fence_admin, .examine = examine}};
+  return {{.scheme = "file",
+           .open_store = {},
+           .offers = Offers().with<FenceAdmin>(open_fence_admin),
+           .examine = examine}};
 }
 
 Result<Fence> open_fence(std::string_view url, std::chrono::milliseconds wait) {

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 #include "leasehold/error.h"
 
 namespace leasehold::files {
 
-using leasehold::detail::Fd;
+using kit::Fd;
 
 // `unavailable`, with what the system says and what that means here.
 Error disk_error(const std::string& what, int error);

@@ -2,15 +2,15 @@
 
 #include <unistd.h>
 
+#include "doctor/findings.h"
 #include "fence_admin.h"
 #include "kit/try.h"
-#include "leasehold/detail/findings.h"
 #include "place.h"
 
 namespace leasehold::files {
 namespace {
 
-using leasehold::detail::Findings;
+using doctor::Findings;
 
 void judge_permissions(Findings& findings, const std::string& folder) {
   constexpr const char* check = "files.permissions";
@@ -33,7 +33,7 @@ Result<Diagnosis> examine(const Url& url, const ExamineOptions&) {
     return fail(ErrorCode::unavailable, "there is no folder " + folder);
   }
   Findings findings(place.path.string());
-  leasehold::detail::judge_filesystem(findings, "files.filesystem", folder);
+  doctor::judge_filesystem(findings, "files.filesystem", folder);
   judge_permissions(findings, folder);
   return Diagnosis{findings.take(), std::nullopt, std::nullopt};
 }

@@ -1,7 +1,7 @@
 // What is wrong with where a fenced file or folder stands.
 #pragma once
 
-#include "leasehold/diagnosis.h"
+#include "leasehold/examination.h"
 #include "leasehold/url.h"
 
 namespace leasehold::files {

@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <string>
 
-#include "leasehold/detail/filesystem_kind.h"
+#include "kit/system/filesystem_kind.h"
 #include "leasehold/error.h"
 #include "leasehold/files/fence.h"
 
 namespace leasehold::files {
 
-using leasehold::detail::filesystem_of;
-using leasehold::detail::FilesystemClass;
-using leasehold::detail::FilesystemKind;
+using kit::filesystem_of;
+using kit::FilesystemClass;
+using kit::FilesystemKind;
 
 // `unsupported`, with the reason, unless a fence may stand there.
 [[nodiscard]] Status check_filesystem(const std::string& path, std::uint64_t magic,

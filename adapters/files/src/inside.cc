@@ -3,8 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "fence/refusal.h"
 #include "kit/try.h"
-#include "leasehold/fence/refusal.h"
 
 namespace leasehold::files {
 

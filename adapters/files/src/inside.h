@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "leasehold/fence/rule.h"
+#include "fence/rule.h"
 #include "leasehold/files/fence.h"
 #include "vault.h"
 

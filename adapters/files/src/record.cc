@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "fence/record.h"
+#include "fence/refusal.h"
 #include "kit/try.h"
-#include "leasehold/fence/record.h"
-#include "leasehold/fence/refusal.h"
 
 namespace leasehold::files {
 namespace {

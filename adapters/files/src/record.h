@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "fence/mark.h"
 #include "leasehold/error.h"
-#include "leasehold/fence/mark.h"
 
 namespace leasehold::files {
 

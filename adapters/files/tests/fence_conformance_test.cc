@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 #include "leasehold/files/fence.h"
 #include "scratch.h"
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 #include "leasehold/error.h"
 #include "leasehold/token.h"
 #include "testing/results.h"
@@ -17,7 +17,7 @@
 
 namespace leasehold::files {
 
-using leasehold::detail::Fd;
+using kit::Fd;
 
 class Scratch {
  public:

@@ -5,6 +5,7 @@
 #include "fence_admin.h"
 #include "kit/try.h"
 #include "leasehold/postgres/serial_queue.h"
+#include "leasehold/serial_queue_admin.h"
 #include "once_admin.h"
 #include "options.h"
 #include "outbox.h"
@@ -22,9 +23,21 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& ope
   return RowStore::open(std::move(options), system_random(), opening.begin());
 }
 
-Status install_serial_queue(const Url& url) {
-  const auto connection = TRY(AdminConnection::open(url));
-  return connection.named(SerialQueue::install(connection.handle()));
+class PostgresSerialQueueAdmin : public SerialQueueAdmin {
+ public:
+  explicit PostgresSerialQueueAdmin(AdminConnection connection)
+      : connection_(std::move(connection)) {}
+  Status install() override {
+    return connection_.named(SerialQueue::install(connection_.handle()));
+  }
+
+ private:
+  AdminConnection connection_;
+};
+
+Result<std::unique_ptr<SerialQueueAdmin>> open_serial_queue_admin(const Url& url) {
+  auto connection = TRY(AdminConnection::open(url));
+  return std::make_unique<PostgresSerialQueueAdmin>(std::move(connection));
 }
 
 }  // namespace
@@ -34,10 +47,11 @@ std::vector<Adapter> adapters() {
   for (const char* scheme : {"postgres", "postgresql"}) {
     both.push_back({.scheme = scheme,
                     .open_store = open_store,
-                    .open_fence = open_fence_admin,
-                    .open_outbox = open_outbox,
-                    .open_once = open_once_admin,
-                    .install_serial_queue = install_serial_queue,
+                    .offers = Offers()
+                                  .with<FenceAdmin>(open_fence_admin)
+                                  .with<Outbox>(open_outbox)
+                                  .with<OnceAdmin>(open_once_admin)
+                                  .with<SerialQueueAdmin>(open_serial_queue_admin),
                     .examine = examine});
   }
   return both;

@@ -28,7 +28,7 @@ Status check_resource_url(const Url& url) {
 Result<AdminConnection> AdminConnection::open(const Url& url) {
   TRY(check_resource_url(url));
   auto options = TRY(Options::of(url));
-  const leasehold::detail::Alarm never;
+  const waiting::Alarm never;
   auto connection = Connection::open(options.hosts, {BootClock::now() + kPatience, {}}, never);
   if (!connection) {
     connection.error().message = options.address + ": " + connection.error().message;

@@ -39,7 +39,7 @@ Status CommonStore::prepare(const CallContext& context) {
 
 Status CommonStore::look_and_prepare(const CallContext& context) {
   auto connection = TRY(Connection::open(options_.hosts, context, closing_));
-  detail::CallWait wait(context, closing_);
+  waiting::CallWait wait(context, closing_);
   auto server = TRY(Server::look(*connection, options_, wait));
   server_ = std::move(server);
   TRY(suits(server_));
@@ -50,7 +50,7 @@ Status CommonStore::look_and_prepare(const CallContext& context) {
 Result<std::unique_ptr<Connection>> CommonStore::connect(const CallContext& context) {
   auto connection = Connection::open(options_.hosts, context, closing_);
   if (!connection || server_.pooled) return connection;
-  detail::CallWait wait(context, closing_);
+  waiting::CallWait wait(context, closing_);
   auto ready = (*connection)->prepare(session_setup(), statements(), wait);
   if (ready && ready->number(0) == (*connection)->announced_pid()) return connection;
   if (ready) return fail(ErrorCode::unavailable, "there is a connection pooler now, and was none");
@@ -74,7 +74,7 @@ Result<CommonStore::Pool::Loan> CommonStore::healthy_connection(const CallContex
 Result<Rows> CommonStore::ask(const Statement& statement, Parameters parameters,
                               const CallContext& context, Look look) {
   auto connection = TRY(healthy_connection(context, look));
-  detail::CallWait wait(context, closing_);
+  waiting::CallWait wait(context, closing_);
   auto rows = connection->run(statement, parameters, wait);
   if (connection->broken()) connection.discard();
   return rows;

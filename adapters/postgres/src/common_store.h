@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "connection.h"
-#include "leasehold/detail/call_wait.h"
-#include "leasehold/detail/connection_pool.h"
-#include "leasehold/detail/doubts.h"
 #include "leasehold/random.h"
 #include "leasehold/store.h"
 #include "options.h"
 #include "server.h"
+#include "waiting/call_wait.h"
+#include "waiting/connection_pool.h"
+#include "waiting/doubts.h"
 
 namespace leasehold::postgres {
 
@@ -33,7 +33,7 @@ class CommonStore : public Store {
               CallContext context, Completion<std::monostate> done) override;
 
  protected:
-  using Pool = detail::ConnectionPool<Connection>;
+  using Pool = waiting::ConnectionPool<Connection>;
 
   // The functions of the schema that do it for this kind of locks.
   struct Functions {
@@ -54,7 +54,7 @@ class CommonStore : public Store {
   virtual const StoreId& own(const StoreId& rows, const StoreId& sessions) const = 0;
 
   Result<std::unique_ptr<Connection>> connect(const CallContext& context);
-  using Look = detail::Look;
+  using Look = waiting::Look;
   Result<Pool::Loan> healthy_connection(const CallContext& context, Look look = Look::always);
   // Runs the statement on a connection of the pool.
   Result<Rows> ask(const Statement& statement, Parameters parameters, const CallContext& context,
@@ -69,10 +69,10 @@ class CommonStore : public Store {
 
   const Options options_;
   Random& random_;
-  detail::Alarm closing_;
+  waiting::Alarm closing_;
   Server server_;
   StoreEvents* events_ = nullptr;
-  detail::Doubts doubts_;
+  waiting::Doubts doubts_;
   Pool pool_;
 
  private:

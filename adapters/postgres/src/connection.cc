@@ -99,7 +99,8 @@ void Connection::noticed(const PGresult* notice) {
   warning_ = words_of(notice);
 }
 
-Result<std::unique_ptr<Connection>> Connection::open_one(const Host& host, detail::CallWait& wait) {
+Result<std::unique_ptr<Connection>> Connection::open_one(const Host& host,
+                                                         waiting::CallWait& wait) {
   std::vector<const char*> keys;
   std::vector<const char*> values;
   for (const auto& [key, value] : host.keywords) {
@@ -134,14 +135,14 @@ Result<std::unique_ptr<Connection>> Connection::open_one(const Host& host, detai
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::vector<Host>& hosts,
                                                      const CallContext& context,
-                                                     const detail::Alarm& closing) {
+                                                     const waiting::Alarm& closing) {
   Error all(ErrorCode::unavailable, "");
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     // A host that says nothing must leave time for the others.
     const auto left = context.deadline - BootClock::now();
     const CallContext share{BootClock::now() + left / static_cast<int>(hosts.size() - i),
                             context.stop};
-    detail::CallWait wait(share, closing);
+    waiting::CallWait wait(share, closing);
     auto opened = open_one(hosts[i], wait);
     if (opened || opened.error().code == ErrorCode::cancelled) return opened;
     const std::string& why = opened.error().message;
@@ -169,7 +170,7 @@ Error Connection::lost() {
                one_line(PQerrorMessage(connection_.get())));
 }
 
-Status Connection::flush(detail::CallWait& wait) {
+Status Connection::flush(waiting::CallWait& wait) {
   for (;;) {
     const int left = PQflush(connection_.get());
     if (left == 0) return {};
@@ -182,14 +183,14 @@ Status Connection::flush(detail::CallWait& wait) {
   }
 }
 
-Status Connection::sent(int ok, detail::CallWait& wait) {
+Status Connection::sent(int ok, waiting::CallWait& wait) {
   warning_.clear();
   owes_answer_ = true;
   if (ok == 0) return fail(lost());
   return flush(wait);
 }
 
-Status Connection::send(const std::string& sql, Parameters parameters, detail::CallWait& wait) {
+Status Connection::send(const std::string& sql, Parameters parameters, waiting::CallWait& wait) {
   return sent(PQsendQueryParams(connection_.get(), sql.c_str(), static_cast<int>(parameters.size()),
                                 nullptr, parameters.begin(), nullptr, nullptr, kTextFormat),
               wait);
@@ -197,19 +198,20 @@ Status Connection::send(const std::string& sql, Parameters parameters, detail::C
 
 // In the same message, since behind a pooler a session has no settings that last; and for the
 // transaction, since it is somebody else's afterwards.
-Result<Rows> Connection::run(const std::string& sql, detail::CallWait& wait) {
+Result<Rows> Connection::run(const std::string& sql, waiting::CallWait& wait) {
   const std::string trusting = std::string(kTrustNoNames) + sql;
   TRY(sent(PQsendQuery(connection_.get(), trusting.c_str()), wait));
   return receive(wait);
 }
 
 Result<Rows> Connection::run(const std::string& sql, Parameters parameters,
-                             detail::CallWait& wait) {
+                             waiting::CallWait& wait) {
   TRY(send(sql, parameters, wait));
   return receive(wait);
 }
 
-Status Connection::send(const Statement& statement, Parameters parameters, detail::CallWait& wait) {
+Status Connection::send(const Statement& statement, Parameters parameters,
+                        waiting::CallWait& wait) {
   const bool is_prepared = prepared_ && *statement.name != 0;
   if (!is_prepared) return send(statement.sql, parameters, wait);
   return sent(
@@ -219,14 +221,14 @@ Status Connection::send(const Statement& statement, Parameters parameters, detai
 }
 
 Result<Rows> Connection::run(const Statement& statement, Parameters parameters,
-                             detail::CallWait& wait) {
+                             waiting::CallWait& wait) {
   TRY(send(statement, parameters, wait));
   return receive(wait);
 }
 
 Result<Rows> Connection::prepare(const std::string& sql,
                                  const std::vector<const Statement*>& statements,
-                                 detail::CallWait& wait) {
+                                 waiting::CallWait& wait) {
   PGconn* connection = connection_.get();
   bool ok = PQenterPipelineMode(connection) == 1 &&
             PQsendQueryParams(connection, sql.c_str(), 0, nullptr, nullptr, nullptr, nullptr,
@@ -251,7 +253,7 @@ Result<Rows> Connection::prepare(const std::string& sql,
 
 // ---- answers -------------------------------------------------------------------------------
 
-Status Connection::await_input(detail::CallWait& wait) {
+Status Connection::await_input(waiting::CallWait& wait) {
   while (PQisBusy(connection_.get()) != 0) {
     if (!wait.until_readable(fd())) {
       return fail(wait.ended("waiting for the server's answer", /*sent=*/true));
@@ -288,7 +290,7 @@ Result<Rows> Connection::refused(PGresult* result) {
               words_of(result));
 }
 
-Result<Rows> Connection::next_result(detail::CallWait& wait) {
+Result<Rows> Connection::next_result(waiting::CallWait& wait) {
   for (;;) {
     TRY(await_input(wait));
     PGresult* result = PQgetResult(connection_.get());
@@ -309,7 +311,7 @@ Result<Rows> Connection::next_result(detail::CallWait& wait) {
 
 // The rows are sent before the transaction is committed: only the end of the answer says that it
 // was.
-Result<Rows> Connection::receive(detail::CallWait& wait) {
+Result<Rows> Connection::receive(waiting::CallWait& wait) {
   TRY(flush(wait));
   std::optional<Result<Rows>> answer;
   for (;;) {

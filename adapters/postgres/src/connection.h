@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "leasehold/detail/call_wait.h"
 #include "leasehold/error.h"
 #include "leasehold/id.h"
 #include "options.h"
+#include "waiting/call_wait.h"
 
 namespace leasehold::postgres {
 
@@ -77,29 +77,29 @@ class Connection {
   // each host, or `cancelled`.
   [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const std::vector<Host>& hosts,
                                                                 const CallContext& context,
-                                                                const detail::Alarm& closing);
+                                                                const waiting::Alarm& closing);
 
   // The last rows that the SQL gives. Several statements without parameters are one transaction,
   // and find only names of pg_catalog and such as are written in full.
-  [[nodiscard]] Result<Rows> run(const std::string& sql, detail::CallWait& wait);
+  [[nodiscard]] Result<Rows> run(const std::string& sql, waiting::CallWait& wait);
   // With parameters the search_path is the session's: behind a pooler the role's. Every operator
   // and function has to be written in full.
   [[nodiscard]] Result<Rows> run(const std::string& sql, Parameters parameters,
-                                 detail::CallWait& wait);
+                                 waiting::CallWait& wait);
   // As prepared, if prepare() was called.
   [[nodiscard]] Result<Rows> run(const Statement& statement, Parameters parameters,
-                                 detail::CallWait& wait);
+                                 waiting::CallWait& wait);
 
   // Runs `sql` and prepares the statements, all in one round trip; the rows of `sql`.
   [[nodiscard]] Result<Rows> prepare(const std::string& sql,
                                      const std::vector<const Statement*>& statements,
-                                     detail::CallWait& wait);
+                                     waiting::CallWait& wait);
 
   // The two halves of run(): sends, and does not wait for the answer.
-  [[nodiscard]] Status send(const std::string& sql, Parameters parameters, detail::CallWait& wait);
+  [[nodiscard]] Status send(const std::string& sql, Parameters parameters, waiting::CallWait& wait);
   [[nodiscard]] Status send(const Statement& statement, Parameters parameters,
-                            detail::CallWait& wait);
-  [[nodiscard]] Result<Rows> receive(detail::CallWait& wait);
+                            waiting::CallWait& wait);
+  [[nodiscard]] Result<Rows> receive(waiting::CallWait& wait);
   // True when receive() would not wait, or the connection is lost. Does not block.
   bool has_answer();
 
@@ -125,12 +125,12 @@ class Connection {
   using Handle = std::unique_ptr<PGconn, Finish>;
 
   explicit Connection(Handle connection);
-  static Result<std::unique_ptr<Connection>> open_one(const Host& host, detail::CallWait& wait);
+  static Result<std::unique_ptr<Connection>> open_one(const Host& host, waiting::CallWait& wait);
   Result<Rows> refused(PGresult* result);
-  Status flush(detail::CallWait& wait);
-  Status sent(int ok, detail::CallWait& wait);
-  Status await_input(detail::CallWait& wait);
-  Result<Rows> next_result(detail::CallWait& wait);
+  Status flush(waiting::CallWait& wait);
+  Status sent(int ok, waiting::CallWait& wait);
+  Status await_input(waiting::CallWait& wait);
+  Result<Rows> next_result(waiting::CallWait& wait);
   Error lost();
   void noticed(const PGresult* notice);
 

@@ -7,8 +7,8 @@
 
 #include "admin_connection.h"
 #include "connection.h"
+#include "doctor/findings.h"
 #include "kit/try.h"
-#include "leasehold/detail/findings.h"
 #include "options.h"
 #include "pooling.h"
 #include "schema.h"
@@ -17,13 +17,13 @@
 namespace leasehold::postgres {
 namespace {
 
-using leasehold::detail::Alarm;
-using leasehold::detail::CallWait;
-using leasehold::detail::ClockSample;
-using leasehold::detail::Findings;
-using leasehold::detail::in_words;
-using leasehold::detail::Nanos;
-using leasehold::detail::WallTime;
+using doctor::ClockSample;
+using doctor::Findings;
+using doctor::in_words;
+using doctor::Nanos;
+using doctor::WallTime;
+using waiting::Alarm;
+using waiting::CallWait;
 
 constexpr int kTries = 5;
 // A statement of Leasehold that waits for nothing is done long before.
@@ -105,8 +105,7 @@ class Examination {
     if (as_store()) diagnosis.lineage = judge_schema();
     judge_commits();
     sample_clock();
-    leasehold::detail::judge_clock(findings_, "postgres", clock_,
-                                   leasehold::detail::Expiry::wall_clock, how_.ttl);
+    doctor::judge_clock(findings_, "postgres", clock_, doctor::Expiry::wall_clock, how_.ttl);
     diagnosis.findings = findings_.take();
     return diagnosis;
   }
@@ -469,12 +468,12 @@ class Examination {
       }
       break;
     }
-    leasehold::detail::judge_round_trip(findings_, check, what, std::move(trips), how_.ttl);
+    doctor::judge_round_trip(findings_, check, what, std::move(trips), how_.ttl);
   }
 
   void sample_clock() {
     for (int i = 0; i < kTries; ++i) {
-      const auto sample = leasehold::detail::sample_clock([this]() -> Result<WallTime> {
+      const auto sample = doctor::sample_clock([this]() -> Result<WallTime> {
         const auto rows =
             TRY(ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"));
         return WallTime(std::chrono::microseconds(rows.number(0)));

@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "fence/refusal.h"
+#include "fence/stored_mark.h"
 #include "fence_schema.h"
 #include "kit/try.h"
-#include "leasehold/fence/refusal.h"
-#include "leasehold/fence/stored_mark.h"
 #include "part.h"
 
 namespace leasehold::postgres {

@@ -28,7 +28,7 @@ std::optional<RequestId> request_in(std::string payload) {
 
 }  // namespace
 
-Listener::Listener(Connect connect, Nudge nudge, Random& random, const detail::Alarm& closing)
+Listener::Listener(Connect connect, Nudge nudge, Random& random, const waiting::Alarm& closing)
     : connect_(std::move(connect)),
       nudge_(std::move(nudge)),
       presence_(static_cast<std::int64_t>(random.next())),
@@ -98,7 +98,7 @@ bool Listener::listen_once() {
   if (!connection) return false;
   Connection& session = **connection;
   {
-    detail::CallWait wait(soon, closing_);
+    waiting::CallWait wait(soon, closing_);
     // The lock may still be with the session before this one, which the server has yet to miss.
     const auto ok = session.run("SELECT pg_advisory_lock(" + std::to_string(presence_) +
                                     "); LISTEN \"" + channel_of(presence_) + "\"",
@@ -114,7 +114,7 @@ bool Listener::listen_once() {
       if (stopping(0ms)) return true;
       (void)session.healthy();  // reads what came meanwhile
     }
-    detail::CallWait wait(for_ever, closing_);
+    waiting::CallWait wait(for_ever, closing_);
     if (!wait.until_readable(session.fd())) return true;
   }
   return true;

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "connection.h"
-#include "leasehold/detail/call_wait.h"
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/id.h"
 #include "leasehold/random.h"
+#include "waiting/call_wait.h"
 
 namespace leasehold::postgres {
 
@@ -21,7 +21,7 @@ class Listener {
   using Connect = std::function<Result<std::unique_ptr<Connection>>(const CallContext&)>;
   using Nudge = std::function<void(const RequestId&)>;
 
-  Listener(Connect connect, Nudge nudge, Random& random, const detail::Alarm& closing);
+  Listener(Connect connect, Nudge nudge, Random& random, const waiting::Alarm& closing);
   ~Listener() { stop(); }
 
   // The number of this client's channel and advisory lock, if it listens; starts listening, and
@@ -47,7 +47,7 @@ class Listener {
   const Connect connect_;
   const Nudge nudge_;
   const std::int64_t presence_;
-  const detail::Alarm& closing_;
+  const waiting::Alarm& closing_;
   bool has_listened_ = false;  // the thread's own
   Mutex mutex_;
   ConditionVariable changed_;

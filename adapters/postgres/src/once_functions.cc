@@ -5,9 +5,9 @@
 
 #include "bytes.h"
 #include "kit/try.h"
-#include "leasehold/detail/backoff.h"
 #include "once_schema.h"
 #include "part.h"
+#include "waiting/backoff.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -55,7 +55,7 @@ Result<Rows> KeyClaim::run(Session session, Millis wait) const {
 
 Result<std::optional<OnceResult>> claim_in_time(const OnceOptions& options,
                                                 const ClaimAttempt& attempt) {
-  for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
+  for (waiting::Backoff backoff(options.wait, options.stop);;) {
     const Millis left = backoff.left();
     auto rows = attempt(options.stop.stop_possible() ? std::min(left, kDeaf) : left);
     if (rows) {

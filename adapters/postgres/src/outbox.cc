@@ -6,8 +6,8 @@
 #include "admin_connection.h"
 #include "array.h"
 #include "fence_functions.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
-#include "leasehold/detail/visible_text.h"
 #include "leasehold/postgres/fence.h"
 #include "leasehold/postgres/outbox.h"
 #include "outbox_schema.h"
@@ -152,7 +152,7 @@ Result<bool> PostgresOutbox::failed(const Token& token, std::int64_t id, const s
   return fenced(token, [&](Session session) -> Result<bool> {
     const std::string number = std::to_string(id);
     const std::string most = std::to_string(attempts);
-    const std::string text = leasehold::detail::storable(why);
+    const std::string text = kit::storable(why);
     const auto rows = session.run(
         "UPDATE leasehold_outbox.message SET attempts = attempts + 1, last_error = $2,"
         " set_aside = attempts + 1 >= $3 WHERE id = $1 AND done_at IS NULL RETURNING set_aside",

@@ -7,12 +7,11 @@ constexpr int kTries = 3;
 
 }  // namespace
 
-Pooling find_pooling(const Host& host, const CallContext& context,
-                     const leasehold::detail::Alarm& closing) {
+Pooling find_pooling(const Host& host, const CallContext& context, const waiting::Alarm& closing) {
   auto first = Connection::open({host}, context, closing);
   auto second = Connection::open({host}, context, closing);
   if (!first || !second) return Pooling::not_proved;
-  leasehold::detail::CallWait wait(context, closing);
+  waiting::CallWait wait(context, closing);
   const auto session_of = [&](Connection& connection) -> std::int64_t {
     const auto pid = connection.run("SELECT pg_backend_pid()", wait);
     return pid ? pid->number(0) : 0;

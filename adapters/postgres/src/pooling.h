@@ -2,8 +2,8 @@
 #pragma once
 
 #include "connection.h"
-#include "leasehold/detail/call_wait.h"
 #include "options.h"
+#include "waiting/call_wait.h"
 
 namespace leasehold::postgres {
 
@@ -13,7 +13,6 @@ enum class Pooling {
 };
 
 // Makes two connections for it. The server's own process number tells the sessions apart.
-Pooling find_pooling(const Host& host, const CallContext& context,
-                     const leasehold::detail::Alarm& closing);
+Pooling find_pooling(const Host& host, const CallContext& context, const waiting::Alarm& closing);
 
 }  // namespace leasehold::postgres

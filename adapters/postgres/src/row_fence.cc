@@ -1,13 +1,13 @@
 #include "leasehold/postgres/row_fence.h"
 
+#include "fence/refusal.h"
 #include "fence_functions.h"
 #include "kit/try.h"
-#include "leasehold/fence/refusal.h"
 
 namespace leasehold::postgres {
 namespace {
 
-using leasehold::detail::RowFenceSql;
+using sql::RowFenceSql;
 
 Error no_row(const ResourceName& key) {
   return Error(ErrorCode::invalid, "there is no row '" + key.str() + "'");

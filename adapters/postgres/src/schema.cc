@@ -54,7 +54,7 @@ std::string creation(const SchemaPlace& place, Random& random) {
 }
 
 Status make_schema(Connection& connection, const SchemaPlace& place, Random& random,
-                   detail::CallWait& wait) {
+                   waiting::CallWait& wait) {
   // What is read after waiting for the lock must be new, whatever the role's default is.
   auto made = connection.run(
       "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; " + creation(place, random), wait);
@@ -70,7 +70,7 @@ Status make_schema(Connection& connection, const SchemaPlace& place, Random& ran
 
 // 0 if it is not there.
 Result<std::int64_t> schema_version(Connection& connection, const SchemaPlace& place,
-                                    detail::CallWait& wait) {
+                                    waiting::CallWait& wait) {
   const auto seen = TRY(connection.run(
       in_schema("SELECT pg_catalog.to_regclass('@S.meta') IS NOT NULL, ", place.name) +
           stranger_in(place),
@@ -109,7 +109,7 @@ Error belongs_to_stranger(const SchemaPlace& place, std::string_view stranger) {
 }
 
 Status ensure_schema(Connection& connection, const SchemaPlace& place, Random& random,
-                     detail::CallWait& wait) {
+                     waiting::CallWait& wait) {
   auto version = schema_version(connection, place, wait);
   if (version && *version < kSchemaVersion) {
     TRY(make_schema(connection, place, random, wait));

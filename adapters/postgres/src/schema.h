@@ -20,7 +20,7 @@ struct SchemaPlace {
 // that race agree. `unavailable` if the role may not do that, or the schema belongs to somebody
 // whom this role had better not trust; `unsupported` if a later version is there.
 [[nodiscard]] Status ensure_schema(Connection& connection, const SchemaPlace& place, Random& random,
-                                   detail::CallWait& wait);
+                                   waiting::CallWait& wait);
 
 // An expression: somebody who owns the schema, or something in it, and is not to be trusted by this
 // role; NULL if there is none.

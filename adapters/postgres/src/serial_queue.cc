@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
-#include "leasehold/detail/visible_text.h"
 #include "leasehold/id.h"
 #include "part.h"
 #include "serial_schema.h"
@@ -200,7 +200,7 @@ Result<bool> SerialQueue::count_failure(const Operation& operation, const Error&
   const std::string id = std::to_string(operation.id);
   const std::string most = std::to_string(options.attempts);
   const std::string pause = bounded(pause_after(operation.attempts, options));
-  const std::string why = leasehold::detail::storable(to_string(error));
+  const std::string why = kit::storable(to_string(error));
   const auto rows =
       TRY(Session(connection_)
               .run("UPDATE leasehold_serial.operation"

@@ -84,7 +84,7 @@ const std::string& session_setup() {
 }
 
 Result<Server> Server::look(Connection& connection, const Options& options,
-                            detail::CallWait& wait) {
+                            waiting::CallWait& wait) {
   TRY(check_version(connection.server_version()));
   const auto look = TRY(connection.run(kLook, wait));
   if (look.text(kEncoding) != "UTF8") {

@@ -16,7 +16,7 @@ struct Server {
   // Looks at the server behind a new connection. `unsupported` if its database has another
   // encoding; `unavailable` if it is too old, and as Connection::run.
   [[nodiscard]] static Result<Server> look(Connection& connection, const Options& options,
-                                           detail::CallWait& wait);
+                                           waiting::CallWait& wait);
 };
 
 // 150019 is version 15.19. `unavailable` if it is too old.

@@ -8,8 +8,8 @@
 
 #include "connection.h"
 #include "connection_memory.h"
-#include "leasehold/detail/sql_form.h"
 #include "leasehold/error.h"
+#include "leasehold/sql/form.h"
 #include "leasehold/time.h"
 
 namespace leasehold::postgres {
@@ -36,7 +36,7 @@ inline constexpr const char* kDurably =
     " THEN pg_catalog.set_config('synchronous_commit', 'on', true) END";
 
 // For statements at tables of the user's own, in whose search_path others may have put operators.
-inline constexpr leasehold::detail::SqlForm kSqlForm = {'$', "OPERATOR(pg_catalog.", ")"};
+inline constexpr sql::SqlForm kSqlForm = {'$', "OPERATOR(pg_catalog.", ")"};
 
 // The number of milliseconds as the server can reckon with it: a century at most, either way.
 std::string bounded(Millis span);

@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "kit/try.h"
-#include "leasehold/detail/renew_replies.h"
+#include "waiting/renew_replies.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -172,7 +172,7 @@ Result<AcquireReply> SessionStore::acquire_in(const SessionPointer& session,
 Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
                                                 const AcquireCall& call,
                                                 const CallContext& context) {
-  detail::CallWait wait(context, closing_);
+  waiting::CallWait wait(context, closing_);
   Connection& connection = *session->connection;
   if (session->phase == Phase::held) return granted_already(call, context);
   if (session->phase == Phase::waiting) {
@@ -223,7 +223,7 @@ Result<AcquireReply> SessionStore::granted_already(const AcquireCall& call,
 }
 
 Result<AcquireReply> SessionStore::wait_in_line(const SessionPointer& session, const Rows& rows,
-                                                detail::CallWait& wait) {
+                                                waiting::CallWait& wait) {
   const std::string key(rows.text(kKey));
   TRY(session->connection->send(wait_, {key.c_str()}, wait));
   session->phase = Phase::waiting;
@@ -289,7 +289,7 @@ void SessionStore::renew(std::vector<RenewCall> calls, CallContext context,
 // renewal whose time ran out comes last: it may cost the rest of the time.
 Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>& calls,
                                                     const CallContext& context) {
-  detail::CallWait wait(context, closing_);
+  waiting::CallWait wait(context, closing_);
   std::vector<RenewReply> replies(calls.size(), RenewReply::gone);
   std::list<Use> uses;
   std::vector<SessionPointer> asked(calls.size());
@@ -346,7 +346,7 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
   }
   uses.clear();
   for (std::size_t i = 0; i < calls.size(); ++i) give_up_if_ended(calls[i], context);
-  return detail::unless_all_unknown(std::move(replies), std::move(failure));
+  return waiting::unless_all_unknown(std::move(replies), std::move(failure));
 }
 
 // The holder is told that its grant is gone, so that the others need not wait until it would have
@@ -380,7 +380,7 @@ Result<ReleaseReply> SessionStore::release(const ReleaseCall& call, const CallCo
     forget(call.request, session);
     Connection& connection = *session->connection;
     if (session->phase == Phase::held && !connection.broken() && connection.healthy()) {
-      detail::CallWait wait(context, closing_);
+      waiting::CallWait wait(context, closing_);
       const auto rows = connection.run(release_, parameters, wait);
       if (!rows) {
         session->connection.discard();

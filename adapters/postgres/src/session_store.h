@@ -67,7 +67,7 @@ class SessionStore final : public CommonStore {
                                     const CallContext& context);
   Result<AcquireReply> granted_already(const AcquireCall& call, const CallContext& context);
   Result<AcquireReply> wait_in_line(const SessionPointer& session, const Rows& rows,
-                                    detail::CallWait& wait);
+                                    waiting::CallWait& wait);
   Result<std::vector<RenewReply>> renew(const std::vector<RenewCall>& calls,
                                         const CallContext& context);
   void give_up_if_ended(const RenewCall& call, const CallContext& context);
@@ -81,7 +81,7 @@ class SessionStore final : public CommonStore {
   const Statement renew_;
   const Statement release_;
   const Statement force_;
-  detail::Fd poke_;
+  kit::Fd poke_;
   Mutex mutex_;
   ConditionVariable changed_;
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;

@@ -6,7 +6,7 @@
 
 namespace leasehold::postgres {
 
-using leasehold::detail::VersionedRowSql;
+using sql::VersionedRowSql;
 
 Result<VersionedRow> VersionedRow::open(pg_conn* connection, VersionedRowOptions options) {
   const Session session(connection);
@@ -22,7 +22,7 @@ Result<VersionedRow::Seen> VersionedRow::read() const {
   TRY(session.check());
   const auto rows = TRY(session.run_often(sql_.read(), {options_.key.c_str()}));
   if (rows.count() != 1 || rows.is_null(0)) {
-    return fail(leasehold::detail::no_versioned_row(options_.key));
+    return fail(sql::no_versioned_row(options_.key));
   }
   Seen seen{{}, rows.number(0)};
   for (int column = 1; column <= static_cast<int>(options_.columns.size()); ++column) {

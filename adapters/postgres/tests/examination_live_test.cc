@@ -2,24 +2,24 @@
 #include <gmock/gmock.h>
 
 #include "leasehold/client.h"
-#include "leasehold/diagnosis.h"
+#include "leasehold/examination.h"
 #include "leasehold/postgres/adapter.h"
+#include "rig/pgbouncer.h"
+#include "rig/postgres.h"
 #include "scripted_postgres.h"
 #include "testing/examining.h"
 #include "testing/findings.h"
-#include "testing/servers/pgbouncer.h"
-#include "testing/servers/postgres.h"
 
 namespace leasehold::postgres {
 namespace {
 
 using namespace std::chrono_literals;
+using leasehold::rig::Pgbouncer;
+using leasehold::rig::PostgresServer;
 using leasehold::testing::Examining;
 using leasehold::testing::findings_of;
 using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
-using leasehold::testing::Pgbouncer;
-using leasehold::testing::PostgresServer;
 using leasehold::testing::ScriptedServer;
 using leasehold::testing::told;
 using ::testing::AllOf;

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "fence_database.h"
-#include "testing/servers/pgbouncer.h"
+#include "rig/pgbouncer.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -175,7 +175,7 @@ TEST_F(EnterAgain, IsNotMisledByTheSearchPath) {
 }
 
 TEST_F(EnterAgain, WorksThroughAPoolerInTransactionMode) {
-  const leasehold::testing::Pgbouncer pooler(fence_server());
+  const leasehold::rig::Pgbouncer pooler(fence_server());
   const UserConnection pooled(pooler.url(database_));
   const UserConnection also(pooler.url(database_));
   for (int i = 0; i < 3; ++i) {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "leasehold/postgres/fence.h"
-#include "testing/servers/postgres.h"
+#include "rig/postgres.h"
 #include "user_connection.h"
 
 namespace leasehold::postgres {
@@ -19,9 +19,9 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Starts with the first use, and ends with the program.
-inline leasehold::testing::PostgresServer& fence_server() {
+inline leasehold::rig::PostgresServer& fence_server() {
   // wal_writer_delay: what is not committed durably is not on disk soon by itself.
-  static leasehold::testing::PostgresServer server(
+  static leasehold::rig::PostgresServer server(
       {.settings = {"max_prepared_transactions=10", "wal_writer_delay=10s"}});
   return server;
 }

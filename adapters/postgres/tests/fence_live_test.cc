@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "fence_database.h"
+#include "leasehold/fence_admin.h"
 #include "leasehold/postgres/adapter.h"
-#include "testing/servers/pgbouncer.h"
+#include "rig/pgbouncer.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -16,7 +17,7 @@ using FenceTest = FenceDatabase;
 Result<std::unique_ptr<FenceAdmin>> admin_of(const std::string& url) {
   auto parsed = Url::parse(url);
   if (!parsed) return fail(std::move(parsed.error()));
-  return adapters().front().open_fence(*parsed);
+  return adapters().front().offers.open<FenceAdmin>(*parsed);
 }
 
 // ---- installing ----------------------------------------------------------------------------
@@ -485,7 +486,7 @@ TEST_F(FenceTest, CopyInPipelineModeDoesNotKeepTheCallerForEver) {
 }
 
 TEST_F(FenceTest, WorksThroughAPoolerInTransactionMode) {
-  const leasehold::testing::Pgbouncer pooler(fence_server());
+  const leasehold::rig::Pgbouncer pooler(fence_server());
   const UserConnection pooled(pooler.url(database_));
   EXPECT_TRUE(good(fence_of(pooled).transaction(token_of(34, '2'), insert_row)));
   const auto late = fence_of(pooled).transaction(token_of(33, '1'), insert_row);
@@ -496,7 +497,7 @@ TEST_F(FenceTest, WorksThroughAPoolerInTransactionMode) {
 
 // Statements of our names, with another text, in a session that the pooler may give us.
 TEST_F(FenceTest, StatementsThatOthersPreparedBehindAPoolerAreNotTrusted) {
-  const leasehold::testing::Pgbouncer pooler(fence_server());
+  const leasehold::rig::Pgbouncer pooler(fence_server());
   const UserConnection mine(pooler.url(database_));
   const UserConnection other(pooler.url(database_));
   const UserConnection third(pooler.url(database_));
@@ -796,7 +797,7 @@ TEST_F(FenceTest, MarksThatAreNotKeptAreToldAndKeptAgain) {
   ASSERT_EQ(user_.exec("CREATE FUNCTION harmless() RETURNS trigger LANGUAGE plpgsql AS"
                        " 'BEGIN RETURN NEW; END'"),
             "");
-  const auto admin = adapters().front().open_fence(Url::parse(url()).value()).value();
+  const auto admin = adapters().front().offers.open<FenceAdmin>(Url::parse(url()).value()).value();
   const std::string table = "leasehold_fence.mark";
   for (const std::string& damage :
        {"ALTER TABLE " + table + " DISABLE TRIGGER ALL", "DROP TRIGGER rise ON " + table,
@@ -845,8 +846,8 @@ TEST_F(FenceTest, PsqlPassesTheSameFence) {
                                url() +
                                "' -c \"SELECT leasehold_fence.count_refusal('ledger')\"; fi\n"
                                "echo $status";
-    const leasehold::testing::TempFolder folder;
-    return leasehold::testing::run_program(
+    const leasehold::rig::TempFolder folder;
+    return leasehold::rig::run_program(
         {"sh", "-c", "cd " + folder.path().string() + "\n" + script});
   };
   EXPECT_THAT(pay("34"), StartsWith("0"));

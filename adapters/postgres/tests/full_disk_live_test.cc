@@ -13,7 +13,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 // All but some kilobytes of the file that the server writes its log to: the next file has no room.
-void use_up_the_log(const PostgresServer& server) {
+void use_up_the_log(const rig::PostgresServer& server) {
   server.psql(
       "SELECT pg_logical_emit_message(false, 'x', repeat('x', 16 * 1024 * 1024 - 300000 -"
       " (pg_walfile_name_offset(pg_current_wal_insert_lsn())).file_offset))");
@@ -35,8 +35,9 @@ std::int64_t use_until_it_fails(Client& client, std::optional<Error>& failure) {
 }
 
 void check_full_disk(const std::filesystem::path& disk) {
-  PostgresServer server({.settings = {"wal_recycle=off", "min_wal_size=32MB", "max_wal_size=48MB"},
-                         .data = (disk / "home").string()});
+  rig::PostgresServer server(
+      {.settings = {"wal_recycle=off", "min_wal_size=32MB", "max_wal_size=48MB"},
+       .data = (disk / "home").string()});
   Client client(open_postgres(server.url("postgres")).value());
   ASSERT_TRUE(client.acquire_fenced("job")->release());
   fill_disk(disk / "filler");

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "fence_database.h"
+#include "leasehold/fence_admin.h"
 #include "leasehold/postgres/adapter.h"
 #include "leasehold/postgres/claim.h"
 
@@ -23,7 +24,7 @@ class GuardTest : public FenceDatabase {
     return user_.ask("SELECT string_agg(id || ':' || paid, ' ' ORDER BY id) FROM orders");
   }
   std::vector<GuardedTable> guards() const {
-    auto admin = adapters().front().open_fence(Url::parse(url()).value()).value();
+    auto admin = adapters().front().offers.open<FenceAdmin>(Url::parse(url()).value()).value();
     auto tables = admin->guards();
     EXPECT_TRUE(good(tables));
     return tables ? *tables : std::vector<GuardedTable>();

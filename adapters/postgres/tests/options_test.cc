@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "array.h"
+#include "rig/temp_folder.h"
 #include "server.h"
-#include "testing/temp_folder.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -56,7 +56,7 @@ TEST(OptionsTest, HostsPortsAndDefaults) {
 }
 
 TEST(OptionsTest, TlsAlwaysVerifiesTheName) {
-  const leasehold::testing::TempFolder folder;
+  const leasehold::rig::TempFolder folder;
   std::ofstream(folder.file("ca.pem")) << "x";
   const auto by_address =
       options("postgres://1.2.3.4/db?server_name=db.example&ca=" + folder.file("ca.pem")).value();

@@ -13,7 +13,7 @@ using postgres::fence_server;
 using postgres::UserConnection;
 
 std::unique_ptr<Outbox> open_outbox(const std::string& url) {
-  return postgres::adapters().front().open_outbox(Url::parse(url).value()).value();
+  return postgres::adapters().front().offers.open<Outbox>(Url::parse(url).value()).value();
 }
 
 class PostgresOutboxUnderTest final : public OutboxUnderTest {

@@ -1,7 +1,9 @@
 // What the program does through pgbouncer must not be felt by whoever gets the session next.
-#include "testing/servers/pgbouncer.h"
+#include "rig/pgbouncer.h"
 
 #include "fence_database.h"
+#include "leasehold/fence_admin.h"
+#include "leasehold/outbox.h"
 #include "leasehold/postgres/adapter.h"
 
 namespace leasehold::postgres {
@@ -19,19 +21,19 @@ class PooledAdminTest : public FenceDatabase {
   }
   Url pooled() const { return Url::parse(pooler_.url(database_)).value(); }
 
-  const leasehold::testing::Pgbouncer pooler_{fence_server()};
+  const leasehold::rig::Pgbouncer pooler_{fence_server()};
 };
 
 TEST_F(PooledAdminTest, CommandsLeaveNoSettingBehind) {
   const Adapter adapter = adapters().front();
   {
-    auto fence = adapter.open_fence(pooled()).value();
+    auto fence = adapter.offers.open<FenceAdmin>(pooled()).value();
     EXPECT_TRUE(good(fence->marks()));
     EXPECT_TRUE(good(fence->guard("data", ledger())));
   }
   EXPECT_EQ(settings(), "");
   {
-    auto outbox = adapter.open_outbox(pooled()).value();
+    auto outbox = adapter.offers.open<Outbox>(pooled()).value();
     EXPECT_TRUE(good(outbox->install()));
     EXPECT_TRUE(good(outbox->enter(token_of(1, '1'))));
     EXPECT_TRUE(good(outbox->status()));
@@ -47,7 +49,7 @@ TEST_F(PooledAdminTest, CommandsWaitForLocksOnlySoLong) {
   const UserConnection other(url());
   ASSERT_EQ(other.exec("BEGIN; LOCK TABLE leasehold_fence.mark"), "");
   for (const Url& where : {pooled(), Url::parse(url()).value()}) {
-    auto fence = adapters().front().open_fence(where).value();
+    auto fence = adapters().front().offers.open<FenceAdmin>(where).value();
     const auto late = fence->reset(ledger());
     ASSERT_TRUE(bad(late, ErrorCode::unavailable));
     EXPECT_THAT(late.error().message, HasSubstr("longer than this connection waits"));

@@ -4,14 +4,14 @@
 #include <string>
 
 #include "leasehold/postgres/adapter.h"
-#include "testing/servers/postgres.h"
+#include "rig/postgres.h"
 #include "testing/store_wire_conformance.h"
 
 namespace leasehold::testing {
 
 // Starts with the first use, and ends with the program.
-inline PostgresServer& shared_server() {
-  static PostgresServer server;
+inline rig::PostgresServer& shared_server() {
+  static rig::PostgresServer server;
   return server;
 }
 
@@ -37,7 +37,7 @@ class PostgresUnderTest final : public ServerUnderTest {
   std::unique_ptr<Store> open_through_proxies() override {
     return std::move(open_postgres(url_through_proxy()).value());
   }
-  std::vector<TcpProxy*> proxies() override { return {&proxy_}; }
+  std::vector<rig::TcpProxy*> proxies() override { return {&proxy_}; }
   void kill() override { shared_server().kill(); }
   void start() override { shared_server().start(); }
   bool grants_outlive_connections() override {
@@ -48,12 +48,12 @@ class PostgresUnderTest final : public ServerUnderTest {
     return "postgres://postgres@" + proxy_.address() + "/" + database_ + "?tls=off&" + options_;
   }
   const std::string& database() const { return database_; }
-  TcpProxy& proxy() { return proxy_; }
+  rig::TcpProxy& proxy() { return proxy_; }
 
  private:
   const std::string options_;
   const std::string database_ = shared_server().create_database();
-  TcpProxy proxy_{shared_server().port(), is_postgres_request};
+  rig::TcpProxy proxy_{shared_server().port(), is_postgres_request};
 };
 
 }  // namespace leasehold::testing

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fence_database.h"
+#include "leasehold/once_admin.h"
 #include "leasehold/postgres/adapter.h"
 #include "testing/findings.h"
 
@@ -60,8 +61,8 @@ TEST_F(RacingTest, InstallersAgreeWhateverTheirIsolation) {
     return install_fence(mine.get());
   });
   race("7810758531586156405", [&]() -> Status {
-    auto outbox =
-        adapters().front().open_once(Url::parse(fence_server().url(database_, "rr")).value());
+    auto outbox = adapters().front().offers.open<OnceAdmin>(
+        Url::parse(fence_server().url(database_, "rr")).value());
     if (!outbox) return fail(std::move(outbox.error()));
     return (*outbox)->install();
   });

@@ -2,6 +2,9 @@
 // them unawares.
 #include "fence_database.h"
 #include "leasehold/client.h"
+#include "leasehold/fence_admin.h"
+#include "leasehold/once_admin.h"
+#include "leasehold/outbox.h"
 #include "leasehold/postgres/adapter.h"
 #include "leasehold/postgres/once.h"
 #include "leasehold/postgres/outbox.h"
@@ -9,8 +12,9 @@
 #include "leasehold/postgres/serial_queue.h"
 #include "leasehold/postgres/transaction_lock.h"
 #include "leasehold/postgres/versioned_row.h"
+#include "leasehold/serial_queue_admin.h"
+#include "rig/pgbouncer.h"
 #include "testing/findings.h"
-#include "testing/servers/pgbouncer.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -161,7 +165,7 @@ END $do$)sql");
       waiter.join();
       EXPECT_TRUE(good(client.rotate_lineage()));
     }
-    auto fence = adapter.open_fence(parsed).value();
+    auto fence = adapter.offers.open<FenceAdmin>(parsed).value();
     EXPECT_TRUE(good(fence->install()));
     EXPECT_TRUE(good(fence->guard("data", ledger())));
     EXPECT_TRUE(good(fence->guards()));
@@ -169,15 +173,15 @@ END $do$)sql");
     EXPECT_TRUE(good(fence->adopt(ledger(), lineage_of('b'), TokenNumber::of(5).value())));
     EXPECT_TRUE(good(fence->reset(ledger())));
     EXPECT_TRUE(good(fence->unguard("data")));
-    EXPECT_TRUE(
-        good(adapter.open_once(parsed).value()->forget_older_than(std::chrono::seconds(0))));
-    auto outbox = adapter.open_outbox(parsed).value();
+    EXPECT_TRUE(good(adapter.offers.open<OnceAdmin>(parsed).value()->forget_older_than(
+        std::chrono::seconds(0))));
+    auto outbox = adapter.offers.open<Outbox>(parsed).value();
     EXPECT_TRUE(good(outbox->install()));
     EXPECT_TRUE(good(outbox->enter(token_of(1, '1'))));
     EXPECT_TRUE(good(outbox->next(10, {"other"}, 0)));
     EXPECT_TRUE(good(outbox->status()));
     EXPECT_TRUE(good(outbox->forget(token_of(1, '1'), Millis(0))));
-    EXPECT_TRUE(good(adapter.install_serial_queue(parsed)));
+    EXPECT_TRUE(good(adapter.offers.open<SerialQueueAdmin>(parsed).value()->install()));
   }
 };
 
@@ -298,7 +302,7 @@ TEST_F(StrangerTest, NothingOfOursFindsWhatSomebodyElsePutThere) {
   EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
   EXPECT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
   EXPECT_TRUE(bad(fence().transaction(token_of(32, '2'), insert_row), ErrorCode::fenced_out));
-  auto admin = adapters().front().open_fence(Url::parse(url()).value()).value();
+  auto admin = adapters().front().offers.open<FenceAdmin>(Url::parse(url()).value()).value();
   EXPECT_TRUE(good(admin->guards()));
   EXPECT_TRUE(good(admin->marks()));
   EXPECT_TRUE(good(admin->adopt(ledger(), lineage_of('b'), TokenNumber::of(5).value())));
@@ -316,7 +320,7 @@ TEST_F(StrangerTest, NothingOfOursFindsWhatSomebodyElsePutThere) {
       outbox_put(mine, {.key = "k", .topic = "t", .payload = "p", .idempotency_key = {}});
   EXPECT_TRUE(good(put));
   ASSERT_EQ(user_.exec("COMMIT"), "");
-  auto outbox = adapters().front().open_outbox(Url::parse(url()).value()).value();
+  auto outbox = adapters().front().offers.open<Outbox>(Url::parse(url()).value()).value();
   EXPECT_TRUE(good(outbox->next(10, {"other"})));
   EXPECT_TRUE(good(outbox->failed(token_of(1, '1'), *put, "why", 3)));
   EXPECT_TRUE(good(outbox->find(*put)));
@@ -350,7 +354,7 @@ TEST_F(StrangerTest, OurOwnConnectionsFindNothingOfSomebodyElse) {
   for (const char* schema : {"public", "postgres"}) set_traps(schema);
   use_everything(url());
   EXPECT_EQ(is_superuser(), "f");
-  const leasehold::testing::Pgbouncer pooler(fence_server());
+  const leasehold::rig::Pgbouncer pooler(fence_server());
   use_everything(pooler.url(database_));
   EXPECT_EQ(is_superuser(), "f");
 }

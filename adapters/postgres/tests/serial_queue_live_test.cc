@@ -5,15 +5,15 @@
 #include <sstream>
 
 #include "fence_database.h"
-#include "leasehold/detail/visible_text.h"
+#include "kit/text/visible_text.h"
 #include "testing/crashing_workers.h"
 #include "testing/failure_texts.h"
 
 namespace leasehold::postgres {
 namespace {
 
+using leasehold::rig::TempFolder;
 using leasehold::testing::CrashingWorkers;
-using leasehold::testing::TempFolder;
 using ::testing::AllOf;
 
 class SerialQueueTest : public FenceDatabase {
@@ -185,7 +185,7 @@ TEST_F(SerialQueueTest, FailureIsCountedWhateverItSays) {
     const auto problems = queue().set_aside();
     ASSERT_TRUE(good(problems));
     ASSERT_EQ(problems->size(), 1u);
-    EXPECT_EQ(problems->front().last_error, leasehold::detail::storable("internal: " + text));
+    EXPECT_EQ(problems->front().last_error, kit::storable("internal: " + text));
     ASSERT_TRUE(good(queue().skip(problems->front().operation.id)));
   }
 }

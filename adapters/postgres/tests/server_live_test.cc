@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "postgres_under_test.h"
+#include "rig/pgbouncer.h"
+#include "rig/redis.h"
 #include "scripted_postgres.h"
-#include "testing/servers/pgbouncer.h"
-#include "testing/servers/redis.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -44,13 +44,13 @@ Error unavailable(const std::string& url, const std::string& address,
 
 class StandbyTest : public ::testing::Test {
  protected:
-  static PostgresServer& primary() {
-    static PostgresServer server(
+  static rig::PostgresServer& primary() {
+    static rig::PostgresServer server(
         {.settings = {"wal_level=replica", "max_wal_senders=5", "hot_standby=on"}});
     return server;
   }
-  static PostgresServer& standby() {
-    static PostgresServer server({.settings = {"hot_standby=on"}, .standby_of = &primary()});
+  static rig::PostgresServer& standby() {
+    static rig::PostgresServer server({.settings = {"hot_standby=on"}, .standby_of = &primary()});
     return server;
   }
   static std::string url(const std::string& more = "") {
@@ -110,8 +110,8 @@ TEST_F(StandbyTest, StandbyAloneIsRefusedAndThePrimaryIsFoundAmongHosts) {
 
 // Servers of its own: one of them ends here.
 TEST(FailoverTest, SynchronousStandbyHasEveryToken) {
-  PostgresServer primary({.settings = {"synchronous_standby_names=standby"}});
-  PostgresServer standby({.standby_of = &primary});
+  rig::PostgresServer primary({.settings = {"synchronous_standby_names=standby"}});
+  rig::PostgresServer standby({.standby_of = &primary});
   while (primary.psql("SELECT sync_state FROM pg_stat_replication") != "sync") {
     std::this_thread::sleep_for(10ms);
   }
@@ -149,7 +149,7 @@ TEST(FailoverTest, SynchronousStandbyHasEveryToken) {
 }
 
 TEST(FsyncTest, ServerThatDoesNotSyncGivesNoTokens) {
-  const PostgresServer careless({.settings = {"fsync=off"}});
+  const rig::PostgresServer careless({.settings = {"fsync=off"}});
   const auto store = open_postgres(careless.url("postgres")).value();
   EXPECT_EQ(store->traits().guarantee, Guarantee::efficiency);
   EXPECT_THAT(store->traits().why, HasSubstr("fsync"));
@@ -159,7 +159,7 @@ TEST(FsyncTest, ServerThatDoesNotSyncGivesNoTokens) {
 
 TEST(PoolerTest, AdvisoryLocksThroughAPoolerAreRefused) {
   for (const std::string mode : {"transaction", "session"}) {
-    const Pgbouncer pooler(shared_server(), mode);
+    const rig::Pgbouncer pooler(shared_server(), mode);
     const Error error = refusal(pooler.url("postgres") + "?mode=advisory");
     EXPECT_EQ(error.code, ErrorCode::unsupported) << mode;
     EXPECT_THAT(error.message, HasSubstr("pooler")) << mode;
@@ -167,7 +167,7 @@ TEST(PoolerTest, AdvisoryLocksThroughAPoolerAreRefused) {
 }
 
 TEST(PoolerTest, RowsWorkThroughAPooler) {
-  const Pgbouncer pooler(shared_server());
+  const rig::Pgbouncer pooler(shared_server());
   const std::string url = pooler.url(shared_server().create_database());
   auto opened = open_postgres(url);
   ASSERT_TRUE(opened) << to_string(opened.error());
@@ -197,7 +197,7 @@ TEST(PoolerTest, RowsWorkThroughAPooler) {
 // ---- wrong input ---------------------------------------------------------------------------
 
 TEST(RefusalTest, WrongPassword) {
-  const PostgresServer strict({.access = {"host all alice 127.0.0.1/32 scram-sha-256"}});
+  const rig::PostgresServer strict({.access = {"host all alice 127.0.0.1/32 scram-sha-256"}});
   strict.psql("CREATE ROLE alice LOGIN PASSWORD 'right'");
   strict.psql("CREATE DATABASE locks OWNER alice");
   const Error error =
@@ -207,7 +207,7 @@ TEST(RefusalTest, WrongPassword) {
 }
 
 TEST(RefusalTest, NobodyThere) {
-  const Port port = Port::take();
+  const rig::Port port = rig::Port::take();
   const Error error = unavailable("postgres://u:hunter2@" + port.address() + "/db", port.address());
   EXPECT_THAT(error.store_words, HasSubstr("refused"));
 }
@@ -229,7 +229,7 @@ OpenOptions hasty() {
 
 // A Redis server waits for the end of the line.
 TEST(RefusalTest, ServerOfAnotherProtocol) {
-  const RedisServer redis;
+  const rig::RedisServer redis;
   const Error error =
       unavailable("postgres://u:hunter2@" + redis.address() + "/db", redis.address(), hasty());
   EXPECT_THAT(error.message, HasSubstr("is no PostgreSQL server"));
@@ -276,10 +276,10 @@ TEST(RefusalTest, EncodingThatCannotHoldAllNames) {
 class Certificates {
  public:
   void make(const std::string& name) {
-    run_program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                 "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=" + name,
-                 "-addext", "subjectAltName=DNS:db.example", "-keyout", key(name), "-out",
-                 of(name)});
+    rig::run_program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                      "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                      "/CN=" + name, "-addext", "subjectAltName=DNS:db.example", "-keyout",
+                      key(name), "-out", of(name)});
   }
   std::string of(const std::string& name) const { return folder_.file(name + ".crt"); }
   std::string key(const std::string& name) const { return folder_.file(name + ".key"); }
@@ -288,17 +288,17 @@ class Certificates {
     make("server");
     std::filesystem::permissions(folder_.path(), std::filesystem::perms::others_exec,
                                  std::filesystem::perm_options::add);
-    give_to_postgres_user(key("server"));
+    rig::give_to_postgres_user(key("server"));
     return {"ssl=on", "ssl_cert_file=" + of("server"), "ssl_key_file=" + key("server")};
   }
 
  private:
-  TempFolder folder_;
+  rig::TempFolder folder_;
 };
 
 TEST(TlsTest, ServerIsVerifiedByNameAndAuthority) {
   Certificates certificates;
-  const PostgresServer server({.settings = certificates.of_server()});
+  const rig::PostgresServer server({.settings = certificates.of_server()});
   certificates.make("stranger");
   const std::string plain_url = "postgres://postgres:hunter2@" + server.address() + "/postgres";
   const std::string url = plain_url + "?ca=" + certificates.of("server");
@@ -321,11 +321,11 @@ TEST(TlsTest, ClientIsVerifiedByNameAndAuthority) {
   for (const std::string name : {"alice", "bob", "stranger"}) certificates.make(name);
   // Both are the server's authorities.
   const std::string known = certificates.of("known");
-  run_program({"sh", "-c", "cat \"$1\" \"$2\" > \"$3\"", "sh", certificates.of("alice"),
-               certificates.of("bob"), known});
+  rig::run_program({"sh", "-c", "cat \"$1\" \"$2\" > \"$3\"", "sh", certificates.of("alice"),
+                    certificates.of("bob"), known});
   std::vector<std::string> settings = certificates.of_server();
   settings.push_back("ssl_ca_file=" + known);
-  const PostgresServer server(
+  const rig::PostgresServer server(
       {.settings = settings,
        .access = {"hostssl all alice 127.0.0.1/32 trust clientcert=verify-full",
                   "hostnossl all alice 127.0.0.1/32 reject"}});

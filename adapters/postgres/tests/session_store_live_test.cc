@@ -7,7 +7,7 @@
 
 #include "leasehold/postgres/transaction_lock.h"
 #include "postgres_under_test.h"
-#include "testing/servers/pgbouncer.h"
+#include "rig/pgbouncer.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -343,7 +343,7 @@ TEST_F(TransactionLockTest, MissingSchemaIsNamed) {
 }
 
 TEST_F(TransactionLockTest, WorksThroughATransactionPooler) {
-  const Pgbouncer pooler(shared_server());
+  const rig::Pgbouncer pooler(shared_server());
   Libpq one(pooler.url(server.database()));
   Libpq two(pooler.url(server.database()));
   const std::string idle_limit = "SHOW idle_in_transaction_session_timeout";

@@ -9,20 +9,16 @@
 namespace leasehold::redis {
 
 std::vector<Adapter> adapters() {
-  return {{.scheme = "redis",
-           .open_store = open_redis,
-           .open_fence = open_fence_admin,
-           .open_target = open_stream,
-           .examine = examine_redis},
-          {.scheme = "rediss",
-           .open_store = open_redis,
-           .open_fence = open_fence_admin,
-           .open_target = open_stream,
-           .examine = examine_redis},
-          {.scheme = "redlock",
-           .open_store = open_redlock,
-           .open_fence = {},
-           .examine = examine_redlock}};
+  std::vector<Adapter> all;
+  for (const char* scheme : {"redis", "rediss"}) {
+    all.push_back(
+        {.scheme = scheme,
+         .open_store = open_redis,
+         .offers = Offers().with<FenceAdmin>(open_fence_admin).with<OutboxTarget>(open_stream),
+         .examine = examine_redis});
+  }
+  all.push_back({.scheme = "redlock", .open_store = open_redlock, .examine = examine_redlock});
+  return all;
 }
 
 }  // namespace leasehold::redis

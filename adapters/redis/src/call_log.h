@@ -4,13 +4,13 @@
 #include <atomic>
 #include <cstdint>
 
-#include "leasehold/detail/doubts.h"
+#include "waiting/doubts.h"
 
 namespace leasehold::redis {
 
 // Calls are numbered, and the release of a doubtful request leaves its number at the server, where
 // the late acquire finds it. Thread safe.
-class CallLog : public detail::Doubts {
+class CallLog : public waiting::Doubts {
  public:
   std::int64_t next_number() { return ++last_; }
 

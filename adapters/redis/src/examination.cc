@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
+#include "doctor/findings.h"
 #include "kit/try.h"
-#include "leasehold/detail/findings.h"
 #include "node_examination.h"
 #include "options.h"
 #include "redis_store.h"
@@ -14,7 +14,7 @@
 namespace leasehold::redis {
 namespace {
 
-using leasehold::detail::Findings;
+using doctor::Findings;
 
 void append(std::vector<Finding>& all, std::vector<Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "fence/attempt.h"
+#include "fence/refusal.h"
 #include "keys.h"
-#include "leasehold/fence/attempt.h"
-#include "leasehold/fence/refusal.h"
 
 namespace leasehold::redis {
 
@@ -64,7 +64,7 @@ Result<Value> once(Server& server, const ScriptCall& call, const CallContext& co
 
 bool pause(Server& server, const CallContext& context) {
   const CallContext short_one{std::min(context.deadline, BootClock::now() + kPause), context.stop};
-  detail::CallWait wait(short_one, server.closing());
+  waiting::CallWait wait(short_one, server.closing());
   wait.until_readable(server.closing().fd());
   return !context.stop.stop_requested() && !server.is_closing() &&
          BootClock::now() < context.deadline;

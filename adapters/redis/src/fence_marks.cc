@@ -3,9 +3,9 @@
 #include <charconv>
 #include <map>
 
+#include "fence/refusal.h"
 #include "keys.h"
 #include "kit/try.h"
-#include "leasehold/fence/refusal.h"
 #include "leasehold/resp/command.h"
 #include "open_server.h"
 #include "scan.h"

@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
-#include "leasehold/detail/call_wait.h"
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "quorum.h"
+#include "waiting/call_wait.h"
 
 namespace leasehold::redis {
 

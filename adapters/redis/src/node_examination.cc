@@ -1,8 +1,8 @@
 #include "node_examination.h"
 
+#include "doctor/findings.h"
 #include "keys.h"
 #include "kit/try.h"
-#include "leasehold/detail/findings.h"
 #include "leasehold/random.h"
 #include "leasehold/resp/command.h"
 #include "server_numbers.h"
@@ -10,10 +10,10 @@
 namespace leasehold::redis {
 namespace {
 
-using leasehold::detail::ClockSample;
-using leasehold::detail::Findings;
-using leasehold::detail::Nanos;
-using leasehold::detail::WallTime;
+using doctor::ClockSample;
+using doctor::Findings;
+using doctor::Nanos;
+using doctor::WallTime;
 using resp::Value;
 
 constexpr int kTries = 5;
@@ -48,8 +48,7 @@ class NodeExamination {
     }
     judge_writes();
     sample_clock();
-    leasehold::detail::judge_clock(findings_, "redis", clock_,
-                                   leasehold::detail::Expiry::wall_clock, ttl_);
+    doctor::judge_clock(findings_, "redis", clock_, doctor::Expiry::wall_clock, ttl_);
     if (role_ != NodeRole::fence) found.lineage = read_lineage();
     found.findings = findings_.take();
     return found;
@@ -203,10 +202,10 @@ class NodeExamination {
   void judge_uptime() {
     constexpr const char* check = "redis.uptime";
     const Nanos up = uptime_in(info_);
-    const std::string seen = "It was started " + leasehold::detail::in_words(up) + " ago.";
+    const std::string seen = "It was started " + doctor::in_words(up) + " ago.";
     const bool forgot = info_field(info_, "aof_enabled") != "1";
     if (up >= ttl_ || !forgot) return findings_.ok(check, seen);
-    const std::string rest = leasehold::detail::in_words(ttl_);
+    const std::string rest = doctor::in_words(ttl_);
     findings_.add(
         Severity::warning, check,
         {seen.substr(0, seen.size() - 1) + ", without its data, and the TTL is " + rest + ".",
@@ -239,12 +238,12 @@ class NodeExamination {
       return;
     }
     if (!trips.empty()) (void)ask({"DEL", key});
-    leasehold::detail::judge_round_trip(findings_, check, "write a key", std::move(trips), ttl_);
+    doctor::judge_round_trip(findings_, check, "write a key", std::move(trips), ttl_);
   }
 
   void sample_clock() {
     for (int i = 0; i < kTries; ++i) {
-      auto sample = leasehold::detail::sample_clock([this]() -> Result<WallTime> {
+      auto sample = doctor::sample_clock([this]() -> Result<WallTime> {
         const auto time = TRY(ask({"TIME"}));
         const auto clock = time_in(time);
         if (!clock) return fail(ErrorCode::unavailable, "TIME was answered with no time");

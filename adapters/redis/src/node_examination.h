@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "introduction.h"
-#include "leasehold/diagnosis.h"
+#include "leasehold/examination.h"
 #include "server.h"
 
 namespace leasehold::redis {

@@ -1,9 +1,9 @@
 #include "leasehold/redis/once.h"
 
 #include "kit/try.h"
-#include "leasehold/detail/backoff.h"
 #include "leasehold/random.h"
 #include "open_server.h"
+#include "waiting/backoff.h"
 
 namespace leasehold::redis {
 namespace {
@@ -127,7 +127,7 @@ Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameter
                         {key_of(name)},
                         {request.hex(), std::string(parameters), number(lifetimes_.working_for)}};
   // Redis tells nobody when a work is done, so this asks again.
-  for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
+  for (waiting::Backoff backoff(options.wait, options.stop);;) {
     auto reply = run_twice(*server_, call);
     if (!reply) {
       // The key may have been had, with only the replies lost: the destructor gives it back.

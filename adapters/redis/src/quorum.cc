@@ -7,8 +7,8 @@
 
 namespace leasehold::redis {
 
-using detail::CallWait;
 using resp::Value;
+using waiting::CallWait;
 
 namespace {
 

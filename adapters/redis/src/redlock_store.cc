@@ -7,12 +7,12 @@
 #include <stop_token>
 
 #include "introduction.h"
+#include "kit/threads/thread_safety.h"
 #include "kit/try.h"
-#include "leasehold/detail/renew_replies.h"
-#include "leasehold/detail/thread_safety.h"
 #include "leasehold/random.h"
 #include "tally.h"
 #include "used_locks.h"
+#include "waiting/renew_replies.h"
 
 namespace leasehold::redis {
 
@@ -294,7 +294,7 @@ void RedlockStore::renew(std::vector<RenewCall> calls, CallContext context,
       }
       replies.push_back(renewed ? RenewReply::renewed : RenewReply::gone);
     }
-    return detail::unless_all_unknown(std::move(replies), std::move(doubt));
+    return waiting::unless_all_unknown(std::move(replies), std::move(doubt));
   }());
 }
 

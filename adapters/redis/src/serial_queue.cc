@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "keys.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
-#include "leasehold/detail/visible_text.h"
 #include "leasehold/random.h"
 #include "leasehold/resp/command.h"
 #include "leasehold/ttl.h"
@@ -186,10 +186,9 @@ Result<Handled> SerialQueue::handle_one(const Work& work, const HandleOptions& o
     return Handled{Handled::What::done, std::move(operation), std::nullopt};
   }
   const auto pause = pause_after(operation.attempts, options);
-  auto reply =
-      TRY(state_->run(scripts.failed, {claim.entity, claim.owner, std::to_string(pause.count()),
-                                       std::to_string(options.attempts),
-                                       detail::storable(to_string(done.error()))}));
+  auto reply = TRY(state_->run(
+      scripts.failed, {claim.entity, claim.owner, std::to_string(pause.count()),
+                       std::to_string(options.attempts), kit::storable(to_string(done.error()))}));
   if (reply.integer == 0) return too_late(std::move(operation));
   return Handled{reply.integer == 2 ? Handled::What::set_aside : Handled::What::failed,
                  std::move(operation), done.error()};

@@ -8,8 +8,8 @@
 
 namespace leasehold::redis {
 
-using detail::CallWait;
 using resp::Value;
+using waiting::CallWait;
 
 namespace {
 

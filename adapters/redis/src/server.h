@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "leasehold/detail/connection_pool.h"
 #include "leasehold/resp/connection.h"
 #include "script.h"
+#include "waiting/connection_pool.h"
 
 namespace leasehold::redis {
 
@@ -20,7 +20,7 @@ bool is_unknown_script(const resp::Value& reply);
 // Thread safe. Calls work on the calling thread, each on a connection of its own.
 class Server {
  public:
-  using Pool = detail::ConnectionPool<resp::Connection>;
+  using Pool = waiting::ConnectionPool<resp::Connection>;
 
   // `invalid` for a TLS file that cannot be used. Does not connect.
   [[nodiscard]] static Result<std::unique_ptr<Server>> make(resp::Endpoint endpoint,
@@ -33,7 +33,7 @@ class Server {
   [[nodiscard]] Result<resp::Value> answer(const ScriptCall& call, const CallContext& context);
 
   // A connection that is alive, as far as this side knows.
-  using Look = detail::Look;
+  using Look = waiting::Look;
   [[nodiscard]] Result<Pool::Loan> borrow(const CallContext& context, Look look = Look::always);
   // A connection beside the pool.
   [[nodiscard]] Result<std::unique_ptr<resp::Connection>> connect(const CallContext& context);
@@ -47,7 +47,7 @@ class Server {
   void hurry();
   // The same; returns when none runs.
   void close();
-  const detail::Alarm& closing() const { return closing_; }
+  const waiting::Alarm& closing() const { return closing_; }
   bool is_closing() const { return is_closing_; }
   const std::string& address() const { return connector_->address(); }
 
@@ -57,7 +57,7 @@ class Server {
   template <class Ask>
   Result<resp::Value> on_a_connection(const CallContext& context, const Ask& ask);
 
-  detail::Alarm closing_;
+  waiting::Alarm closing_;
   std::atomic<bool> is_closing_ = false;
   std::unique_ptr<resp::Connector> connector_;
   Pool pool_;

@@ -8,8 +8,8 @@
 namespace leasehold::redis {
 namespace {
 
-using detail::Nanos;
-using detail::WallTime;
+using doctor::Nanos;
+using doctor::WallTime;
 
 // Beyond that, nanoseconds do not fit into their number.
 constexpr std::int64_t kMostSeconds =

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "leasehold/detail/findings.h"
+#include "doctor/findings.h"
 #include "leasehold/resp/value.h"
 
 namespace leasehold::redis {
@@ -14,10 +14,10 @@ namespace leasehold::redis {
 std::int64_t number_in(const std::string& digits);
 
 // The reply to TIME; nothing if it is none, or of a time that no clock here shows.
-std::optional<detail::WallTime> time_in(const resp::Value& reply);
+std::optional<doctor::WallTime> time_in(const resp::Value& reply);
 
 // Both of INFO. Never negative; a time that is too long for a clock is its longest.
-detail::Nanos uptime_in(const std::string& info);
+doctor::Nanos uptime_in(const std::string& info);
 // What share of its maxmemory is in use; nothing if it has no limit.
 std::optional<std::int64_t> memory_in_percent(const std::string& info);
 

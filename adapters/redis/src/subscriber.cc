@@ -8,7 +8,7 @@
 
 namespace leasehold::redis {
 
-using detail::CallWait;
+using waiting::CallWait;
 using namespace std::chrono_literals;
 
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/id.h"
 #include "leasehold/store.h"
 #include "server.h"

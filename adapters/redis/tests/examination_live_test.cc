@@ -5,23 +5,23 @@
 #include <stdexcept>
 
 #include "leasehold/client.h"
-#include "leasehold/diagnosis.h"
+#include "leasehold/examination.h"
 #include "leasehold/redis/adapter.h"
+#include "rig/redis.h"
+#include "rig/tcp_proxy.h"
 #include "testing/examining.h"
 #include "testing/findings.h"
-#include "testing/servers/redis.h"
-#include "testing/tcp_proxy.h"
 
 namespace leasehold::redis {
 namespace {
 
 using namespace std::chrono_literals;
+using leasehold::rig::output_of;
+using leasehold::rig::RedisServer;
 using leasehold::testing::Examining;
 using leasehold::testing::findings_of;
 using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
-using leasehold::testing::output_of;
-using leasehold::testing::RedisServer;
 using leasehold::testing::told;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -133,9 +133,9 @@ class OddServer {
     return argv;
   }
 
-  leasehold::testing::TempFolder folder_;
-  leasehold::testing::Port port_ = leasehold::testing::Port::take();
-  leasehold::testing::ServerProcess process_;
+  leasehold::rig::TempFolder folder_;
+  leasehold::rig::Port port_ = leasehold::rig::Port::take();
+  leasehold::rig::ServerProcess process_;
 };
 
 TEST_F(ExaminationTest, ALogThatCannotBeWrittenIsADanger) {
@@ -209,7 +209,7 @@ TEST_F(ExaminationTest, WhatAUserMayNotSeeIsUnseen) {
 TEST_F(ExaminationTest, ASlowServerIsJudgedAgainstTheTtl) {
   const RedisServer server;
   EXPECT_THAT(found(server.url()), Finds("redis.round_trip", Severity::ok, "TTL is 30 s"));
-  leasehold::testing::TcpProxy slow(server.port(), [](std::string_view) { return true; });
+  leasehold::rig::TcpProxy slow(server.port(), [](std::string_view) { return true; });
   slow.delay(40ms);
   const std::string url = "redis://" + slow.address();
   EXPECT_THAT(found(url, {.ttl = 24h}), is_ok("redis.round_trip"));

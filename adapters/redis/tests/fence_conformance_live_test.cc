@@ -3,7 +3,7 @@
 #include "fence_marks.h"
 #include "leasehold/redis/fence.h"
 #include "leasehold/resp/command.h"
-#include "testing/servers/redis.h"
+#include "rig/redis.h"
 
 namespace leasehold::testing {
 namespace {
@@ -11,8 +11,8 @@ namespace {
 using redis::Resources;
 using redis::Server;
 
-RedisServer& server() {
-  static RedisServer shared;
+rig::RedisServer& server() {
+  static rig::RedisServer shared;
   return shared;
 }
 

@@ -10,11 +10,12 @@
 #include <random>
 #include <thread>
 
+#include "leasehold/fence_admin.h"
 #include "leasehold/redis/adapter.h"
 #include "leasehold/url.h"
+#include "rig/redis.h"
+#include "rig/tcp_proxy.h"
 #include "testing/fence_conformance.h"
-#include "testing/servers/redis.h"
-#include "testing/tcp_proxy.h"
 
 namespace leasehold::testing {
 namespace {
@@ -39,8 +40,8 @@ class RedisFenceLive : public ::testing::Test {
  protected:
   RedisFenceLive() { server().cli({"FLUSHALL"}); }
 
-  static RedisServer& server() {
-    static RedisServer shared;
+  static rig::RedisServer& server() {
+    static rig::RedisServer shared;
     return shared;
   }
   static std::string cli(std::vector<std::string> words) { return server().cli(std::move(words)); }
@@ -55,7 +56,7 @@ class RedisFenceLive : public ::testing::Test {
     return reply ? ErrorCode::internal : reply.error().code;
   }
 
-  TcpProxy proxy_{server().port(), is_script_call};
+  rig::TcpProxy proxy_{server().port(), is_script_call};
 };
 
 // ---- by hand -------------------------------------------------------------------------------
@@ -178,8 +179,8 @@ TEST_F(RedisFenceScript, DataThatIsNoMarkIsLeftAlone) {
 }
 
 TEST_F(RedisFenceScript, InAClusterTheHashTagOfTheResourceIsTheKeys) {
-  const Port bus = Port::take();
-  RedisServer cluster(
+  const rig::Port bus = rig::Port::take();
+  rig::RedisServer cluster(
       {.durable = false, .more = {"--cluster-enabled", "yes", "--cluster-port", bus.str()}});
   cluster.cli({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
   while (cluster.cli({"CLUSTER", "INFO"}).find("cluster_state:ok") == std::string::npos) {
@@ -274,7 +275,7 @@ TEST_F(RedisFenceLive, AForgottenScriptIsSentAgain) {
 TEST_F(RedisFenceLive, AWriteWhoseReplyIsLostIsToldAndDone) {
   const Fence door = fence_through_proxy();
   ASSERT_TRUE(door.enter(test_token(33, 1)));
-  proxy_.arm(WireFault::lose_reply);
+  proxy_.arm(rig::WireFault::lose_reply);
   const auto lost = door.run(test_token(33, 1), {"INCR", "n"}, {.within = 2s});
   EXPECT_EQ(code_of(lost), ErrorCode::outcome_unknown);
   EXPECT_EQ(cli({"GET", "n"}), "1");
@@ -283,15 +284,15 @@ TEST_F(RedisFenceLive, AWriteWhoseReplyIsLostIsToldAndDone) {
 TEST_F(RedisFenceLive, ALostReplyInOnceModeIsNotToldAsARefusal) {
   const Fence door = fence_through_proxy();
   ASSERT_TRUE(door.enter(test_token(32, 1)));
-  proxy_.arm(WireFault::lose_reply);
+  proxy_.arm(rig::WireFault::lose_reply);
   const auto lost = door.enter(test_token(33, 2), {.entry = Entry::once, .within = 3s});
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, ErrorCode::outcome_unknown) << "it was this very call that entered";
 }
 
 TEST_F(RedisFenceLive, ANumberedWriteWhoseReplyIsLostIsDoneOnce) {
-  for (const WireFault fault : {WireFault::cut_before, WireFault::cut_during, WireFault::cut_after,
-                                WireFault::lose_reply}) {
+  for (const rig::WireFault fault : {rig::WireFault::cut_before, rig::WireFault::cut_during,
+                                     rig::WireFault::cut_after, rig::WireFault::lose_reply}) {
     cli({"FLUSHALL"});
     const Fence door = fence_through_proxy();
     ASSERT_TRUE(door.enter(test_token(33, 1)));
@@ -299,8 +300,8 @@ TEST_F(RedisFenceLive, ANumberedWriteWhoseReplyIsLostIsDoneOnce) {
     const auto done = door.run(test_token(33, 1), {"INCR", "n"}, {.sequence = 1, .within = 3s});
     ASSERT_TRUE(done) << to_string(fault) << ": " << to_string(done.error());
     // A server whose client is cut off may not have begun.
-    if (fault != WireFault::cut_after) {
-      EXPECT_EQ(done->repeated, fault == WireFault::lose_reply) << to_string(fault);
+    if (fault != rig::WireFault::cut_after) {
+      EXPECT_EQ(done->repeated, fault == rig::WireFault::lose_reply) << to_string(fault);
     }
     EXPECT_EQ(cli({"GET", "n"}), "1") << to_string(fault);
     proxy_.disarm();
@@ -329,7 +330,7 @@ TEST_F(RedisFenceLive, ACallerMayRepeatWhatIsNotKnown) {
 TEST_F(RedisFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
   const Fence door = fence_through_proxy();
   ASSERT_TRUE(door.enter(test_token(33, 1)));
-  proxy_.arm(WireFault::lose_reply);
+  proxy_.arm(rig::WireFault::lose_reply);
   std::jthread successor([&] {
     // The proxy has the write before the server does, and the other must come after it.
     while (cli({"GET", "n"}) != "1") std::this_thread::sleep_for(1ms);
@@ -383,9 +384,9 @@ TEST_F(RedisFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
 
 // What docs/fence-redis.md says of failover, done on purpose.
 TEST(RedisFenceFailover, AMarkThatTheReplicaLacksLetsTheZombieIn) {
-  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
-  TcpProxy link(primary.port());
-  RedisServer replica({.more = {"--replicaof", "127.0.0.1 " + std::to_string(link.port())}});
+  rig::RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  rig::TcpProxy link(primary.port());
+  rig::RedisServer replica({.more = {"--replicaof", "127.0.0.1 " + std::to_string(link.port())}});
   const auto before = Resources::open(primary.url()).value().fence("ledger").value();
   ASSERT_TRUE(before.run(test_token(33, 1), {"SET", "k", "33"}));
   while (replica.cli({"GET", "k"}) != "33") std::this_thread::sleep_for(10ms);
@@ -452,7 +453,7 @@ TEST_F(RedisClaimLive, ALateClaimTakesNothingOver) {
 
 TEST_F(RedisClaimLive, ALostReplyToAClaimIsHarmless) {
   const auto through_proxy = Resources::open("redis://" + proxy_.address()).value();
-  for (const WireFault fault : {WireFault::cut_after, WireFault::lose_reply}) {
+  for (const rig::WireFault fault : {rig::WireFault::cut_after, rig::WireFault::lose_reply}) {
     proxy_.arm(fault);
     const auto claim = through_proxy.claim("ledger", first_, {.within = 3s});
     ASSERT_TRUE(claim) << to_string(claim.error());
@@ -472,7 +473,7 @@ TEST_F(RedisClaimLive, TokensAndClaimsDoNotMix) {
 // ---- the operator --------------------------------------------------------------------------
 
 Result<std::unique_ptr<FenceAdmin>> open_admin(const std::string& url) {
-  return redis::adapters().front().open_fence(Url::parse(url).value());
+  return redis::adapters().front().offers.open<FenceAdmin>(Url::parse(url).value());
 }
 
 TEST_F(RedisFenceLive, TheOperatorSeesAndAdopts) {
@@ -500,7 +501,7 @@ TEST_F(RedisFenceLive, TheOperatorSeesAndAdopts) {
 }
 
 TEST_F(RedisFenceLive, AServerThatEvictsAnyKeyIsRefused) {
-  RedisServer evicting(
+  rig::RedisServer evicting(
       {.durable = false, .more = {"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}});
   const auto refused = Resources::open(evicting.url());
   ASSERT_FALSE(refused);
@@ -511,7 +512,7 @@ TEST_F(RedisFenceLive, AServerThatEvictsAnyKeyIsRefused) {
 }
 
 TEST_F(RedisFenceLive, AFullServerRefusesAndStillTellsTheZombie) {
-  RedisServer full({.durable = false});
+  rig::RedisServer full({.durable = false});
   const auto resources = Resources::open(full.url()).value();
   const auto door = resources.fence("ledger").value();
   ASSERT_TRUE(door.enter(test_token(34, 2)));

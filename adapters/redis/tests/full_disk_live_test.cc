@@ -45,7 +45,7 @@ std::int64_t next_token(RawStore& store) {
 
 // It goes on, and refuses every write.
 void check_with_fsync_every_second(const std::filesystem::path& disk) {
-  RedisServer server({.more = {"--dir", disk.string(), "--appendfsync", "everysec"}});
+  rig::RedisServer server({.more = {"--dir", disk.string(), "--appendfsync", "everysec"}});
   RawStore store(open_url(server.url()));
   fill_disk(disk / "filler");
   const Use use(store);
@@ -64,7 +64,7 @@ void check_with_fsync_every_second(const std::filesystem::path& disk) {
 
 // It ends itself rather than to forget what it has granted.
 void check_with_fsync_always(const std::filesystem::path& disk) {
-  RedisServer server({.more = {"--dir", disk.string()}});
+  rig::RedisServer server({.more = {"--dir", disk.string()}});
   RawStore store(open_url(server.url()));
   fill_disk(disk / "filler");
   const Use use(store);

@@ -30,7 +30,7 @@ std::vector<std::string> lines(const std::string& text) {
   return all;
 }
 
-std::unique_ptr<redis::Server> server_at(const RedisServer& at) {
+std::unique_ptr<redis::Server> server_at(const rig::RedisServer& at) {
   return redis::Server::make({.address = {"127.0.0.1", std::to_string(at.port())},
                               .tls = {},
                               .user = {},
@@ -163,7 +163,7 @@ TEST_F(RedisLive, DatabasesAreApart) {
 // ---- round trips and scripts ---------------------------------------------------------------
 
 TEST_F(RedisLive, AcquireRenewAndReleaseAreOneRoundTripEach) {
-  TcpProxy proxy(under.server().port());  // counts every command
+  rig::TcpProxy proxy(under.server().port());  // counts every command
   RawStore store(open_url("redis://" + proxy.address()));
   const RequestId first = new_request();
   ASSERT_TRUE(store.acquire(first));  // the server learns the scripts
@@ -182,7 +182,7 @@ TEST_F(RedisLive, AcquireRenewAndReleaseAreOneRoundTripEach) {
 }
 
 TEST_F(RedisLive, WillingnessToWaitCostsNothingOnAFreeLock) {
-  TcpProxy proxy(under.server().port());
+  rig::TcpProxy proxy(under.server().port());
   Client client(open_url("redis://" + proxy.address()));
   ASSERT_TRUE(client.acquire("job", {.wait = 30s})->release());
   const std::size_t before = proxy.round_trips();
@@ -278,7 +278,7 @@ TEST_F(RedisLive, SubscriptionComesBackAfterACut) {
   const RequestId waiting = new_request();
   ASSERT_TRUE(holder.acquire(held));
   ASSERT_TRUE(waiter.acquire(waiting, 30s, true));
-  TcpProxy& proxy = *under.proxies().front();
+  rig::TcpProxy& proxy = *under.proxies().front();
   const std::size_t before = proxy.connections();
   proxy.cut();
   while (proxy.connections() == before) std::this_thread::sleep_for(1ms);  // it noticed
@@ -294,8 +294,8 @@ TEST_F(RedisLive, SubscriptionComesBackAfterACut) {
 
 // Its name may lead to the new primary by now.
 TEST(RedisServerCall, ConnectionThatIsAnsweredReadOnlyIsDropped) {
-  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
-  RedisServer other;
+  rig::RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  rig::RedisServer other;
   const auto server = server_at(primary);
   const CallContext context{BootClock::now() + 60s, {}};
   const auto run = [&](std::initializer_list<std::string_view> words) {
@@ -345,9 +345,9 @@ TEST_F(RedisLive, LateAcquireDoesNotUndoItsRelease) {
 // ---- failover: why the guarantee is efficiency ---------------------------------------------
 
 TEST(RedisFailover, LockIsGrantedTwiceWhenTheReplicaLagsAtThePromotion) {
-  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
-  TcpProxy link(primary.port());
-  RedisServer replica({.more = {"--replicaof", "127.0.0.1 " + std::to_string(link.port())}});
+  rig::RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  rig::TcpProxy link(primary.port());
+  rig::RedisServer replica({.more = {"--replicaof", "127.0.0.1 " + std::to_string(link.port())}});
   while (replica.cli({"INFO", "replication"}).find("master_link_status:up") == std::string::npos) {
     std::this_thread::sleep_for(10ms);
   }

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class RedlockLive : public ::testing::Test {
  protected:
-  RedisServer& node(std::size_t index) { return *under.nodes()[index]; }
+  rig::RedisServer& node(std::size_t index) { return *under.nodes()[index]; }
   std::size_t votes(const std::string& key) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < RedlockUnderTest::kNodes; ++i) {
@@ -75,7 +75,7 @@ TEST_F(RedlockLive, SilentNodesDelayTheOpeningOnlyWhileThereIsNoMajority) {
   };
   for (const std::size_t silent : {0, 3}) under.proxies()[silent]->hold(true);
   EXPECT_TRUE(one_ends_within(4s, time_to_open)) << "not the five seconds that the store may take";
-  for (TcpProxy* proxy : under.proxies()) {
+  for (rig::TcpProxy* proxy : under.proxies()) {
     proxy->hold(false);
     proxy->delay(250ms);
   }
@@ -85,7 +85,7 @@ TEST_F(RedlockLive, SilentNodesDelayTheOpeningOnlyWhileThereIsNoMajority) {
 }
 
 TEST_F(RedlockLive, OpeningCanBeCancelled) {
-  for (TcpProxy* proxy : under.proxies()) proxy->hold(true);
+  for (rig::TcpProxy* proxy : under.proxies()) proxy->hold(true);
   std::stop_source source;
   OpenOptions opening;
   opening.store_timeout = 10min;
@@ -93,16 +93,16 @@ TEST_F(RedlockLive, OpeningCanBeCancelled) {
   auto opened = std::async(std::launch::async, [&] {
     return redis::adapters().back().open_store(Url::parse(under.proxied_url()).value(), opening);
   });
-  for (TcpProxy* proxy : under.proxies()) proxy->wait_for_connection();
+  for (rig::TcpProxy* proxy : under.proxies()) proxy->wait_for_connection();
   source.request_stop();
   EXPECT_EQ(opened.get().error().code, ErrorCode::cancelled);
 }
 
 TEST_F(RedlockLive, EveryNodeSeesOneRequestPerAcquireAndPerRelease) {
-  std::vector<std::unique_ptr<TcpProxy>> proxies;  // count every command
+  std::vector<std::unique_ptr<rig::TcpProxy>> proxies;  // count every command
   std::string hosts;
   for (std::size_t i = 0; i < RedlockUnderTest::kNodes; ++i) {
-    proxies.push_back(std::make_unique<TcpProxy>(node(i).port()));
+    proxies.push_back(std::make_unique<rig::TcpProxy>(node(i).port()));
     hosts += (i == 0 ? "" : ",") + proxies.back()->address();
   }
   RawStore store(open_url("redlock://" + hosts + "?node_timeout=20000"));
@@ -130,7 +130,7 @@ TEST_F(RedlockLive, AllNodesAreAskedBeforeAnyAnswers) {
   ASSERT_EQ(store.release(warm_up), ReleaseReply::released);
   std::vector<std::size_t> asked;
   std::vector<std::size_t> answered;
-  for (TcpProxy* proxy : under.proxies()) {
+  for (rig::TcpProxy* proxy : under.proxies()) {
     asked.push_back(proxy->requests());
     answered.push_back(proxy->round_trips());
     proxy->delay(2s);
@@ -155,10 +155,10 @@ TEST_F(RedlockLive, GrantIsWorthLessThanItsTtlByTheDrift) {
 // Each of four that do not answer costs a quarter of the TTL, so that it is over when all have
 // voted.
 TEST_F(RedlockLive, VoteThatTookAsLongAsTheLeaseIsNoGrant) {
-  std::vector<std::unique_ptr<TcpProxy>> silent;
+  std::vector<std::unique_ptr<rig::TcpProxy>> silent;
   std::string hosts;
   for (std::size_t i = 0; i + 1 < RedlockUnderTest::kNodes; ++i) {
-    silent.push_back(std::make_unique<TcpProxy>(node(i).port()));
+    silent.push_back(std::make_unique<rig::TcpProxy>(node(i).port()));
     silent.back()->hold(true);
     hosts += silent.back()->address() + ",";
   }

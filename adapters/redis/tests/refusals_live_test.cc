@@ -77,7 +77,7 @@ TEST(Refusals, NameThatDoesNotResolve) {
 
 TEST(Refusals, SilentServerEndsAtTheDeadline) {
   const Port silent = Port::take();
-  const detail::Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const kit::Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -109,9 +109,9 @@ TEST(Refusals, OldServer) {
 }
 
 TEST(Refusals, PasswordsAndUsers) {
-  RedisServer server({.more = {"--requirepass", "s3cret-word", "--user", "worker", "on",
-                               ">w0rker-word", "~*", "&*", "+@all"},
-                      .cli = {"-a", "s3cret-word"}});
+  rig::RedisServer server({.more = {"--requirepass", "s3cret-word", "--user", "worker", "on",
+                                    ">w0rker-word", "~*", "&*", "+@all"},
+                           .cli = {"-a", "s3cret-word"}});
   const Error none = refusal(server.url());
   expect_unavailable(none, server.address(), "NOAUTH");
   EXPECT_THAT(none.message, HasSubstr("wants a password"));
@@ -127,7 +127,7 @@ TEST(Refusals, PasswordsAndUsers) {
 }
 
 TEST(Refusals, UserWithoutTheRights) {
-  RedisServer server(
+  rig::RedisServer server(
       {.more = {"--user", "reader", "on", ">word", "~*", "&*", "+@read", "+@connection"}});
   expect_unavailable(refusal("redis://reader:word@" + server.address()), server.address(),
                      "NOPERM");
@@ -135,7 +135,7 @@ TEST(Refusals, UserWithoutTheRights) {
 
 // The one in docs/redis.md.
 TEST(Refusals, DocumentedUserIsEnough) {
-  RedisServer server(
+  rig::RedisServer server(
       {.more = {"--user", "locks", "on", ">word", "~lock:*", "~leasehold:*", "&leasehold:*",
                 "+@connection", "+@scripting", "+@read", "+@write", "+@pubsub", "+info", "+time"}});
   Client client(open_url("redis://locks:word@" + server.address()));
@@ -155,7 +155,8 @@ TEST(Refusals, DocumentedUserIsEnough) {
 }
 
 TEST(Refusals, UserWhoMayNotPublishStillHandsOver) {
-  RedisServer server({.more = {"--user", "quiet", "on", ">word", "~*", "resetchannels", "+@all"}});
+  rig::RedisServer server(
+      {.more = {"--user", "quiet", "on", ">word", "~*", "resetchannels", "+@all"}});
   Client client(open_url("redis://quiet:word@" + server.address()));
   auto lease = client.acquire("job");
   ASSERT_TRUE(lease) << to_string(lease.error());
@@ -167,8 +168,9 @@ TEST(Refusals, UserWhoMayNotPublishStillHandsOver) {
 }
 
 TEST(Refusals, NoHelloMeansResp2) {
-  RedisServer server({.more = {"--rename-command", "HELLO", "", "--requirepass", "s3cret-word"},
-                      .cli = {"-a", "s3cret-word"}});
+  rig::RedisServer server(
+      {.more = {"--rename-command", "HELLO", "", "--requirepass", "s3cret-word"},
+       .cli = {"-a", "s3cret-word"}});
   Client client(open_url("redis://:s3cret-word@" + server.address() + "/1"));
   auto lease = client.acquire("job");
   ASSERT_TRUE(lease) << to_string(lease.error());
@@ -183,7 +185,8 @@ TEST(Refusals, NoHelloMeansResp2) {
 }
 
 TEST(Refusals, ServerThatRepeatsThePasswordIsNotQuoted) {
-  RedisServer server({.more = {"--rename-command", "HELLO", "", "--rename-command", "AUTH", ""}});
+  rig::RedisServer server(
+      {.more = {"--rename-command", "HELLO", "", "--rename-command", "AUTH", ""}});
   for (const std::string& password : {std::string("s3cret-word"), std::string(300, 'p')}) {
     const Error error = refusal("redis://:" + password + "@" + server.address());
     EXPECT_THAT(error.store_words, HasSubstr("unknown command"));
@@ -192,16 +195,17 @@ TEST(Refusals, ServerThatRepeatsThePasswordIsNotQuoted) {
 }
 
 TEST(Refusals, ReadOnlyReplica) {
-  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
-  RedisServer replica({.more = {"--replicaof", "127.0.0.1 " + std::to_string(primary.port())}});
+  rig::RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  rig::RedisServer replica(
+      {.more = {"--replicaof", "127.0.0.1 " + std::to_string(primary.port())}});
   const Error error = refusal(replica.url());
   expect_unavailable(error, replica.address(), "READONLY");
   EXPECT_THAT(error.message, HasSubstr("replica"));
 }
 
 TEST(Refusals, PrimaryThatBecomesAReplicaAndBack) {
-  RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
-  RedisServer other;
+  rig::RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  rig::RedisServer other;
   RawStore store(open_url(primary.url()));
   const RequestId request = new_request();
   ASSERT_TRUE(store.acquire(request));
@@ -215,7 +219,7 @@ TEST(Refusals, PrimaryThatBecomesAReplicaAndBack) {
 
 // A server that was started again with much to read answers, but not yet.
 TEST(Refusals, ServerThatIsStillLoading) {
-  RedisServer server(
+  rig::RedisServer server(
       {.durable = false,
        .more = {"--enable-debug-command", "yes", "--loading-process-events-interval-bytes", "1024",
                 "--key-load-delay", "1000"}});
@@ -248,7 +252,7 @@ TEST(Refusals, ServerThatIsStillLoading) {
 
 TEST(Refusals, Cluster) {
   const Port bus = Port::take();
-  RedisServer server(
+  rig::RedisServer server(
       {.durable = false, .more = {"--cluster-enabled", "yes", "--cluster-port", bus.str()}});
   const Error error = refusal(server.url());
   EXPECT_EQ(error.code, ErrorCode::unsupported);
@@ -256,7 +260,7 @@ TEST(Refusals, Cluster) {
 }
 
 TEST(Refusals, NoMemoryLeft) {
-  RedisServer server;
+  rig::RedisServer server;
   RawStore store(open_url(server.url()));
   server.cli({"CONFIG", "SET", "maxmemory", "1"});
   const auto refused = store.acquire(new_request());
@@ -269,7 +273,7 @@ TEST(Refusals, NoMemoryLeft) {
 }
 
 TEST(Refusals, DiskThatCannotBeWritten) {
-  RedisServer server({.durable = false, .more = {"--save", "1 1", "--dir", "/proc"}});
+  rig::RedisServer server({.durable = false, .more = {"--save", "1 1", "--dir", "/proc"}});
   server.cli({"SET", "a", "b"});
   while (server.cli({"INFO", "persistence"}).find("rdb_last_bgsave_status:err") ==
          std::string::npos) {
@@ -279,14 +283,14 @@ TEST(Refusals, DiskThatCannotBeWritten) {
 }
 
 TEST(Refusals, EvictionIsTold) {
-  RedisServer server({.more = {"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}});
+  rig::RedisServer server({.more = {"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}});
   EXPECT_THAT(open_url(server.url())->traits().why, HasSubstr("allkeys-lru"));
-  RedisServer careful;
+  rig::RedisServer careful;
   EXPECT_THAT(open_url(careful.url())->traits().why, Not(HasSubstr("maxmemory")));
 }
 
 TEST(Refusals, Tls) {
-  RedisServer server({.tls = true});
+  rig::RedisServer server({.tls = true});
   const std::string secure = "rediss://" + server.address();
   EXPECT_TRUE(takes_a_lock(secure + "?ca=" + server.ca()));
   EXPECT_TRUE(takes_a_lock("redis://" + server.address() + "?ca=" + server.ca()));
@@ -298,7 +302,7 @@ TEST(Refusals, Tls) {
   const Error plain = refusal("redis://" + server.address());
   expect_unavailable(plain, server.address(), "");
 
-  RedisServer open_server;
+  rig::RedisServer open_server;
   const Error too_secure = refusal("rediss://" + open_server.address() + "?ca=" + server.ca());
   expect_unavailable(too_secure, open_server.address(), "");
   EXPECT_THAT(too_secure.message, HasSubstr("TLS"));
@@ -306,8 +310,8 @@ TEST(Refusals, Tls) {
 }
 
 TEST(Refusals, ServerThatWantsToKnowItsClients) {
-  RedisServer server({.tls = true, .demands_certificates = true});
-  RedisServer elsewhere({.tls = true});
+  rig::RedisServer server({.tls = true, .demands_certificates = true});
+  rig::RedisServer elsewhere({.tls = true});
   const std::string url = "rediss://" + server.address() + "?ca=" + server.ca();
   EXPECT_TRUE(takes_a_lock(url + "&cert=" + server.certificate() + "&key=" + server.key()));
   // Redis says why and resets the connection, which often overtakes its words.
@@ -317,7 +321,7 @@ TEST(Refusals, ServerThatWantsToKnowItsClients) {
 }
 
 TEST(Refusals, TlsHandsOverAndRecovers) {
-  RedisServer server({.tls = true});
+  rig::RedisServer server({.tls = true});
   const std::string url = "rediss://" + server.address() + "?ca=" + server.ca();
   Client client(open_url(url));
   auto lease = client.acquire("job");
@@ -344,10 +348,10 @@ std::string redlock_url(const std::vector<std::string>& nodes, const std::string
 
 class ThreeServers {
  public:
-  explicit ThreeServers(const RedisServer::Options& options = {}) {
-    for (int i = 0; i < 3; ++i) servers_.push_back(std::make_unique<RedisServer>(options));
+  explicit ThreeServers(const rig::RedisServer::Options& options = {}) {
+    for (int i = 0; i < 3; ++i) servers_.push_back(std::make_unique<rig::RedisServer>(options));
   }
-  const RedisServer& operator[](std::size_t i) const { return *servers_[i]; }
+  const rig::RedisServer& operator[](std::size_t i) const { return *servers_[i]; }
   std::vector<std::string> addresses() const {
     return {servers_[0]->address(), servers_[1]->address(), servers_[2]->address()};
   }
@@ -356,7 +360,7 @@ class ThreeServers {
   }
 
  private:
-  std::vector<std::unique_ptr<RedisServer>> servers_;
+  std::vector<std::unique_ptr<rig::RedisServer>> servers_;
 };
 
 void expect_quoted(const Error& error, const std::vector<std::string>& nodes,
@@ -389,7 +393,7 @@ TEST(RedlockRefusals, PasswordsAndUsers) {
 TEST(RedlockRefusals, NobodyThere) {
   const Port a = Port::take();
   const Port b = Port::take();
-  const RedisServer server;
+  const rig::RedisServer server;
   expect_quoted(refusal(redlock_url({server.address(), a.address(), b.address()})),
                 {a.address(), b.address()}, "onnection refused");
 }
@@ -408,8 +412,8 @@ TEST(RedlockRefusals, AnotherProtocol) {
   const std::vector<std::string> answers = {"HTTP/1.1 400 Bad Request\r\nServer: web\r\n\r\n"};
   const Parrot a(answers);
   const Parrot b(answers);
-  const RedisServer server;
-  const RedisServer another;
+  const rig::RedisServer server;
+  const rig::RedisServer another;
   expect_quoted(refusal(redlock_url({a.address(), server.address(), b.address()})),
                 {a.address(), b.address()}, "HTTP/1.1 400 Bad Request");
   EXPECT_TRUE(takes_a_lock(redlock_url({a.address(), server.address(), another.address()})))
@@ -417,18 +421,18 @@ TEST(RedlockRefusals, AnotherProtocol) {
 }
 
 TEST(RedlockRefusals, ReadOnlyReplicas) {
-  const RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
-  const RedisServer::Options follows{
+  const rig::RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  const rig::RedisServer::Options follows{
       .more = {"--replicaof", "127.0.0.1 " + std::to_string(primary.port())}};
-  const RedisServer a(follows);
-  const RedisServer b(follows);
+  const rig::RedisServer a(follows);
+  const rig::RedisServer b(follows);
   expect_quoted(refusal(redlock_url({primary.address(), a.address(), b.address()})),
                 {a.address(), b.address()}, "read-only replica .READONLY");
 }
 
 TEST(RedlockRefusals, Tls) {
   const ThreeServers servers({.tls = true});
-  const TempFolder folder;
+  const rig::TempFolder folder;
   const std::string ca = folder.file("ca.crt");
   std::ofstream all(ca);
   for (std::size_t i = 0; i < 3; ++i) all << std::ifstream(servers[i].ca()).rdbuf();
@@ -442,14 +446,14 @@ TEST(RedlockRefusals, Tls) {
 
 // What will never vote is refused, though the others are a majority.
 TEST(RedlockRefusals, OldServersAndClusters) {
-  const RedisServer a;
-  const RedisServer b;
+  const rig::RedisServer a;
+  const rig::RedisServer b;
   const Parrot old({"-ERR unknown command 'HELLO'\r\n", "$24\r\n\r\nredis_version:4.0.14\r\n\r\n"});
   const Error too_old = refusal(redlock_url({a.address(), b.address(), old.address()}));
   EXPECT_EQ(too_old.code, ErrorCode::unavailable);
   EXPECT_THAT(too_old.message, HasSubstr(old.address() + ": the server is Redis 4.0.14"));
   const Port bus = Port::take();
-  const RedisServer cluster(
+  const rig::RedisServer cluster(
       {.durable = false, .more = {"--cluster-enabled", "yes", "--cluster-port", bus.str()}});
   const Error of_many = refusal(redlock_url({a.address(), cluster.address(), b.address()}));
   EXPECT_EQ(of_many.code, ErrorCode::unsupported);

@@ -6,19 +6,19 @@
 #include <map>
 #include <sstream>
 
-#include "leasehold/detail/visible_text.h"
+#include "kit/text/visible_text.h"
+#include "rig/redis.h"
 #include "testing/crashing_workers.h"
 #include "testing/failure_texts.h"
-#include "testing/servers/redis.h"
 
 namespace leasehold::redis {
 namespace {
 
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
+using leasehold::rig::RedisServer;
+using leasehold::rig::TempFolder;
 using leasehold::testing::CrashingWorkers;
-using leasehold::testing::RedisServer;
-using leasehold::testing::TempFolder;
 
 class RedisSerialQueue : public ::testing::Test {
  protected:
@@ -186,7 +186,7 @@ TEST_F(RedisSerialQueue, FailureIsCountedWhateverItSays) {
     EXPECT_EQ(handle(queue_, fail(ErrorCode::internal, text), {.attempts = 1}), "set aside");
     const auto problems = queue_.set_aside().value();
     ASSERT_EQ(problems.size(), 1u);
-    EXPECT_EQ(problems[0].last_error, leasehold::detail::storable("internal: " + text));
+    EXPECT_EQ(problems[0].last_error, kit::storable("internal: " + text));
     ASSERT_TRUE(queue_.skip("bad"));
   }
 }

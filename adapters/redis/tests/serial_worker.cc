@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   if (argc < 5) return 64;
   testing::EntityLocks locks(argv[3], std::vector<std::string>(argv + 5, argv + argc));
   const std::string path = std::string(argv[3]) + "/done";
-  const detail::Fd done(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  const kit::Fd done(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   auto queue = redis::SerialQueue::open(argv[1], argv[2], {.ttl = Millis(std::stol(argv[4]))});
   if (!queue) return 1;
   std::minstd_rand random{std::random_device{}()};

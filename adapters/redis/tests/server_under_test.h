@@ -8,7 +8,7 @@
 
 #include "leasehold/redis/adapter.h"
 #include "leasehold/url.h"
-#include "testing/servers/redis.h"
+#include "rig/redis.h"
 #include "testing/store_wire_conformance.h"
 
 namespace leasehold::testing {
@@ -45,17 +45,17 @@ class RedisUnderTest final : public ServerUnderTest {
   std::unique_ptr<Store> open_through_proxies() override {
     return open_url("redis://" + proxy_.address());
   }
-  std::vector<TcpProxy*> proxies() override { return {&proxy_}; }
+  std::vector<rig::TcpProxy*> proxies() override { return {&proxy_}; }
   void kill() override { server().process().kill(); }
   void start() override { server().process().start(); }
 
-  static RedisServer& server() {
-    static RedisServer shared;
+  static rig::RedisServer& server() {
+    static rig::RedisServer shared;
     return shared;
   }
 
  private:
-  TcpProxy proxy_{server().port(), is_script_call};
+  rig::TcpProxy proxy_{server().port(), is_script_call};
 };
 
 // Five independent servers. A node has much time here: the machine of a test may be slow, and the
@@ -68,7 +68,7 @@ class RedlockUnderTest final : public ServerUnderTest {
     for (auto& node : nodes()) {
       if (!node->process().runs()) node->process().start();
       node->cli({"FLUSHALL"});
-      proxies_.push_back(std::make_unique<TcpProxy>(node->port(), is_script_call));
+      proxies_.push_back(std::make_unique<rig::TcpProxy>(node->port(), is_script_call));
     }
   }
 
@@ -84,8 +84,8 @@ class RedlockUnderTest final : public ServerUnderTest {
   }
   std::unique_ptr<Store> open() override { return open_url(url()); }
   std::unique_ptr<Store> open_through_proxies() override { return open_url(proxied_url()); }
-  std::vector<TcpProxy*> proxies() override {
-    std::vector<TcpProxy*> all;
+  std::vector<rig::TcpProxy*> proxies() override {
+    std::vector<rig::TcpProxy*> all;
     for (const auto& proxy : proxies_) all.push_back(proxy.get());
     return all;
   }
@@ -96,17 +96,17 @@ class RedlockUnderTest final : public ServerUnderTest {
     for (const auto& node : nodes()) node->process().start();
   }
 
-  static std::vector<std::unique_ptr<RedisServer>>& nodes() {
-    static std::vector<std::unique_ptr<RedisServer>> shared = [] {
-      std::vector<std::unique_ptr<RedisServer>> made;
-      for (std::size_t i = 0; i < kNodes; ++i) made.push_back(std::make_unique<RedisServer>());
+  static std::vector<std::unique_ptr<rig::RedisServer>>& nodes() {
+    static std::vector<std::unique_ptr<rig::RedisServer>> shared = [] {
+      std::vector<std::unique_ptr<rig::RedisServer>> made;
+      for (std::size_t i = 0; i < kNodes; ++i) made.push_back(std::make_unique<rig::RedisServer>());
       return made;
     }();
     return shared;
   }
 
  private:
-  std::vector<std::unique_ptr<TcpProxy>> proxies_;
+  std::vector<std::unique_ptr<rig::TcpProxy>> proxies_;
 };
 
 }  // namespace leasehold::testing

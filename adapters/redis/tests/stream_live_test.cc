@@ -1,17 +1,18 @@
 // Messages of an outbox into a Redis stream.
 #include <gmock/gmock.h>
 
+#include "leasehold/outbox.h"
 #include "leasehold/redis/adapter.h"
-#include "testing/servers/redis.h"
+#include "rig/redis.h"
 
 namespace leasehold::redis {
 namespace {
 
-using leasehold::testing::RedisServer;
+using leasehold::rig::RedisServer;
 using ::testing::HasSubstr;
 
 Result<std::unique_ptr<OutboxTarget>> open(const std::string& url) {
-  return adapters().front().open_target(Url::parse(url).value());
+  return adapters().front().offers.open<OutboxTarget>(Url::parse(url).value());
 }
 
 const Token& token() {

@@ -8,10 +8,10 @@
 
 #include "leasehold/redis/once.h"
 #include "leasehold/redis/values.h"
+#include "rig/redis.h"
+#include "rig/tcp_proxy.h"
 #include "testing/once_conformance.h"
 #include "testing/results.h"
-#include "testing/servers/redis.h"
-#include "testing/tcp_proxy.h"
 #include "testing/values_conformance.h"
 
 namespace leasehold::redis {
@@ -31,8 +31,8 @@ using leasehold::testing::ValueUnderTest;
 using leasehold::testing::ValueUser;
 using ::testing::HasSubstr;
 
-leasehold::testing::RedisServer& server() {
-  static leasehold::testing::RedisServer shared;
+leasehold::rig::RedisServer& server() {
+  static leasehold::rig::RedisServer shared;
   return shared;
 }
 
@@ -141,15 +141,15 @@ TEST_F(RedisOnce, LifetimesHaveAnEnd) {
 
 TEST_F(RedisOnce, KeyWhoseRepliesWereLostIsGivenBack) {
   ASSERT_TRUE(once.run("other", "", work("r"))) << "so that the server knows the script";
-  leasehold::testing::TcpProxy proxy(server().port());
+  leasehold::rig::TcpProxy proxy(server().port());
   const Once far = Once::open("redis://" + proxy.address()).value();
   const auto of_the_key = [](std::string_view request) {
     return request.find("leasehold:result:k") != std::string_view::npos;
   };
-  proxy.arm(leasehold::testing::WireFault::lose_reply, of_the_key);
+  proxy.arm(leasehold::rig::WireFault::lose_reply, of_the_key);
   auto unlucky = std::async(std::launch::async, [&] { return far.run("k", "", work("r")); });
   ASSERT_TRUE(proxy.wait_for_fault(60s));
-  proxy.arm(leasehold::testing::WireFault::cut_after, of_the_key);
+  proxy.arm(leasehold::rig::WireFault::cut_after, of_the_key);
   proxy.cut();
   EXPECT_TRUE(bad(unlucky.get(), ErrorCode::unavailable));
   EXPECT_EQ(ran, 1) << "only the other";

@@ -11,9 +11,10 @@ namespace leasehold::sqlite {
 std::vector<Adapter> adapters() {
   return {{.scheme = "sqlite",
            .open_store = open_store,
-           .open_fence = open_fence_admin,
-           .open_outbox = open_outbox,
-           .open_once = open_once_admin,
+           .offers = Offers()
+                         .with<FenceAdmin>(open_fence_admin)
+                         .with<Outbox>(open_outbox)
+                         .with<OnceAdmin>(open_once_admin),
            .examine = examine}};
 }
 

@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "database.h"
+#include "doctor/findings.h"
 #include "kit/try.h"
-#include "leasehold/detail/findings.h"
 #include "lock_table.h"
 #include "machine.h"
 #include "store.h"
@@ -20,10 +20,10 @@
 namespace leasehold::sqlite {
 namespace {
 
-using leasehold::detail::Findings;
-using leasehold::detail::judge_filesystem;
-using leasehold::detail::judge_round_trip;
-using leasehold::detail::Nanos;
+using doctor::Findings;
+using doctor::judge_filesystem;
+using doctor::judge_round_trip;
+using doctor::Nanos;
 
 constexpr int kTries = 5;
 constexpr std::uint64_t kFewBytes = 16 << 20;

@@ -1,7 +1,7 @@
 // What is wrong with a database file as a lock store, or as the resource of a fence.
 #pragma once
 
-#include "leasehold/diagnosis.h"
+#include "leasehold/examination.h"
 #include "leasehold/url.h"
 
 namespace leasehold::sqlite {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include "fence/stored_mark.h"
 #include "guard.h"
 #include "kit/try.h"
-#include "leasehold/fence/stored_mark.h"
 #include "name_sql.h"
 #include "outbox.h"
 #include "schema.h"

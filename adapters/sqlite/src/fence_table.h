@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "database.h"
-#include "leasehold/fence/refusal.h"
+#include "fence/refusal.h"
 #include "leasehold/fence_admin.h"
 
 namespace leasehold::sqlite {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "kit/try.h"
-#include "leasehold/detail/backoff.h"
 #include "schema.h"
+#include "waiting/backoff.h"
 
 namespace leasehold::sqlite {
 namespace {
@@ -87,7 +87,7 @@ Result<OnceBegun> begin_in_time(Connection connection, const OnceOptions& option
   }
   const auto quiet = TRY(NoBusyTimeout::on(connection));
   // SQLite tells nobody when the write lock becomes free, so this asks again.
-  for (leasehold::detail::Backoff backoff(options.wait, options.stop);;) {
+  for (waiting::Backoff backoff(options.wait, options.stop);;) {
     auto known = early();
     if (known && *known) return std::move(**known);
     if (!known && !is_busy(connection.handle())) return fail(std::move(known.error()));

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "database.h"
-#include "leasehold/detail/once_work.h"
+#include "leasehold/sql/once_work.h"
 #include "leasehold/sqlite/transaction.h"
 
 namespace leasehold::sqlite {
@@ -22,7 +22,7 @@ namespace leasehold::sqlite {
 
 // Begins a transaction, and waits for other writers as the options say. `early` is asked before
 // each try, without a lock; if it knows the result, nothing is begun.
-using OnceBegun = leasehold::detail::OnceBegun<detail::OwnedTransaction>;
+using OnceBegun = sql::OnceBegun<detail::OwnedTransaction>;
 using EarlyLook = std::function<Result<std::optional<OnceResult>>()>;
 [[nodiscard]] Result<OnceBegun> begin_in_time(Connection connection, const OnceOptions& options,
                                               const EarlyLook& early);

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "fence_table.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
-#include "leasehold/detail/visible_text.h"
 #include "leasehold/sqlite/fence.h"
 #include "leasehold/sqlite/outbox.h"
 #include "name_sql.h"
@@ -88,7 +88,7 @@ Result<bool> mark_failed(Connection connection, std::int64_t id, const std::stri
   auto update = TRY(connection.prepare(
       "UPDATE main.leasehold_outbox SET attempts = attempts + 1, last_error = ?2,"
       " set_aside = attempts + 1 >= ?3 WHERE id = ?1 AND done_at IS NULL RETURNING set_aside"));
-  const std::string text = leasehold::detail::storable(why);
+  const std::string text = kit::storable(why);
   auto row = TRY(update.bind(1, id).bind(2, std::string_view(text)).bind(3, attempts).step());
   if (!row) return fail(not_one(id, "does not wait for delivery any more").error());
   return update.integer(0) == 1;

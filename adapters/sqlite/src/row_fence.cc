@@ -1,15 +1,15 @@
 #include "leasehold/sqlite/row_fence.h"
 
 #include "database.h"
+#include "fence/refusal.h"
 #include "fence_table.h"
 #include "guard.h"
 #include "kit/try.h"
-#include "leasehold/fence/refusal.h"
 
 namespace leasehold::sqlite {
 namespace {
 
-using leasehold::detail::RowFenceSql;
+using sql::RowFenceSql;
 
 struct FenceColumn {
   const char* name;

@@ -6,8 +6,8 @@
 #include <list>
 #include <utility>
 
-#include "leasehold/detail/doorbell.h"
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/doorbell.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/store.h"
 
 namespace leasehold::sqlite {
@@ -48,7 +48,7 @@ class Turnstile {
 
  private:
   struct Ticket {
-    detail::Doorbell called;  // after `admitted` was set, a stop or close()
+    kit::Doorbell called;  // after `admitted` was set, a stop or close()
     bool admitted = false;
   };
   void leave() LEASEHOLD_EXCLUDES(mutex_);

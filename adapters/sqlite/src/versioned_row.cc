@@ -3,12 +3,12 @@
 #include "database.h"
 #include "guard.h"
 #include "kit/try.h"
-#include "leasehold/detail/row_fence_sql.h"
+#include "leasehold/sql/row_fence.h"
 
 namespace leasehold::sqlite {
 
-using leasehold::detail::RowFenceSql;
-using leasehold::detail::VersionedRowSql;
+using sql::RowFenceSql;
+using sql::VersionedRowSql;
 
 Result<VersionedRow> VersionedRow::open(sqlite3* connection, VersionedRowOptions options) {
   auto table = TRY(find_table(Connection(connection), options.table));
@@ -23,14 +23,14 @@ Result<VersionedRow::Seen> VersionedRow::read() const {
   auto select = connection.prepare(sql_.read());
   if (!select) return fail(write_error(connection, std::move(select.error())));
   auto row = TRY(select->bind(1, options_.key).step());
-  if (!row || select->is_null(0)) return fail(leasehold::detail::no_versioned_row(options_.key));
+  if (!row || select->is_null(0)) return fail(sql::no_versioned_row(options_.key));
   Seen seen{{}, select->integer(0)};
   for (int column = 1; column <= static_cast<int>(options_.columns.size()); ++column) {
     seen.value.emplace_back();
     if (!select->is_null(column)) seen.value.back() = std::string(select->text(column));
   }
   auto another = TRY(select->step());
-  if (another) return fail(leasehold::detail::no_versioned_row(options_.key));
+  if (another) return fail(sql::no_versioned_row(options_.key));
   return seen;
 }
 

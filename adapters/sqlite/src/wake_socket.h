@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 #include "leasehold/error.h"
 #include "leasehold/id.h"
 #include "leasehold/random.h"
@@ -18,7 +18,7 @@
 
 namespace leasehold::sqlite {
 
-using leasehold::detail::Fd;
+using kit::Fd;
 
 // How often a process says that it lives while it waits.
 inline constexpr Millis kSignEvery = std::chrono::seconds(2);

@@ -4,8 +4,8 @@
 
 #include "leasehold/client.h"
 #include "leasehold/sqlite/adapter.h"
+#include "rig/temp_folder.h"
 #include "testing/in_child.h"
-#include "testing/temp_folder.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -19,7 +19,7 @@ class ClockTest : public ::testing::Test {
   Client client() {
     return Client(sqlite::adapters().front().open_store(Url::parse(url).value(), {}).value());
   }
-  TempFolder folder;
+  rig::TempFolder folder;
   std::string url = "sqlite:" + folder.file("locks.db");
 };
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "disk.h"
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 #include "testing/virtual_time.h"
 
 namespace leasehold::sqlite::testing {
@@ -52,7 +52,7 @@ class FaultyDiskTest : public ::testing::Test {
 
   leasehold::testing::SeededRandom random{7};
   Disk disk;
-  leasehold::testing::TempFolder folder;
+  leasehold::rig::TempFolder folder;
 
  private:
   Span tell(const Story& story) {

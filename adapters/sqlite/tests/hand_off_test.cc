@@ -7,8 +7,8 @@
 
 #include "leasehold/client.h"
 #include "leasehold/sqlite/adapter.h"
+#include "rig/temp_folder.h"
 #include "testing/faulty_store.h"
-#include "testing/temp_folder.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -24,7 +24,7 @@ class HandOffTest : public ::testing::Test {
   std::size_t waiters(Client& client) {
     return client.inspect(LockName::parse("job").value())->waiters.size();
   }
-  TempFolder folder;
+  rig::TempFolder folder;
   std::string url = "sqlite:" + folder.file("locks.db");
 };
 

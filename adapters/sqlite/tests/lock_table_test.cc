@@ -14,16 +14,16 @@
 
 #include "leasehold/process/io.h"
 #include "leasehold/sqlite/adapter.h"
+#include "rig/temp_folder.h"
 #include "store.h"
-#include "testing/temp_folder.h"
 #include "testing/virtual_time.h"
 
 namespace leasehold::sqlite {
 namespace {
 
 using namespace std::chrono_literals;
+using leasehold::rig::TempFolder;
 using leasehold::testing::FakeClock;
-using leasehold::testing::TempFolder;
 using ::testing::HasSubstr;
 
 // How many instructions of SQLite's machine a connection of this program runs, and how many rows

@@ -18,7 +18,10 @@ class SqliteOutboxUnderTest final : public OutboxUnderTest {
   }
 
   std::unique_ptr<Outbox> open() override {
-    return sqlite::adapters().front().open_outbox(Url::parse("sqlite:" + path()).value()).value();
+    return sqlite::adapters()
+        .front()
+        .offers.open<Outbox>(Url::parse("sqlite:" + path()).value())
+        .value();
   }
 
   Status put(const std::vector<OutboxEntry>& entries, bool commit) override {
@@ -52,7 +55,7 @@ class SqliteOutboxUnderTest final : public OutboxUnderTest {
 
  private:
   std::string path() const { return folder_.file("app.db"); }
-  TempFolder folder_;
+  rig::TempFolder folder_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, OutboxConformance, ::testing::Values(MakeOutbox([] {
@@ -70,7 +73,7 @@ TEST(SqliteOutbox, PayloadMayBeAnyBytes) {
 
 TEST(SqliteOutbox, FileMustBeThere) {
   const auto outbox =
-      sqlite::adapters().front().open_outbox(Url::parse("sqlite:/nowhere/app.db").value());
+      sqlite::adapters().front().offers.open<Outbox>(Url::parse("sqlite:/nowhere/app.db").value());
   ASSERT_FALSE(outbox);
   EXPECT_EQ(outbox.error().code, ErrorCode::unavailable);
 }

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/sqlite/adapter.h"
 #include "leasehold/url.h"
 
@@ -37,7 +37,7 @@ class SqliteFile final : public StoreUnderTest {
   void restart() override {}  // no process outlives its connections
 
  private:
-  TempFolder folder_;
+  rig::TempFolder folder_;
   std::jthread writing_;
 };
 

@@ -12,13 +12,13 @@
 
 #include "leasehold/error.h"
 #include "leasehold/token.h"
+#include "rig/temp_folder.h"
 #include "testing/results.h"
-#include "testing/temp_folder.h"
 #include "testing/tokens.h"
 
 namespace leasehold::sqlite {
 
-using leasehold::testing::TempFolder;
+using leasehold::rig::TempFolder;
 
 // Empty, or SQLite's own words.
 inline std::string exec_on(sqlite3* db, const std::string& sql) {

@@ -2,6 +2,7 @@
 // messages go back together, and what was told to somebody does not go back.
 #include "faulty_disk.h"
 #include "fence_table.h"
+#include "leasehold/outbox.h"
 #include "leasehold/sqlite/adapter.h"
 #include "leasehold/sqlite/fence.h"
 #include "leasehold/sqlite/fenced_once.h"
@@ -52,7 +53,8 @@ class UserPowerLossTest : public testing::FaultyDiskTest,
 
   // As the relay does before it sends anything.
   void relay() {
-    const auto outbox = adapters().front().open_outbox(Url::parse("sqlite:" + path).value());
+    const auto outbox =
+        adapters().front().offers.open<Outbox>(Url::parse("sqlite:" + path).value());
     if (!outbox) return;
     const auto batch = (*outbox)->next(100, {});
     if (!batch || !(*outbox)->enter(token_of(acts, 'b'))) return;

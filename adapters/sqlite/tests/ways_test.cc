@@ -48,7 +48,7 @@ class SqliteWays {
   }
 
  private:
-  const TempFolder folder_;
+  const rig::TempFolder folder_;
 };
 
 LEASEHOLD_SQL_WAYS(Sqlite, SqliteWays);

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/time.h"
 
 namespace leasehold::zookeeper {

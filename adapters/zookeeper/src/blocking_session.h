@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/store.h"
 #include "session.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/error.h"
 #include "leasehold/time.h"
 #include "options.h"

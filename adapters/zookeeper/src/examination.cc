@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "doctor/findings.h"
 #include "kit/try.h"
-#include "leasehold/detail/findings.h"
 #include "leasehold/random.h"
 #include "options.h"
 #include "plain_session.h"
@@ -15,11 +15,11 @@
 namespace leasehold::zookeeper {
 namespace {
 
-using leasehold::detail::ClockSample;
-using leasehold::detail::Findings;
-using leasehold::detail::in_words;
-using leasehold::detail::Nanos;
-using leasehold::detail::WallTime;
+using doctor::ClockSample;
+using doctor::Findings;
+using doctor::in_words;
+using doctor::Nanos;
+using doctor::WallTime;
 using namespace std::chrono_literals;
 
 constexpr int kTries = 5;
@@ -242,7 +242,7 @@ class EnsembleExamination {
     std::vector<ClockSample> clock;
     for (int i = 0; i < kTries; ++i) {
       std::optional<int> made;
-      const auto sample = leasehold::detail::sample_clock([&]() -> Result<WallTime> {
+      const auto sample = doctor::sample_clock([&]() -> Result<WallTime> {
         made = session_.create(path, how_.context);
         return WallTime{};
       });
@@ -257,10 +257,9 @@ class EnsembleExamination {
       if (!session_.remove(path, how_.context)) break;
     }
     const bool wrote = !trips.empty();
-    leasehold::detail::judge_round_trip(findings_, "zookeeper.round_trip", "write a node",
-                                        std::move(trips), how_.ttl);
-    leasehold::detail::judge_clock(findings_, "zookeeper", clock,
-                                   leasehold::detail::Expiry::steady_clock, how_.ttl);
+    doctor::judge_round_trip(findings_, "zookeeper.round_trip", "write a node", std::move(trips),
+                             how_.ttl);
+    doctor::judge_clock(findings_, "zookeeper", clock, doctor::Expiry::steady_clock, how_.ttl);
     return wrote;
   }
 

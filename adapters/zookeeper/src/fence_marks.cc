@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "fence/attempt.h"
+#include "fence/record.h"
 #include "kit/try.h"
-#include "leasehold/fence/attempt.h"
-#include "leasehold/fence/record.h"
 #include "leasehold/name.h"
 #include "node_names.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "blocking_session.h"
-#include "leasehold/fence/pass.h"
+#include "fence/pass.h"
 #include "leasehold/zookeeper/fence.h"
 
 namespace leasehold::zookeeper {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 
 namespace leasehold::zookeeper {
 namespace {
@@ -53,7 +53,7 @@ State state_of(int error) {
 }
 
 State state_of(const addrinfo& address) {
-  const detail::Fd fd(
+  const kit::Fd fd(
       socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
   if (!fd) return state_of(errno);
   if (connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0 && errno != EINPROGRESS) {

@@ -10,7 +10,7 @@
 
 #include "agenda.h"
 #include "connection.h"
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/id.h"
 #include "leasehold/time.h"
 #include "options.h"

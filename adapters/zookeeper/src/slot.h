@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/store.h"
 
 namespace leasehold::zookeeper {

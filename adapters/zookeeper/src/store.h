@@ -12,7 +12,7 @@
 
 #include "agenda.h"
 #include "call.h"
-#include "leasehold/detail/thread_safety.h"
+#include "kit/threads/thread_safety.h"
 #include "leasehold/registry.h"
 #include "leasehold/store.h"
 #include "leasehold/url.h"

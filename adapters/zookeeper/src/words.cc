@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "leasehold/detail/conversation.h"
+#include "net/conversation.h"
 
 namespace leasehold::zookeeper {
 namespace {
@@ -19,7 +19,7 @@ std::string_view take_line(std::string_view& text) {
 
 Result<std::string> ask_word(const HostPort& host, const std::string& word,
                              const CallContext& context) {
-  auto answer = leasehold::detail::converse(host, word, context);
+  auto answer = net::converse(host, word, context);
   if (!answer) return answer;
   if (answer->find("not in the whitelist") != std::string::npos) {
     std::erase_if(*answer, [](unsigned char byte) { return byte < ' '; });  // it ends its line

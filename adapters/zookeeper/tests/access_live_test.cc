@@ -191,7 +191,7 @@ TEST(ZookeeperAccess, NobodyThere) {
 
 TEST(ZookeeperAccess, AnotherProtocolOnThePort) {
   const Port port = Port::take();
-  const detail::Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const kit::Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
   setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address{};
@@ -203,7 +203,7 @@ TEST(ZookeeperAccess, AnotherProtocolOnThePort) {
   const std::jthread web([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       if (!process::wait_readable(listener.get(), process::within(50ms))) continue;
-      const detail::Fd client(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      const kit::Fd client(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
       process::write_all(client.get(), "HTTP/1.1 400 Bad Request\r\n\r\n");
     }
   });

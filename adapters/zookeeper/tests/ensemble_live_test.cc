@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-ZookeeperEnsemble& ensemble() {
-  static ZookeeperEnsemble three({.min_session_ms = 1000, .max_session_ms = 20'000});
+rig::ZookeeperEnsemble& ensemble() {
+  static rig::ZookeeperEnsemble three({.min_session_ms = 1000, .max_session_ms = 20'000});
   return three;
 }
 
@@ -94,7 +94,7 @@ TEST_F(ZookeeperEnsembleTest, ServerCutOffFromTheLeaderRenewsNothing) {
 
 // Only with sessions of its own does a server without a majority let clients read.
 TEST(ZookeeperReadOnly, ServerThatOnlyReadsIsNotUsedAndAllRecovers) {
-  ZookeeperEnsemble three(
+  rig::ZookeeperEnsemble three(
       {.min_session_ms = 1000,
        .max_session_ms = 20'000,
        .read_only_without_majority = true,
@@ -104,7 +104,7 @@ TEST(ZookeeperReadOnly, ServerThatOnlyReadsIsNotUsedAndAllRecovers) {
   const RequestId request = new_request();
   ASSERT_TRUE(store.acquire(request, 16s));
   const std::size_t leader = three.leader();
-  ZookeeperServer& left = three[(leader + 2) % 3];
+  rig::ZookeeperServer& left = three[(leader + 2) % 3];
   three[leader].kill();
   three[(leader + 1) % 3].kill();
   wait_until([&] { return left.mode() == "read-only"; });

@@ -2,25 +2,25 @@
 #include <gmock/gmock.h>
 
 #include "leasehold/client.h"
-#include "leasehold/diagnosis.h"
+#include "leasehold/examination.h"
 #include "leasehold/zookeeper/adapter.h"
+#include "rig/zookeeper.h"
 #include "testing/examining.h"
 #include "testing/findings.h"
-#include "testing/servers/zookeeper.h"
 #include "words.h"
 
 namespace leasehold::zookeeper {
 namespace {
 
 using namespace std::chrono_literals;
+using leasehold::rig::ZookeeperEnsemble;
+using leasehold::rig::ZookeeperServer;
 using leasehold::testing::Examining;
 using leasehold::testing::findings_of;
 using leasehold::testing::Finds;
 using leasehold::testing::is_ok;
 using leasehold::testing::Measures;
 using leasehold::testing::told;
-using leasehold::testing::ZookeeperEnsemble;
-using leasehold::testing::ZookeeperServer;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;

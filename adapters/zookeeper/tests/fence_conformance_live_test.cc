@@ -1,5 +1,6 @@
 #include "testing/fence_conformance.h"
 
+#include "leasehold/fence_admin.h"
 #include "leasehold/zookeeper/fence.h"
 #include "one_server.h"
 
@@ -24,7 +25,8 @@ class ZookeeperConnection final : public FenceConnection {
   ZookeeperConnection(const std::string& url, std::string data)
       : resources_(Resources::open(url).value()),
         other_(Resources::open(url + "-other").value()),
-        admin_(zookeeper::adapters().front().open_fence(Url::parse(url).value()).value()),
+        admin_(
+            zookeeper::adapters().front().offers.open<FenceAdmin>(Url::parse(url).value()).value()),
         data_(std::move(data)) {}
 
   Result<std::string> enter_and_read(std::string_view resource, const Token& token,

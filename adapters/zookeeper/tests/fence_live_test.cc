@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "leasehold/client.h"
+#include "leasehold/fence_admin.h"
 #include "proxied_server.h"
 #include "testing/fence_conformance.h"
 
@@ -55,7 +56,7 @@ class ZookeeperFenceLive : public ::testing::Test {
   }
 
   ProxiedZookeeper under_{is_transaction};
-  TcpProxy& proxy_ = under_.proxy();
+  rig::TcpProxy& proxy_ = under_.proxy();
   const std::string path_ = "/data" + std::to_string(reinterpret_cast<std::uintptr_t>(this)) + "-" +
                             under_.folder().substr(7);
 };
@@ -144,8 +145,8 @@ TEST_F(ZookeeperFenceLive, ASequenceNumberIsUsedOnce) {
 
 TEST_F(ZookeeperFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
   int expected = 0;
-  for (const WireFault fault : {WireFault::cut_before, WireFault::cut_during, WireFault::cut_after,
-                                WireFault::lose_reply}) {
+  for (const rig::WireFault fault : {rig::WireFault::cut_before, rig::WireFault::cut_during,
+                                     rig::WireFault::cut_after, rig::WireFault::lose_reply}) {
     const Fence door = fence_through_proxy();
     const Token token = test_token(33, 1);
     ASSERT_TRUE(door.enter(token));
@@ -154,8 +155,8 @@ TEST_F(ZookeeperFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
     ASSERT_TRUE(proxy_.wait_for_fault(1s));
     ASSERT_TRUE(done) << to_string(fault) << ": " << to_string(done.error());
     // A server whose client is cut off may not have begun.
-    if (fault != WireFault::cut_after) {
-      EXPECT_EQ(done->repeated, fault == WireFault::lose_reply) << to_string(fault);
+    if (fault != rig::WireFault::cut_after) {
+      EXPECT_EQ(done->repeated, fault == rig::WireFault::lose_reply) << to_string(fault);
     }
     EXPECT_EQ(writes(), ++expected) << to_string(fault);
     proxy_.disarm();
@@ -166,7 +167,7 @@ TEST_F(ZookeeperFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
 TEST_F(ZookeeperFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
   const Fence door = fence_through_proxy();
   ASSERT_TRUE(door.enter(test_token(33, 1)));
-  proxy_.arm(WireFault::lose_reply);
+  proxy_.arm(rig::WireFault::lose_reply);
   std::jthread successor([&] {
     // The proxy has the write before the server does, and the other must come after it.
     while (value() != "1") std::this_thread::sleep_for(1ms);
@@ -244,7 +245,8 @@ TEST_F(ZookeeperFenceLive, ASessionThatHasEndedIsOpenedAgain) {
 
 TEST_F(ZookeeperFenceLive, TheOperatorSeesAndAdopts) {
   const std::string url = under_.url() + "-fresh";
-  const auto admin = zookeeper::adapters().front().open_fence(Url::parse(url).value()).value();
+  const auto admin =
+      zookeeper::adapters().front().offers.open<FenceAdmin>(Url::parse(url).value()).value();
   const auto resources = Resources::open(url).value();
   EXPECT_EQ(admin->marks()->size(), 0u);
   ASSERT_TRUE(admin->install());

@@ -32,7 +32,7 @@ std::int64_t use_until_it_fails(RawStore& store, std::optional<Error>& failure) 
 
 // The server ends itself at the first write that does not fit.
 void check(const std::filesystem::path& disk) {
-  ZookeeperServer server(
+  rig::ZookeeperServer server(
       {.min_session_ms = 1000, .max_session_ms = 2500, .data = (disk / "data").string()});
   const std::string url = "zookeeper://" + server.address() + "/full";
   RawStore store(open_zookeeper(url), "job", 5s);

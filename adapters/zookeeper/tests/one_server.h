@@ -7,14 +7,14 @@
 
 #include "leasehold/url.h"
 #include "leasehold/zookeeper/adapter.h"
-#include "testing/servers/zookeeper.h"
+#include "rig/zookeeper.h"
 
 namespace leasehold::testing {
 
 // Sessions of 1 to 2.5 s: long enough for a busy machine and to outlive a restart, short enough to
 // see one expire.
-inline ZookeeperServer& one_server() {
-  static ZookeeperServer server({.min_session_ms = 1000, .max_session_ms = 2500});
+inline rig::ZookeeperServer& one_server() {
+  static rig::ZookeeperServer server({.min_session_ms = 1000, .max_session_ms = 2500});
   return server;
 }
 

@@ -90,22 +90,22 @@ inline bool is_write(std::string_view bytes) {
 }
 
 // Sessions up to 20 s: they outlive a restart of the server.
-inline ZookeeperServer& long_server() {
-  static ZookeeperServer server({.min_session_ms = 1000, .max_session_ms = 20'000});
+inline rig::ZookeeperServer& long_server() {
+  static rig::ZookeeperServer server({.min_session_ms = 1000, .max_session_ms = 20'000});
   return server;
 }
 
 class ProxiedZookeeper final : public ServerUnderTest {
  public:
-  explicit ProxiedZookeeper(IsRequest is_request = is_write)
+  explicit ProxiedZookeeper(rig::IsRequest is_request = is_write)
       : proxy_(long_server().port(), std::move(is_request)) {}
 
   std::string url() override { return "zookeeper://" + long_server().address() + folder_; }
   std::string proxied_url() const { return "zookeeper://" + proxy_.address() + folder_; }
   std::unique_ptr<Store> open() override { return open_zookeeper(url()); }
   std::unique_ptr<Store> open_through_proxies() override { return open_zookeeper(proxied_url()); }
-  std::vector<TcpProxy*> proxies() override { return {&proxy_}; }
-  TcpProxy& proxy() { return proxy_; }
+  std::vector<rig::TcpProxy*> proxies() override { return {&proxy_}; }
+  rig::TcpProxy& proxy() { return proxy_; }
   const std::string& folder() const { return folder_; }
   void kill() override { long_server().kill(); }
   void start() override { long_server().start(); }
@@ -114,7 +114,7 @@ class ProxiedZookeeper final : public ServerUnderTest {
 
  private:
   const std::string folder_ = fresh_folder();
-  TcpProxy proxy_;
+  rig::TcpProxy proxy_;
 };
 
 }  // namespace leasehold::testing

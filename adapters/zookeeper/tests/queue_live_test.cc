@@ -118,7 +118,7 @@ TEST(ZookeeperQueue, TryThatFindsTheLockTakenLeavesNothing) {
   ASSERT_TRUE(std::holds_alternative<Busy>(other.acquire(new_request()).value()));
   EXPECT_TRUE(holder.inspect()->waiters.empty());
   // Its removal is lost on the way: the next connection makes up for it.
-  server.proxy().arm(WireFault::cut_before, [](std::string_view bytes) {
+  server.proxy().arm(rig::WireFault::cut_before, [](std::string_view bytes) {
     bool removes = false;
     for_each_request(bytes, [&](std::int32_t type) { removes |= type == kDelete; });
     return removes;
@@ -132,7 +132,7 @@ TEST(ZookeeperQueue, TryThatFindsTheLockTakenLeavesNothing) {
 }
 
 TEST(ZookeeperQueue, WaiterFindsItsTurnThoughTheAnswerWasLost) {
-  for (const WireFault fault : {WireFault::cut_before, WireFault::cut_after}) {
+  for (const rig::WireFault fault : {rig::WireFault::cut_before, rig::WireFault::cut_after}) {
     ProxiedZookeeper server(is_any_request);
     Client holder(server.open());
     Client waiter(server.open_through_proxies());
@@ -167,7 +167,7 @@ TEST(ZookeeperQueue, WaiterKeepsItsPlaceThoughTheAnswerWasLost) {
     const auto status = direct.inspect();
     return status && !status->waiters.empty() && status->waiters.front().request == first;
   };
-  server.proxy().arm(WireFault::lose_reply);
+  server.proxy().arm(rig::WireFault::lose_reply);
   const BootTime began = BootClock::now();
   auto lost = std::async(std::launch::async, [&] { return faulty.acquire(first, kTtl, true); });
   wait_until(waits_first);
@@ -190,7 +190,7 @@ TEST(ZookeeperQueue, NodeOfAnotherSessionIsNoGrant) {
   ASSERT_TRUE(lost.acquire(earlier));
   ASSERT_EQ(lost.release(earlier), ReleaseReply::released);
   const RequestId request = new_request();
-  server.proxy().arm(WireFault::cut_before);
+  server.proxy().arm(rig::WireFault::cut_before);
   ASSERT_FALSE(lost.acquire(request));
   // Stands for a node that an earlier session of the same client left behind.
   const std::int64_t leftover = other.token(request);
@@ -221,7 +221,7 @@ constexpr Millis kShortTtl = 3s;
 
 // The network hangs, until its last sign of life is too old for a whole lease. Returns the time of
 // that sign.
-BootTime hold_too_long(TcpProxy& network) {
+BootTime hold_too_long(rig::TcpProxy& network) {
   network.hold(true);
   const BootTime since = BootClock::now();
   const Millis session = zookeeper::session_for(Ttl::of(kShortTtl).value());
@@ -272,7 +272,7 @@ TEST(ZookeeperQueue, RenewalWaitsForASignOfLifeThatIsYoungEnough) {
 // What a client shows when it comes back: the number and the password of its session.
 class SessionKey {
  public:
-  IsRequest listener() {
+  rig::IsRequest listener() {
     return [this](std::string_view bytes) {
       if (bytes.size() >= 40 && number_at(bytes, 0) < 64) bytes.remove_prefix(4);
       const bool connects = bytes.size() >= 40 && bytes.size() < 64 && number_at(bytes, 0) == 0 &&

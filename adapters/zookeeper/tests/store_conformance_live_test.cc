@@ -3,7 +3,7 @@
 #include "leasehold/url.h"
 #include "leasehold/zookeeper/adapter.h"
 #include "one_server.h"
-#include "testing/tcp_proxy.h"
+#include "rig/tcp_proxy.h"
 
 namespace leasehold::testing {
 namespace {
@@ -26,7 +26,7 @@ class ZookeeperFolder final : public StoreUnderTest {
 
  private:
   const std::string folder_ = fresh_folder();
-  TcpProxy proxy_{one_server().port()};
+  rig::TcpProxy proxy_{one_server().port()};
 };
 
 INSTANTIATE_TEST_SUITE_P(Zookeeper, StoreConformance,

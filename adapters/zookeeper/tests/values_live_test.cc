@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "testing/servers/zookeeper.h"
+#include "rig/zookeeper.h"
 #include "testing/values_conformance.h"
 
 namespace leasehold::testing {
@@ -14,8 +14,8 @@ namespace {
 using zookeeper::Cell;
 using zookeeper::Values;
 
-ZookeeperServer& server() {
-  static ZookeeperServer shared;
+rig::ZookeeperServer& server() {
+  static rig::ZookeeperServer shared;
   return shared;
 }
 

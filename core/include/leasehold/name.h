@@ -45,9 +45,13 @@ struct ResourceNameKind {
 struct OwnerLabelKind {
   static constexpr std::string_view field = "owner label";
 };
+struct OnceKeyKind {
+  static constexpr std::string_view field = "idempotency key";
+};
 
 using LockName = Name<LockNameKind>;
 using ResourceName = Name<ResourceNameKind>;
+using OnceKey = Name<OnceKeyKind>;
 
 // Who holds a lock, for people to read. Never compared: two cloned machines may share a label.
 using OwnerLabel = Name<OwnerLabelKind>;

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "leasehold/diagnosis.h"
 #include "leasehold/error.h"
-#include "leasehold/fence_admin.h"
-#include "leasehold/once_admin.h"
-#include "leasehold/outbox.h"
+#include "leasehold/examination.h"
 #include "leasehold/store.h"
 #include "leasehold/url.h"
 
@@ -24,16 +24,39 @@ struct OpenOptions {
   CallContext begin() const { return {BootClock::now() + store_timeout, stop}; }
 };
 
+// What a URL may open besides a store: the administration of a fence or of a pattern. Core does not
+// know these interfaces; each names itself by a constant, as in `kOffer = "outbox"`.
+class Offers {
+ public:
+  template <class Thing>
+  using Open = std::function<Result<std::unique_ptr<Thing>>(const Url&)>;
+
+  template <class Thing>
+  Offers&& with(Open<Thing> open) && {
+    openers_.insert_or_assign(std::string(Thing::kOffer),
+                              std::make_shared<const Open<Thing>>(std::move(open)));
+    return std::move(*this);
+  }
+
+  // `unsupported` if it is not offered; else as the adapter does.
+  template <class Thing>
+  [[nodiscard]] Result<std::unique_ptr<Thing>> open(const Url& url) const {
+    const auto found = openers_.find(Thing::kOffer);
+    if (found == openers_.end()) return fail(not_offered(url, Thing::kOffer));
+    return (*static_cast<const Open<Thing>*>(found->second.get()))(url);
+  }
+  bool has(std::string_view what) const { return openers_.contains(what); }
+  static Error not_offered(const Url& url, std::string_view what);
+
+ private:
+  std::map<std::string, std::shared_ptr<const void>, std::less<>> openers_;  // by kOffer
+};
+
 struct Adapter {
   std::string scheme;
-  // Each may be empty: a resource that keeps no locks, a store without a fence.
+  // Empty: a resource that keeps no locks.
   std::function<Result<std::unique_ptr<Store>>(const Url&, const OpenOptions&)> open_store;
-  std::function<Result<std::unique_ptr<FenceAdmin>>(const Url&)> open_fence;
-  std::function<Result<std::unique_ptr<Outbox>>(const Url&)> open_outbox = {};
-  std::function<Result<std::unique_ptr<OutboxTarget>>(const Url&)> open_target = {};
-  std::function<Result<std::unique_ptr<OnceAdmin>>(const Url&)> open_once = {};
-  // Creates what serial queues need there; doing it again changes nothing.
-  std::function<Status(const Url&)> install_serial_queue = {};
+  Offers offers = {};
   // What is wrong with the live server or file. `unavailable` if it cannot be reached at all.
   std::function<Result<Diagnosis>(const Url&, const ExamineOptions&)> examine = {};
 };
@@ -65,22 +88,26 @@ class Registry {
   bool has_store(const std::string& scheme) const;
 
   // Open what the URL names, after its secrets were read from where it says (Url::read_secrets).
-  // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no store, fence,
-  // outbox, target, keys or queues there), or as the adapter does.
+  // Fail with `invalid` (URL), `unsupported` (scheme, naming those that are known; no store or no
+  // Thing there), or as the adapter does.
   [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url,
                                                           const OpenOptions& options) const;
-  [[nodiscard]] Result<std::unique_ptr<FenceAdmin>> open_fence(std::string_view url) const;
-  [[nodiscard]] Result<std::unique_ptr<Outbox>> open_outbox(std::string_view url) const;
-  [[nodiscard]] Result<std::unique_ptr<OutboxTarget>> open_target(std::string_view url) const;
-  [[nodiscard]] Result<std::unique_ptr<OnceAdmin>> open_once(std::string_view url) const;
-  [[nodiscard]] Status install_serial_queue(std::string_view url) const;
+  template <class Thing>
+  [[nodiscard]] Result<std::unique_ptr<Thing>> open(std::string_view url) const {
+    const auto found = find(url);
+    if (!found) return fail(found.error());
+    return found->adapter.offers.template open<Thing>(found->url);
+  }
   [[nodiscard]] Result<Diagnosis> examine(std::string_view url,
                                           const ExamineOptions& options) const;
 
  private:
   struct Entry;
   [[nodiscard]] Result<Entry> entry_of(const std::string& scheme) const;
-  struct Found;
+  struct Found {
+    Adapter adapter;
+    Url url;
+  };
   [[nodiscard]] Result<Found> find(std::string_view url) const;
 
   struct State;

@@ -3,7 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "leasehold/detail/visible_text.h"
+#include "kit/text/visible_text.h"
 #include "leasehold/drill/report.h"
 #include "markup.h"
 #include "moments.h"
@@ -195,9 +195,9 @@ std::string meta(const Outcome& outcome, const Timeline& timeline,
   for (const Lane& lane : timeline.lanes) {
     Json owners = Json::array();
     for (const Lane::Owner& owner : lane.owners) {
-      owners.push_back({micros(owner.from), detail::visible(owner.name)});
+      owners.push_back({micros(owner.from), kit::visible(owner.name)});
     }
-    lanes.push_back({detail::visible(lane.lock), owners});
+    lanes.push_back({kit::visible(lane.lock), owners});
   }
   Json faults = Json::array();
   for (int i = 0; i <= static_cast<int>(Operation::clock); ++i) {

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "leasehold/detail/visible_text.h"
+#include "kit/text/visible_text.h"
 #include "leasehold/drill/report.h"
 
 namespace leasehold::drill {
@@ -28,7 +28,7 @@ Json violations_of(const Report& report) {
   Json list = Json::array();
   for (const Violation& each : report.violations) {
     list.push_back({{"check", std::string(to_string(each.check))},
-                    {"sentence", detail::visible(each.sentence)},
+                    {"sentence", kit::visible(each.sentence)},
                     {"records", each.records}});
   }
   return list;

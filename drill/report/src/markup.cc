@@ -1,12 +1,12 @@
 #include "markup.h"
 
-#include "leasehold/detail/visible_text.h"
+#include "kit/text/visible_text.h"
 
 namespace leasehold::drill {
 
 std::string escaped(std::string_view text) {
   std::string safe;
-  for (const char each : detail::visible(text)) {
+  for (const char each : kit::visible(text)) {
     switch (each) {
       case '&':
         safe += "&amp;";

@@ -9,7 +9,7 @@
 #include "leasehold/drill/report.h"
 #include "leasehold/process/child.h"
 #include "made_up.h"
-#include "testing/temp_folder.h"
+#include "rig/temp_folder.h"
 
 namespace leasehold::drill {
 namespace {
@@ -149,7 +149,7 @@ class BrowserTest : public ::testing::Test {
     return seen;
   }
 
-  leasehold::testing::TempFolder folder_;
+  leasehold::rig::TempFolder folder_;
 };
 
 std::string page_of(const MadeUpPlan& plan) {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "../resource.h"
+#include "rig/postgres.h"
 #include "testing/results.h"
-#include "testing/servers/postgres.h"
 
 namespace leasehold::drill {
 namespace {
@@ -39,7 +39,7 @@ class DrillResourceTest : public ::testing::Test {
     return server_.psql("SELECT rolsuper FROM pg_roles WHERE rolname = 'stranger'");
   }
 
-  const leasehold::testing::PostgresServer server_;
+  const leasehold::rig::PostgresServer server_;
 };
 
 TEST_F(DrillResourceTest, UsesNoTableThatSomebodyElseHasMade) {

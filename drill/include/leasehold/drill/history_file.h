@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 #include "leasehold/drill/history.h"
 
 namespace leasehold::drill {
@@ -42,11 +42,11 @@ class HistoryWriter {
   [[nodiscard]] Status write(const Record& record, const Names& names);
 
  private:
-  HistoryWriter(detail::Fd file, std::string process)
+  HistoryWriter(kit::Fd file, std::string process)
       : file_(std::move(file)), process_(std::move(process)) {}
   Status write_all(std::string_view line);
 
-  detail::Fd file_;
+  kit::Fd file_;
   std::string process_;
   std::uint32_t index_ = 0;
   std::string line_;

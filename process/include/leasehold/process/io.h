@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "leasehold/detail/fd.h"
+#include "kit/system/fd.h"
 #include "leasehold/time.h"
 
 namespace leasehold::process {
@@ -18,7 +18,7 @@ inline Deadline within(std::chrono::nanoseconds span) {
   return std::chrono::steady_clock::now() + leasehold::detail::within_reason(span);
 }
 
-using leasehold::detail::Fd;
+using kit::Fd;
 
 struct Pipe {
   Fd read;

@@ -6,12 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "leasehold/detail/call_wait.h"
 #include "leasehold/error.h"
 #include "leasehold/resp/value.h"
 #include "leasehold/store.h"
 #include "leasehold/tls_options.h"
 #include "leasehold/url.h"
+#include "waiting/call_wait.h"
 
 namespace leasehold::resp {
 
@@ -44,17 +44,17 @@ class Connection {
 
   // Sends all bytes: one or several commands. `unavailable` or `cancelled`: not a byte has left;
   // else `outcome_unknown`.
-  [[nodiscard]] Status send(detail::CallWait& wait, std::string_view commands);
+  [[nodiscard]] Status send(waiting::CallWait& wait, std::string_view commands);
 
   // The next value that comes, pushes too. Fails with `outcome_unknown`.
-  [[nodiscard]] Result<Value> receive(detail::CallWait& wait);
+  [[nodiscard]] Result<Value> receive(waiting::CallWait& wait);
 
   // Both, for one command: the reply to it; pushes are left out.
-  [[nodiscard]] Result<Value> call(detail::CallWait& wait, std::string_view command);
-  [[nodiscard]] Result<Value> reply(detail::CallWait& wait);
+  [[nodiscard]] Result<Value> call(waiting::CallWait& wait, std::string_view command);
+  [[nodiscard]] Result<Value> reply(waiting::CallWait& wait);
 
   // True if something can be received at once, or when it can; false when the call must end.
-  bool until_readable(detail::CallWait& wait);
+  bool until_readable(waiting::CallWait& wait);
 
   class Wire;
   explicit Connection(std::unique_ptr<Wire> wire);
@@ -74,7 +74,7 @@ class Connector {
   // Resolves the name anew, connects, greets. Fails with `unavailable`, the address and the
   // server's words, or `cancelled`. `closing` ends it.
   [[nodiscard]] Result<std::unique_ptr<Connection>> connect(const CallContext& context,
-                                                            const detail::Alarm& closing);
+                                                            const waiting::Alarm& closing);
 
   // "host:port"
   const std::string& address() const;

@@ -18,10 +18,10 @@
 #include <string>
 #include <string_view>
 
-#include "leasehold/detail/once_work.h"
 #include "leasehold/error.h"
 #include "leasehold/once.h"
 #include "leasehold/postgres/transaction.h"
+#include "leasehold/sql/once_work.h"
 
 struct pg_conn;  // libpq's connection, which libpq calls PGconn
 
@@ -67,10 +67,10 @@ class Once {
   //   another connection, finds out.
   // - the work's own error. An error or an exception rolls back and stores nothing, so that the
   //   next call runs the work again.
-  template <leasehold::detail::OnceWork<OpenTransaction> Work>
+  template <sql::OnceWork<OpenTransaction> Work>
   [[nodiscard]] Result<OnceResult> run(std::string_view key, std::string_view parameters,
                                        Work&& work, const OnceOptions& options = {}) const {
-    return leasehold::detail::run_once<OpenTransaction, OwnedTransaction>(
+    return sql::run_once<OpenTransaction, OwnedTransaction>(
         begin(key, parameters, options), work,
         [&](const std::string& result) { return store(key, result); });
   }
@@ -82,7 +82,7 @@ class Once {
   [[nodiscard]] Result<std::int64_t> forget_older_than(std::chrono::seconds age) const;
 
  private:
-  using Begun = leasehold::detail::OnceBegun<OwnedTransaction>;
+  using Begun = sql::OnceBegun<OwnedTransaction>;
 
   explicit Once(pg_conn* connection) : connection_(connection) {}
   Result<Begun> begin(std::string_view key, std::string_view parameters,

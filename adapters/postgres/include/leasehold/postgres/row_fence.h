@@ -26,10 +26,10 @@
 #include <utility>
 #include <vector>
 
-#include "leasehold/detail/row_fence_sql.h"
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/postgres/fence.h"
+#include "leasehold/sql/row_fence.h"
 #include "leasehold/token.h"
 
 struct pg_conn;  // libpq's connection, which libpq calls PGconn
@@ -90,12 +90,12 @@ class RowFence {
                              TokenNumber at_least) const;
 
  private:
-  RowFence(pg_conn* connection, leasehold::detail::RowFenceSql sql)
+  RowFence(pg_conn* connection, sql::RowFenceSql sql)
       : connection_(connection), sql_(std::move(sql)) {}
   [[nodiscard]] Error refused(const ResourceName& key, const Token& token, Entry entry) const;
 
   pg_conn* connection_;
-  leasehold::detail::RowFenceSql sql_;
+  sql::RowFenceSql sql_;
 };
 
 }  // namespace leasehold::postgres

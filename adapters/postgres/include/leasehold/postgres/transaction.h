@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "leasehold/detail/transaction_work.h"
 #include "leasehold/error.h"
+#include "leasehold/sql/transaction_work.h"
 
 struct pg_conn;  // libpq's connection, which libpq calls PGconn
 
@@ -31,7 +31,7 @@ class OpenTransaction {
 
 // A work takes an OpenTransaction& and returns Status or Result<T>.
 template <class Work>
-concept TransactionWork = leasehold::detail::TransactionWork<Work, OpenTransaction>;
+concept TransactionWork = sql::TransactionWork<Work, OpenTransaction>;
 
 // The server's, which no other transaction of it has.
 enum class TransactionId : std::int64_t {};
@@ -59,7 +59,7 @@ class [[nodiscard]] OwnedTransaction {
 
 template <TransactionWork Work>
 auto run_and_commit(OwnedTransaction transaction, Work& work) {
-  return leasehold::detail::run_and_commit<OpenTransaction>(std::move(transaction), work);
+  return sql::run_and_commit<OpenTransaction>(std::move(transaction), work);
 }
 
 }  // namespace leasehold::postgres

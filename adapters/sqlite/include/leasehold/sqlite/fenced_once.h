@@ -13,10 +13,10 @@
 #include <string_view>
 #include <utility>
 
-#include "leasehold/detail/once_work.h"
 #include "leasehold/error.h"
 #include "leasehold/once.h"
 #include "leasehold/outbox.h"
+#include "leasehold/sql/once_work.h"
 #include "leasehold/sqlite/fence.h"
 #include "leasehold/sqlite/transaction.h"
 #include "leasehold/token.h"
@@ -63,7 +63,7 @@ class FencedOnce {
   //   not run, and nothing of an earlier result is told. The refusal is counted, durably.
   // - all else as Once::run. After any failure neither the mark, nor the key, nor what the work
   //   wrote has changed, except after `outcome_unknown`.
-  template <leasehold::detail::OnceWork<FencedTransaction> Work>
+  template <sql::OnceWork<FencedTransaction> Work>
   [[nodiscard]] Result<OnceResult> run(const Token& token, std::string_view key,
                                        std::string_view parameters, Work&& work,
                                        const OnceOptions& options = {}) const {
@@ -71,13 +71,13 @@ class FencedOnce {
       FencedTransaction transaction(open.handle(), key);
       return std::invoke(work, transaction);
     };
-    return leasehold::detail::run_once<OpenTransaction, detail::OwnedTransaction>(
+    return sql::run_once<OpenTransaction, detail::OwnedTransaction>(
         begin(token, key, parameters, options), with_outbox,
         [&](const std::string& result) { return store(key, parameters, result); });
   }
 
  private:
-  using Begun = leasehold::detail::OnceBegun<detail::OwnedTransaction>;
+  using Begun = sql::OnceBegun<detail::OwnedTransaction>;
 
   FencedOnce(sqlite3* connection, Fence fence)
       : connection_(connection), fence_(std::move(fence)) {}

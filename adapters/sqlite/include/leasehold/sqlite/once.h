@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "leasehold/detail/once_work.h"
 #include "leasehold/error.h"
 #include "leasehold/once.h"
+#include "leasehold/sql/once_work.h"
 #include "leasehold/sqlite/transaction.h"
 
 struct sqlite3;
@@ -49,10 +49,10 @@ class Once {
   //   repeating with the same key finds out.
   // - the work's own error. An error or an exception rolls back and stores nothing, so that the
   //   next call runs the work again.
-  template <leasehold::detail::OnceWork<OpenTransaction> Work>
+  template <sql::OnceWork<OpenTransaction> Work>
   [[nodiscard]] Result<OnceResult> run(std::string_view key, std::string_view parameters,
                                        Work&& work, const OnceOptions& options = {}) const {
-    return leasehold::detail::run_once<OpenTransaction, detail::OwnedTransaction>(
+    return sql::run_once<OpenTransaction, detail::OwnedTransaction>(
         begin(key, parameters, options), work,
         [&](const std::string& result) { return store(key, parameters, result); });
   }
@@ -63,7 +63,7 @@ class Once {
   [[nodiscard]] Result<std::int64_t> forget_older_than(std::chrono::seconds age) const;
 
  private:
-  using Begun = leasehold::detail::OnceBegun<detail::OwnedTransaction>;
+  using Begun = sql::OnceBegun<detail::OwnedTransaction>;
 
   explicit Once(sqlite3* db) : db_(db) {}
   Result<Begun> begin(std::string_view key, std::string_view parameters,

@@ -26,9 +26,9 @@
 #include <utility>
 #include <vector>
 
-#include "leasehold/detail/row_fence_sql.h"
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
+#include "leasehold/sql/row_fence.h"
 #include "leasehold/sqlite/fence.h"
 #include "leasehold/token.h"
 
@@ -90,7 +90,7 @@ class RowFence {
                              TokenNumber at_least) const;
 
  private:
-  RowFence(sqlite3* db, leasehold::detail::RowFenceSql sql) : db_(db), sql_(std::move(sql)) {}
+  RowFence(sqlite3* db, sql::RowFenceSql sql) : db_(db), sql_(std::move(sql)) {}
   [[nodiscard]] Result<std::vector<Value>> raise(const ResourceName& key, const Token& token,
                                                  const std::vector<std::string>& columns,
                                                  Entry entry) const;
@@ -101,7 +101,7 @@ class RowFence {
   [[nodiscard]] Error refused(const ResourceName& key, const Token& token, Entry entry) const;
 
   sqlite3* db_;
-  leasehold::detail::RowFenceSql sql_;
+  sql::RowFenceSql sql_;
 };
 
 }  // namespace leasehold::sqlite

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "leasehold/detail/transaction_work.h"
 #include "leasehold/error.h"
+#include "leasehold/sql/transaction_work.h"
 
 struct sqlite3;
 
@@ -35,7 +35,7 @@ namespace detail {
 
 // A work takes an OpenTransaction& and returns Status or Result<T>.
 template <class Work>
-concept TransactionWork = leasehold::detail::TransactionWork<Work, OpenTransaction>;
+concept TransactionWork = sql::TransactionWork<Work, OpenTransaction>;
 
 // BEGIN IMMEDIATE … COMMIT; rolls back unless committed. Not thread safe.
 class [[nodiscard]] OwnedTransaction {
@@ -59,7 +59,7 @@ class [[nodiscard]] OwnedTransaction {
 
 template <TransactionWork Work>
 auto run_and_commit(OwnedTransaction transaction, Work& work) {
-  return leasehold::detail::run_and_commit<OpenTransaction>(std::move(transaction), work);
+  return sql::run_and_commit<OpenTransaction>(std::move(transaction), work);
 }
 
 }  // namespace detail

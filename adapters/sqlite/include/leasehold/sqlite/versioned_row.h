@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "leasehold/compare_and_set.h"
-#include "leasehold/detail/versioned_row_sql.h"
 #include "leasehold/error.h"
+#include "leasehold/sql/versioned_row.h"
 
 struct sqlite3;
 
@@ -57,13 +57,12 @@ class VersionedRow {
   [[nodiscard]] Result<bool> write(const Seen& seen, const Value& value) const;
 
  private:
-  VersionedRow(sqlite3* connection, VersionedRowOptions options,
-               leasehold::detail::VersionedRowSql sql)
+  VersionedRow(sqlite3* connection, VersionedRowOptions options, sql::VersionedRowSql sql)
       : connection_(connection), options_(std::move(options)), sql_(std::move(sql)) {}
 
   sqlite3* connection_;
   VersionedRowOptions options_;
-  leasehold::detail::VersionedRowSql sql_;
+  sql::VersionedRowSql sql_;
 };
 
 static_assert(VersionedCell<VersionedRow>);

@@ -1,0 +1,25 @@
+// An attempt as a caller's options describe it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fence/rule.h"
+#include "leasehold/enter_options.h"
+#include "leasehold/error.h"
+
+namespace leasehold::fence {
+
+// `content` is what the operations are: with a sequence number they must be the same when they come
+// again. Fails with `invalid` for a negative sequence number.
+[[nodiscard]] Result<Attempt> attempt_of(const Token& token, const EnterOptions& options,
+                                         bool writes, const std::vector<std::string>& content);
+
+// `invalid` for a negative sequence number.
+[[nodiscard]] Status check_sequence(std::int64_t sequence);
+
+// The same for the same parts, and hardly ever for others: 32 hexadecimal digits.
+std::string fingerprint(const std::vector<std::string>& parts);
+
+}  // namespace leasehold::fence

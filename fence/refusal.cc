@@ -1,0 +1,102 @@
+#include "fence/refusal.h"
+
+namespace leasehold::fence {
+namespace {
+
+std::string words(const ResourceName& resource, const Token& token, Reason why,
+                  const Threshold& threshold) {
+  const std::string mark = std::to_string(threshold.token);
+  switch (why) {
+    case Reason::foreign:
+      return " of lineage " + token.lineage.str() + ": it follows lineage " + threshold.lineage +
+             " (mark " + mark +
+             "). A lineage names the store and lock that count the tokens, and numbers of two "
+             "lineages cannot be compared. All who write must take the lock from one "
+             "store. If that store was replaced on purpose, run `leasehold fence adopt URL '" +
+             resource.str() + "' --lineage '" + token.lineage.str() + "' --at-least " +
+             std::to_string(token.number.value()) + "`";
+    case Reason::swept:
+      return ": marks up to " + mark + " were swept, so this one is too old to be judged";
+    case Reason::adopted:
+      return ": its lineage was adopted from token " + mark + " on, and this one is lower";
+    case Reason::lower:
+      return ": its mark is " + mark + ", so another holder has entered since";
+    case Reason::twice:
+      return ": its mark is " + mark +
+             " from another request id; the store has granted this number twice";
+    case Reason::again:
+      return ": its mark is " + mark + " already, and in once mode a token enters once";
+    case Reason::late:
+      return ": this holder has come with this or a higher sequence number before, so this one is "
+             "late";
+    case Reason::reused:
+      return ": its sequence number was used for another write";
+    case Reason::unnumbered:
+      return ": its holder numbers its writes, and this one has no sequence number";
+  }
+  return "";
+}
+
+ErrorCode code_of(Reason why) {
+  const bool wrong_number = why == Reason::reused || why == Reason::unnumbered;
+  return wrong_number ? ErrorCode::invalid : ErrorCode::fenced_out;
+}
+
+Reason reason_of(const Token& token, const Threshold& mark, bool single) {
+  if (mark.lineage != token.lineage.str()) return Reason::foreign;
+  if (token.number.value() < mark.token) return mark.adopted ? Reason::adopted : Reason::lower;
+  return single && mark.request == token.request.hex() ? Reason::again : Reason::twice;
+}
+
+}  // namespace
+
+Error refusal(const ResourceName& resource, const Token& token, Reason why, const Threshold& mark) {
+  Error error(code_of(why), "resource '" + resource.str() + "' refused token " +
+                                std::to_string(token.number.value()) +
+                                words(resource, token, why, mark));
+  error.refusal = Refusal{token.number.value(), mark.token};
+  return error;
+}
+
+Error refusal(const ResourceName& resource, const Token& token, Reason why, const Mark& mark) {
+  return refusal(resource, token, why,
+                 {mark.lineage ? mark.lineage->str() : "", mark.threshold(),
+                  /*adopted=*/!mark.holder});
+}
+
+Error refusal(const ResourceName& resource, const Token& token, const Threshold& mark,
+              bool single) {
+  return refusal(resource, token, reason_of(token, mark, single), mark);
+}
+
+Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber at_least) {
+  return Error(ErrorCode::invalid,
+               "resource '" + resource.str() + "' follows this lineage already and its mark is " +
+                   std::to_string(mark) + "; going back to " + std::to_string(at_least.value()) +
+                   " would let stale holders in");
+}
+
+Error marks_not_kept() {
+  return Error(ErrorCode::unavailable,
+               "a trigger that keeps marks from being lowered and deleted is gone, disabled or "
+               "another one; install the fence again");
+}
+
+Error damaged_mark(const ResourceName& resource) {
+  return Error(ErrorCode::unavailable, "the mark of resource '" + resource.str() +
+                                           "' is damaged: it was not written by the fence");
+}
+
+Error other_version(const ResourceName& resource, std::string_view found, std::string_view known) {
+  return Error(ErrorCode::unavailable, "the mark of resource '" + resource.str() +
+                                           "' was written by version '" + std::string(found) +
+                                           "' of the fence, and this program knows version " +
+                                           std::string(known));
+}
+
+Error unknown_resource(const ResourceName& resource) {
+  return Error(ErrorCode::invalid,
+               "the fence knows no resource '" + resource.str() + "'; nothing was reset");
+}
+
+}  // namespace leasehold::fence

@@ -1,0 +1,18 @@
+// Text from outside, made fit to be shown.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace leasehold::kit {
+
+// The text without control characters, which could make a terminal do or hide something: what
+// comes from a store may have been written by anybody. In their place, and in that of bytes that
+// are not UTF-8, stands U+FFFD.
+std::string visible(std::string_view text);
+
+// The text of a failure as every store can keep it: UTF-8 without a zero byte, and 8 KiB at most.
+// Bytes that are not are written as \xNN; of a longer text there is the beginning, and an ellipsis.
+std::string storable(std::string_view text);
+
+}  // namespace leasehold::kit
