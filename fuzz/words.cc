@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/files/src/place.h"
-#include "cli/duration.h"
+#include "cli/command/duration.h"
 #include "fuzz/fuzz.h"
 #include "leasehold/token.h"
 

@@ -1,4 +1,4 @@
-#include "cli_fixture.h"
+#include "cli/tests/cli_fixture.h"
 
 #include <sys/stat.h>
 

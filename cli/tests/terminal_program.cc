@@ -1,4 +1,4 @@
-#include "terminal_program.h"
+#include "cli/tests/terminal_program.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli_fixture.h"
+#include "cli/tests/cli_fixture.h"
 
 namespace leasehold::cli {
 

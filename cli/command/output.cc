@@ -1,0 +1,130 @@
+#include "cli/command/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include "cli/command/exit_status.h"
+#include "leasehold/process/io.h"
+
+namespace leasehold::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string_view code_of(Colour colour) {
+  switch (colour) {
+    case Colour::none:
+      return "";
+    case Colour::green:
+      return "\033[32m";
+    case Colour::yellow:
+      return "\033[33m";
+    case Colour::red:
+      return "\033[31m";
+    case Colour::dim:
+      return "\033[2m";
+    case Colour::bold:
+      return "\033[1m";
+  }
+  return "";
+}
+
+bool colours_wanted() {
+  static const bool wanted = [] {
+    const char* refused = std::getenv("NO_COLOR");
+    const char* kind = std::getenv("TERM");
+    const bool dumb = kind && std::string_view(kind) == "dumb";
+    return isatty(STDOUT_FILENO) == 1 && !(refused && *refused) && !dumb;
+  }();
+  return wanted;
+}
+
+// Code points, not bytes: names are UTF-8.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+// For one write, so that lines of several programs on one stderr do not mix.
+std::string line_of(std::string_view text) {
+  return "leasehold: " + visible(kit::without_passwords(text)) + "\n";
+}
+
+}  // namespace
+
+std::string text_of(const Error& error) {
+  return error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")";
+}
+
+void note(std::string_view text) {
+  process::write_all(STDERR_FILENO, line_of(text));
+}
+
+bool note_now(std::string_view text) {
+  return process::write_within(STDERR_FILENO, line_of(text), process::within(0s));
+}
+
+bool note_soon(std::string_view text) {
+  return process::write_within(STDERR_FILENO, line_of(text), process::within(500ms));
+}
+
+int report(const Error& error) {
+  note(text_of(error));
+  return exit_status(error.code);
+}
+
+int report_now(const Error& error) {
+  note_now(text_of(error));
+  return exit_status(error.code);
+}
+
+int report_at(const std::string& url, Error error) {
+  constexpr std::string_view unknown = "fence adopt URL ";
+  const std::size_t at = error.message.find(unknown);
+  if (at != std::string::npos) {
+    error.message.replace(at, unknown.size(), "fence adopt '" + shown(url) + "' ");
+  }
+  return report(error);
+}
+
+int print(std::string_view text) {
+  if (process::write_all(STDOUT_FILENO, text)) return 0;
+  // Nobody reads on, as with head(1): that is their choice.
+  if (errno != EPIPE) note("cannot write the output: " + std::generic_category().message(errno));
+  return kExitUnknown;
+}
+
+std::string coloured(Colour colour, std::string_view text) {
+  if (colour == Colour::none || !colours_wanted()) return std::string(text);
+  return std::string(code_of(colour)) + std::string(text) + "\033[0m";
+}
+
+void Table::add(std::vector<Cell> row) {
+  for (Cell& cell : row) cell.text = visible(cell.text);
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::str() const {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows_) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], width(row[i].text));
+    }
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += coloured(row[i].colour, row[i].text);
+      if (i + 1 < row.size()) text.append(widths[i] - width(row[i].text) + 2, ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,240 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "cli/command/arguments.h"
+#include "cli/command/output.h"
+#include "cli/command/own_program.h"
+#include "cli/command/signals.h"
+#include "cli/command/subcommand.h"
+#include "cli/drill/commands.h"
+#include "cli/drill/matrix.h"
+#include "cli/drill/output.h"
+#include "cli/drill/own_worker.h"
+#include "drill/runner/run.h"
+#include "kit/try.h"
+#include "leasehold/process/io.h"
+#include "leasehold/stores.h"
+
+namespace leasehold::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// One line on the terminal, written over again and again, and gone at the end.
+class ProgressLine {
+ public:
+  // `whole`: what follows the seconds that have passed.
+  explicit ProgressLine(std::string whole)
+      : whole_(std::move(whole)), shown_(isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() { write(""); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void draw(const drill::Progress& progress) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(progress.elapsed);
+    write(std::to_string(seconds.count()) + whole_ + ", " + std::to_string(progress.faults) +
+          " faults, late writes: " + std::to_string(progress.refused) + " refused, " +
+          std::to_string(progress.accepted) + " accepted; Ctrl-C ends it with what there is");
+  }
+
+ private:
+  void write(std::string text) {
+    if (!shown_) return;
+    const std::size_t length = text.size();
+    text.resize(std::max(length, drawn_), ' ');
+    drawn_ = length;
+    process::write_within(STDERR_FILENO, "\r" + text + (length == 0 ? "\r" : ""),
+                          process::within(0s));
+  }
+
+  const std::string whole_;
+  const bool shown_;
+  std::size_t drawn_ = 0;
+};
+
+struct ChosenFaults {
+  std::vector<drill::Fault> faults;
+  bool all = false;  // that the store can have
+};
+
+Result<ChosenFaults> parse_faults(const std::string& list) {
+  if (list.find("://") != std::string::npos) {
+    return fail(ErrorCode::invalid, "'" + shown(list) + "' is no list of faults");
+  }
+  ChosenFaults chosen;
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word == "none") continue;
+    if (word == "all") return ChosenFaults{drill::all_faults(), true};
+    const auto fault = drill::parse_fault(word);
+    if (!fault) {
+      std::string known;
+      for (const drill::Fault each : drill::all_faults()) {
+        known += (known.empty() ? "" : ", ") + std::string(to_string(each));
+      }
+      return fail(ErrorCode::invalid,
+                  "there is no fault '" + shown(word) + "'; there are " + known + ", all and none");
+    }
+    auto& faults = chosen.faults;
+    if (std::find(faults.begin(), faults.end(), *fault) == faults.end()) faults.push_back(*fault);
+  }
+  return chosen;
+}
+
+class Drill final : public Subcommand {
+ public:
+  void declare(Arguments& arguments) override;
+  int execute() override;
+
+ private:
+  Status check();
+  Status check_own_worker() const;
+  static Result<drill::Drilled> run(const drill::Plan& plan);
+  Result<drill::Drilled> run_own_worker() const;
+
+  std::optional<std::string> store_;
+  std::optional<std::string> fence_;
+  std::optional<std::string> faults_;
+  std::optional<Millis> ttl_;
+  std::optional<Millis> duration_;
+  std::optional<int> workers_;
+  std::optional<int> locks_;
+  int cycles_ = 0;
+  int seed_ = 1;
+  bool each_fault_ = false;
+  bool markdown_ = false;
+  DrillOutput output_;
+  OwnWorker own_worker_;
+  drill::Plan plan_;
+};
+
+void Drill::declare(Arguments& arguments) {
+  arguments.usage("[OPTIONS] [-- COMMAND...]");
+  arguments.description(
+      "Real worker processes take locks and read and replace a number behind a fence, while a "
+      "nemesis injects faults: by default it freezes each holder past its lease, waits until a "
+      "successor has entered, and thaws it. The late write must be refused. In the end a checker "
+      "reads what happened and says whether anything was accepted that should not have been, and "
+      "whether an update was lost.");
+  arguments.option("--store", "STORE", store_,
+                   "Where the locks live. sqlite (the default), postgres, postgres-advisory, "
+                   "redis, redlock, etcd or zookeeper: the drill starts one of its own, on "
+                   "loopback. all: one drill after the other. Or the URL of a store that is there");
+  arguments.option(
+      "--fence", "FENCE", fence_,
+      "What guards the number: sqlite, postgres, redis, etcd, zookeeper, file, http (the gate) or "
+      "a URL; none shows what happens without. Default: the store's own kind, or "
+      "sqlite for a store that is named by its URL");
+  arguments.option(
+      "--fault", "LIST", faults_,
+      "What the nemesis does, with commas: pause, kill-holder, kill-server, "
+      "restart-server, cut, delay, lose-reply, clock, failover; all that the store can have, none. "
+      "Default: pause");
+  arguments.flag("--each-fault", each_fault_,
+                 "A drill for each fault by itself, with pauses, and one table of all");
+  arguments.flag("--markdown", markdown_, "That table for a page in Markdown");
+  arguments.number("--workers", 2, 64, workers_, "Processes for each lock; default 3");
+  arguments.number("--locks", 1, 256, locks_, "Locks, each with its own workers; default 6");
+  arguments.duration("--ttl", ttl_,
+                     "Of the leases, 100ms to 24h; default: as short as the store allows",
+                     "from 100 ms to 24 h");
+  arguments.duration("--duration", duration_, "How long, 100ms to 24h; default 10s",
+                     "from 100 ms to 24 h");
+  arguments.number("--cycles", 0, 1'000'000'000, cycles_, "End earlier, after so many full cycles");
+  arguments.number("--seed", 0, 2'000'000'000, seed_, "What is left to chance comes from it");
+  output_.declare(arguments);
+  own_worker_.declare(arguments);
+  arguments.example("leasehold drill", "ten seconds on the embedded store");
+  arguments.example("leasehold drill --store all --fault all --each-fault --duration 5s",
+                    "every store and every fault that it can have");
+  arguments.example("leasehold drill --fence none", "the same without the fence: updates are lost");
+  arguments.example("leasehold drill --html drill.html", "with a page that shows what happened");
+  arguments.example("leasehold drill --watch 'cat total' --fence file:total -- ./worker.sh",
+                    "your own program as the worker");
+}
+
+Status Drill::check() {
+  auto faults = TRY(parse_faults(faults_.value_or("pause")));
+  plan_.store = store_.value_or("sqlite");
+  plan_.fence = fence_.value_or("");
+  plan_.faults = std::move(faults.faults);
+  plan_.faults_where_possible = faults.all;
+  if (workers_) plan_.workers = static_cast<unsigned>(*workers_);
+  if (locks_) plan_.locks = static_cast<unsigned>(*locks_);
+  plan_.ttl = ttl_;
+  if (duration_) plan_.duration = *duration_;
+  plan_.cycles = static_cast<std::uint64_t>(cycles_);
+  plan_.seed = static_cast<std::uint64_t>(seed_);
+  plan_.program = own_program();
+  return {};
+}
+
+// Nothing that was asked for is left out silently.
+Status Drill::check_own_worker() const {
+  for (const auto& [name, given] :
+       {std::pair("--workers", workers_.has_value()), std::pair("--locks", locks_.has_value()),
+        std::pair("--duration", duration_.has_value()), std::pair("--each-fault", each_fault_),
+        std::pair("--markdown", markdown_)}) {
+    if (!given) continue;
+    return fail(ErrorCode::invalid,
+                std::string(name) +
+                    " does not go with a program of your own: such a drill is one, on one lock, "
+                    "with as many workers as it takes, and ends after --cycles");
+  }
+  return {};
+}
+
+template <class Run>
+Result<drill::Drilled> watched(const std::string& whole, Run run) {
+  Signals signals;
+  ProgressLine line(whole);
+  return run(drill::Hooks{.wake = signals.fd(),
+                          .interrupted = [&signals] { return signals.take_end_request(); },
+                          .progress = [&line](const auto& progress) { line.draw(progress); }});
+}
+
+Result<drill::Drilled> Drill::run(const drill::Plan& plan) {
+  const auto whole = std::chrono::ceil<std::chrono::seconds>(plan.duration);
+  return watched(" of " + std::to_string(whole.count()) + " s",
+                 [&](const drill::Hooks& hooks) { return drill::run_drill(plan, hooks); });
+}
+
+Result<drill::Drilled> Drill::run_own_worker() const {
+  const auto plan = TRY(own_worker_.plan(plan_, faults_));
+  return watched(" s",
+                 [&](const drill::Hooks& hooks) { return drill::drill_user_program(plan, hooks); });
+}
+
+int Drill::execute() {
+  if (auto ok = check(); !ok) return report(ok.error());
+  const Status fits = own_worker_.chosen() ? check_own_worker() : own_worker_.check_not_chosen();
+  if (!fits) return report(fits.error());
+  register_stores();
+  if (auto ok = output_.open(); !ok) return report(ok.error());
+  if (own_worker_.chosen()) {
+    const auto drilled = run_own_worker();
+    if (!drilled) return report(drilled.error());
+    return output_.tell(drilled->outcome, drilled->history);
+  }
+  if (plan_.store == "all" || each_fault_ || markdown_) {
+    if (output_.is_for_one()) {
+      return report(Error(ErrorCode::invalid,
+                          "--json, --junit, --html, --history and --details tell of one drill, "
+                          "not of several"));
+    }
+    return tell_drills(drills_of(plan_, each_fault_), run, markdown_);
+  }
+  const auto drilled = run(plan_);
+  if (!drilled) return report(drilled.error());
+  return output_.tell(drilled->outcome, drilled->history);
+}
+
+}  // namespace
+
+std::unique_ptr<Subcommand> make_drill() {
+  return std::make_unique<Drill>();
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,101 @@
+// `leasehold drill` on every store that has a server; it starts them itself.
+#include "cli/tests/cli_fixture.h"
+#include "leasehold/drill/checker.h"
+#include "leasehold/drill/history_file.h"
+#include "rig/postgres.h"
+#include "rig/redis.h"
+
+namespace leasehold::cli {
+namespace {
+
+class DrillLiveTest : public CliTest {
+ protected:
+  Finished drilled(Words options) const {
+    Words words = with_defaults(std::move(options), {"--locks", "2", "--workers", "2", "--duration",
+                                                     "25s", "--history", path("history")});
+    words.insert(words.begin(), "drill");
+    return leasehold(words);
+  }
+  drill::History history() const {
+    leasehold::drill::HistoryReader reader;
+    const auto read = reader.read(path("history"));
+    EXPECT_TRUE(read) << (read ? "" : read.error().message);
+    return reader.take();
+  }
+  // Holds, and has seen at least so many late writes refused.
+  void expect_held(Words options, std::uint64_t refused) {
+    const Finished end = drilled(std::move(options));
+    ASSERT_EQ(end.status, 0) << end.out << end.err;
+    drill::History what = history();
+    const drill::Report report = check(what);
+    EXPECT_TRUE(report.clean()) << to_text(report, what);
+    EXPECT_GE(report.refused, refused);
+    EXPECT_GT(report.accepted, 0u);
+  }
+};
+
+TEST_F(DrillLiveTest, Postgres) {
+  expect_held({"--store", "postgres", "--cycles", "6"}, 6);
+}
+TEST_F(DrillLiveTest, PostgresAdvisory) {
+  expect_held({"--store", "postgres-advisory", "--cycles", "6"}, 6);
+}
+TEST_F(DrillLiveTest, Redis) {
+  expect_held({"--store", "redis", "--cycles", "6"}, 6);
+}
+TEST_F(DrillLiveTest, Redlock) {
+  expect_held({"--store", "redlock", "--cycles", "6"}, 6);
+}
+TEST_F(DrillLiveTest, Etcd) {
+  expect_held({"--store", "etcd", "--cycles", "3"}, 3);
+}
+TEST_F(DrillLiveTest, Zookeeper) {
+  expect_held({"--store", "zookeeper", "--cycles", "3"}, 3);
+}
+
+TEST_F(DrillLiveTest, TokensOfOneStoreAtTheFenceOfAnother) {
+  expect_held({"--store", "sqlite", "--fence", "redis", "--cycles", "4"}, 4);
+}
+
+TEST_F(DrillLiveTest, WithoutTheFenceUpdatesAreLost) {
+  const Finished end = drilled({"--store", "redis", "--fence", "none", "--cycles", "6"});
+  EXPECT_EQ(end.status, 1) << end.out << end.err;
+  EXPECT_THAT(end.out, HasSubstr("lost"));
+}
+
+TEST_F(DrillLiveTest, NetworkAndServerFaults) {
+  expect_held({"--store", "redis", "--fault", "pause,cut,delay,lose-reply,kill-server,clock",
+               "--duration", "16s"},
+              1);
+  const drill::History what = history();
+  std::size_t on_the_server = 0;
+  for (const drill::Record& record : what.records()) {
+    const bool begins = record.kind == drill::Kind::fault;
+    if (begins && what.process_name(record.process) == "server") ++on_the_server;
+  }
+  EXPECT_GE(on_the_server, 3u);
+}
+
+TEST_F(DrillLiveTest, ARunningServerIsNamedByItsUrl) {
+  leasehold::rig::RedisServer server;
+  expect_held({"--store", server.url(), "--fence", "sqlite", "--cycles", "3"}, 3);
+}
+
+TEST_F(DrillLiveTest, OptionsOfAFencesUrlAreHeeded) {
+  leasehold::rig::PostgresServer server;
+  const std::string url = server.url("postgres");
+  expect_held({"--fence", url, "--cycles", "3"}, 3);
+  EXPECT_EQ(drilled({"--fence", url + "?bogus=1"}).status, 64);
+  const Finished no_tls = drilled({"--fence", url + "?tls=on"});
+  EXPECT_EQ(no_tls.status, 69);
+  EXPECT_THAT(no_tls.err, HasSubstr("SSL"));
+}
+
+TEST_F(DrillLiveTest, AClaimIsNotToBeHadEverywhere) {
+  const Finished end = drilled({"--store", "redis", "--fence", "etcd"});
+  EXPECT_EQ(end.status, 77);
+  EXPECT_THAT(end.err, HasSubstr("the store has no tokens, and the fence 'etcd' has no claims"));
+}
+
+}  // namespace
+}  // namespace leasehold::cli

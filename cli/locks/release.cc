@@ -1,0 +1,88 @@
+#include "cli/command/arguments.h"
+#include "cli/command/exit_status.h"
+#include "cli/command/output.h"
+#include "cli/command/store_choice.h"
+#include "cli/command/subcommand.h"
+#include "cli/locks/commands.h"
+
+namespace leasehold::cli {
+namespace {
+
+class Release final : public Subcommand {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.description(
+        "For a holder that is dead or stuck, when waiting for its lease to end is too long. It "
+        "takes the lock from the one holder it saw, never from its successor. The old holder is "
+        "told at its next renewal; until then it may still work, so fence what it writes.");
+    arguments.positional("NAME", name_, "The lock's name");
+    arguments.flag("--force", force_, "Really take it away");
+    arguments.option("--request", "ID", request_,
+                     "Only from this holder: the request id that 'leasehold show' printed");
+    declare_store(arguments, store_);
+    arguments.example("leasehold release backup --force", "free the lock of a stuck job");
+  }
+
+  int execute() override {
+    const auto name = LockName::parse(name_);
+    if (!name) return report(name.error());
+    const auto wanted = request_ ? RequestId::from_hex(*request_) : std::nullopt;
+    if (request_ && !wanted) {
+      return report(Error(ErrorCode::invalid, "--request: '" + shown(*request_) +
+                                                  "' is not a request id of 32 hexadecimal "
+                                                  "digits, as 'leasehold show' prints it"));
+    }
+    if (!force_) {
+      note(
+          "release takes the lock away from a holder that may still be working; look at it with "
+          "'leasehold show', then say --force");
+      return kExitUsage;
+    }
+    if (is_not_there_yet(store_)) return gone(*name, "is not held");
+    auto client = open_existing_store(store_);
+    if (!client) return report(client.error());
+    return take_away(*client, *name, wanted);
+  }
+
+ private:
+  static int gone(const LockName& name, const std::string& why) {
+    note("nothing was released: lock '" + name.str() + "' " + why);
+    return kExitBusy;
+  }
+
+  static int take_away(Client& client, const LockName& name,
+                       const std::optional<RequestId>& wanted) {
+    const auto seen = client.inspect(name);
+    if (!seen) return report(seen.error());
+    if (!seen->holder) return gone(name, "is not held");
+    const LockStatus::Holder& holder = *seen->holder;
+    if (wanted && holder.request != *wanted) {
+      return gone(name, "is held by another request now: " + holder.owner + ", request " +
+                            holder.request.hex());
+    }
+    const auto reply = client.force_release(name, holder.request);
+    if (!reply) return report(reply.error());
+    if (*reply == ReleaseReply::not_held) {
+      return gone(name, holder.foreign ? "is held by " + visible(holder.owner) +
+                                             ", which is not Leasehold's to take away"
+                                       : "was given back meanwhile");
+    }
+    const std::string token =
+        holder.foreign ? "" : ", token " + std::to_string(holder.token.value());
+    return print("took '" + name.str() + "' away from " + visible(holder.owner) + " (request " +
+                 holder.request.hex() + token + ")\n");
+  }
+
+  std::string name_;
+  std::optional<std::string> store_;
+  std::optional<std::string> request_;
+  bool force_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Subcommand> make_release() {
+  return std::make_unique<Release>();
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,88 @@
+#include "cli/command/arguments.h"
+#include "cli/command/duration.h"
+#include "cli/command/json.h"
+#include "cli/command/output.h"
+#include "cli/command/store_choice.h"
+#include "cli/command/subcommand.h"
+#include "cli/locks/commands.h"
+
+namespace leasehold::cli {
+namespace {
+
+std::string state_text(const LockStatus& lock) {
+  if (!lock.holder) return "free";
+  return lock.holder->kept ? "kept: the holder has finished, and nobody gets it yet" : "held";
+}
+
+std::string page(const std::optional<StoreTraits>& store, const LockStatus& lock) {
+  Table table;
+  const auto line = [&](std::string key, std::string value) {
+    table.add({{std::move(key), Colour::bold}, {std::move(value)}});
+  };
+  line("lock", lock.lock.str());
+  line("state", state_text(lock));
+  if (lock.holder) {
+    line("holder", lock.holder->owner);
+    line("request", lock.holder->request.hex());
+    if (!lock.holder->foreign) {
+      line("token", std::to_string(lock.holder->token.value()));
+      line("held for", format_duration(lock.holder->held_for));
+      line("remaining", format_duration(lock.holder->remaining));
+    }
+  } else if (lock.last_token) {
+    line("last token", std::to_string(lock.last_token->value()));
+  }
+  if (lock.store) line("lineage", Lineage{*lock.store, lock.lock}.str());
+  if (!store) {
+    line("store", "the default one, which is not there yet");
+    return table.str();
+  }
+  line("waiters", store->queues ? std::to_string(lock.waiters.size()) : "unknown: it has no queue");
+  for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
+    line("  " + std::to_string(i + 1) + ".", lock.waiters[i].owner);
+  }
+  if (!lock.known_as.empty()) line("known as", lock.known_as);
+  line("store", store->address);
+  line("guarantee", std::string(to_string(store->guarantee)));
+  if (!store->why.empty()) line("  because", store->why);
+  if (!store->instead.empty()) line("  for more", store->instead);
+  return table.str();
+}
+
+class Show final : public Subcommand {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.positional("NAME", name_, "The lock's name");
+    declare_store(arguments, store_);
+    arguments.flag("--json", json_, "For programs: one JSON object");
+    arguments.example("leasehold show backup", "who holds it, who waits, how good the store is");
+  }
+
+  int execute() override {
+    const auto name = LockName::parse(name_);
+    if (!name) return report(name.error());
+    if (is_not_there_yet(store_)) return tell(std::nullopt, {*name, {}, {}, {}, {}});
+    auto client = open_existing_store(store_);
+    if (!client) return report(client.error());
+    const auto lock = client->inspect(*name);
+    if (!lock) return report(lock.error());
+    return tell(client->store(), *lock);
+  }
+
+ private:
+  int tell(const std::optional<StoreTraits>& store, const LockStatus& lock) const {
+    return print(json_ ? lock_json(store, lock) : page(store, lock));
+  }
+
+  std::string name_;
+  std::optional<std::string> store_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Subcommand> make_show() {
+  return std::make_unique<Show>();
+}
+
+}  // namespace leasehold::cli

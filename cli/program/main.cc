@@ -1,0 +1,51 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+#include "cli/command/arguments.h"
+#include "cli/command/exit_status.h"
+#include "cli/command/output.h"
+#include "cli/command/subcommand.h"
+#include "cli/program/help.h"
+#include "cli/program/program.h"
+
+namespace leasehold::cli {
+namespace {
+
+// Started without the standard streams, a database file could become fd 1 and be written over.
+void occupy_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR | O_CLOEXEC);
+  }
+}
+
+int run_program(const std::vector<std::string>& arguments) {
+  Program program(arguments);
+  auto parsed = program.parse();
+  if (!parsed) return report(parsed.error());
+  if (const auto* help = std::get_if<CommandLine::HelpWanted>(&*parsed)) {
+    return print(render_help(help->of));
+  }
+  if (std::holds_alternative<CommandLine::VersionWanted>(*parsed)) return print(version_line());
+  return program.chosen().execute();
+}
+
+}  // namespace
+}  // namespace leasehold::cli
+
+int main(int argc, char** argv) {
+  using namespace leasehold::cli;
+  occupy_standard_streams();
+  try {
+    return run_program(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  } catch (const std::exception& defect) {
+    note(std::string("something that should not happen: ") + defect.what());
+  } catch (...) {
+    note("something that should not happen");
+  }
+  return kExitInternal;
+}

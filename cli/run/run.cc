@@ -1,0 +1,398 @@
+#include <poll.h>
+#include <unistd.h>
+#include <algorithm>
+
+#include <algorithm>
+#include <charconv>
+
+#include "cli/command/arguments.h"
+#include "cli/command/duration.h"
+#include "cli/command/exit_status.h"
+#include "cli/command/output.h"
+#include "cli/command/signals.h"
+#include "cli/command/store_choice.h"
+#include "cli/command/subcommand.h"
+#include "cli/command/waiting.h"
+#include "cli/run/supervisor.h"
+#include "kit/try.h"
+
+namespace leasehold::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct RunOptions {
+  std::string name;
+  std::optional<std::string> store;
+  Millis ttl = 30s;
+  Millis wait{0};
+  Millis at_least{0};
+  bool fenced = false;
+  std::string on_lost = "kill";
+  std::optional<Millis> grace;
+  std::optional<std::string> once;
+  int busy_status = kExitBusy;
+  bool verbose = false;
+  std::optional<std::string> owner;
+  std::vector<std::string> command;
+};
+
+struct Grant {
+  Lease lease;
+  std::optional<Token> token;
+  BootTime since;
+};
+
+OnLost policy_of(const std::string& word) {
+  if (word == "term") return OnLost::term;
+  return word == "ignore" ? OnLost::ignore : OnLost::kill;
+}
+
+// A sixth of the time to live: the store may then be away for half of it without harm, since a
+// renewal is due after a third.
+Millis default_grace(Millis ttl) {
+  return std::min<Millis>(ttl / 6, 10s);
+}
+
+// "host:pid:command" says more than "host:pid:leasehold".
+OwnerLabel label_for(const std::string& command) {
+  const OwnerLabel own = default_owner_label();
+  const std::string place = own.str().substr(0, own.str().rfind(':') + 1);
+  auto label = OwnerLabel::parse(place + command.substr(command.rfind('/') + 1));
+  return label ? *label : own;
+}
+
+// One string for a command line; two different ones never give the same.
+std::string as_parameters(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) text += std::to_string(word.size()) + ":" + word + ",";
+  return text;
+}
+
+std::optional<int> parse_result(const std::string& text) {
+  int status = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, status);
+  if (error != std::errc() || stop != end || status < 0 || status > 255) return std::nullopt;
+  return status;
+}
+
+// The whole run, from taking the lock to giving it back.
+class RunSession {
+ public:
+  RunSession(const RunOptions& options, LockName lock, Client client, Signals& signals)
+      : options_(options), lock_(std::move(lock)), client_(std::move(client)), signals_(signals) {}
+
+  int go();
+
+  // Ctrl-C went to the command alone: those around the wrapper have not heard it yet.
+  bool pass_interrupt_on() const { return pass_interrupt_on_; }
+
+ private:
+  Result<Grant> take();
+  Result<Grant> acquire(std::stop_token stop);
+  int not_taken(const Error& error) const;
+  process::Command command_for(const Grant& grant) const;
+  int supervise(Grant& grant);
+  int after_command(Grant& grant, const CommandEnd& end);
+  std::optional<int> replay(Grant& grant);
+  Status remember(const Grant& grant, int status);
+  int give_back(Grant& grant, int status);
+  Result<ReleaseOutcome> release(Grant& grant);
+  void stay(const Grant& grant, BootTime until);
+  void say(const std::string& text) const {
+    if (options_.verbose) note_now(text);
+  }
+
+  const RunOptions& options_;
+  const LockName lock_;
+  Client client_;
+  Signals& signals_;
+  std::optional<Waiting> waiting_;
+  bool asked_to_end_ = false;
+  bool pass_interrupt_on_ = false;
+};
+
+int not_started() {
+  note_now("a signal came before the command was started");
+  return kExitCancelled;
+}
+
+int RunSession::go() {
+  auto grant = take();
+  if (!grant && !asked_to_end_) return not_taken(grant.error());
+  if (asked_to_end_ || signals_.take_end_request()) return not_started();
+  const Millis given = grant->lease.ttl();
+  if (given < options_.ttl / 2) {  // ZooKeeper may give a little less now and then
+    note_now("this store gives a lease of " + format_duration(given) + " and not " +
+             format_duration(options_.ttl));
+  }
+  say("took '" + lock_.str() + "' for " + format_duration(given) +
+      (grant->token ? ", token " + std::to_string(grant->token->number.value()) : ""));
+  if (options_.once) {
+    if (const auto status = replay(*grant)) return *status;
+  }
+  return supervise(*grant);
+}
+
+Result<Grant> RunSession::take() {
+  const bool tell = options_.wait > 0ms && (options_.verbose || isatty(STDERR_FILENO) == 1);
+  waiting_.emplace(signals_, tell ? std::optional(Waiting::For{client_, lock_}) : std::nullopt);
+  auto grant = acquire(waiting_->stop());
+  asked_to_end_ = waiting_->end();
+  if (tell) waiting_.reset();  // so that its line does not come late
+  return grant;
+}
+
+Result<Grant> RunSession::acquire(std::stop_token stop) {
+  const AcquireOptions how{.ttl = options_.ttl, .wait = options_.wait, .stop = std::move(stop)};
+  if (!options_.fenced) {
+    auto lease = TRY(client_.acquire(lock_, how));
+    return Grant{std::move(lease), std::nullopt, BootClock::now()};
+  }
+  auto lease = TRY(client_.acquire_fenced(lock_, how));
+  Token token = lease.token();
+  return Grant{std::move(static_cast<Lease&>(lease)), std::move(token), BootClock::now()};
+}
+
+int RunSession::not_taken(const Error& error) const {
+  if (exit_status(error.code) != kExitBusy) return report(error);
+  // A job skipped because it is running already should not make cron send mail.
+  if (options_.busy_status != 0 || options_.verbose) report(error);
+  return options_.busy_status;
+}
+
+process::Command RunSession::command_for(const Grant& grant) const {
+  process::Command command{.argv = options_.command};
+  command.environment = {{"LEASEHOLD_LOCK", lock_.str()},
+                         {"LEASEHOLD_STORE", client_.store().address},
+                         {"LEASEHOLD_REQUEST", grant.lease.request().hex()},
+                         // Else those of an outer run would stay, and belong to another lock.
+                         {"LEASEHOLD_TOKEN", std::nullopt},
+                         {"LEASEHOLD_LINEAGE", std::nullopt}};
+  if (grant.token) {
+    command.environment.emplace_back("LEASEHOLD_TOKEN",
+                                     std::to_string(grant.token->number.value()));
+    command.environment.emplace_back("LEASEHOLD_LINEAGE", grant.token->lineage.str());
+  }
+  return command;
+}
+
+int RunSession::supervise(Grant& grant) {
+  const Millis ttl = grant.lease.ttl();  // a store may give less than was asked for
+  const Watch watch{policy_of(options_.on_lost),
+                    std::min(options_.grace.value_or(default_grace(ttl)), ttl / 2),
+                    [this] { return client_.renewal_error(); }};
+  Supervisor supervisor(grant.lease, signals_, watch);
+  const auto end = supervisor.run(command_for(grant));
+  if (end) return after_command(grant, *end);
+  note_now(end.error().message);
+  if (const auto released = grant.lease.release(); !released) report(released.error());
+  return end.error().status;
+}
+
+int RunSession::after_command(Grant& grant, const CommandEnd& end) {
+  if (end.for_lease) return kExitLost;
+  pass_interrupt_on_ = end.had_terminal && end.status == process::ExitStatus::signalled(SIGINT);
+  if (!end.status.known()) {
+    note_now("the command has ended, but the system did not tell how" +
+             std::string(options_.once ? "; nothing was stored, it will run again" : ""));
+    return give_back(grant, kExitInternal);
+  }
+  int status = end.status.shell_status();
+  if (options_.once && !end.status.by_signal()) {
+    if (const auto done = remember(grant, status); !done) {
+      status = report_now(done.error());
+      const bool unknown = done.error().code == ErrorCode::outcome_unknown;
+      note_now("the command " + end.status.describe() + ", but that " +
+               (unknown ? "may not be" : "was not") + " stored under the key '" + *options_.once +
+               (unknown ? "': it may run again" : "': it will run again"));
+    }
+  }
+  return give_back(grant, status);
+}
+
+std::optional<int> RunSession::replay(Grant& grant) {
+  const auto give_back_and = [&](int status) {
+    if (const auto released = grant.lease.release(); !released) report(released.error());
+    return status;
+  };
+  const auto known = client_.recall(lock_, *options_.once);
+  if (!known) return give_back_and(report_now(known.error()));
+  if (!*known) return std::nullopt;
+  const OnceRecord& record = **known;
+  const auto status = parse_result(record.result);
+  if (record.parameters != as_parameters(options_.command) || !status) {
+    return give_back_and(
+        report_now(Error(ErrorCode::invalid, "--once: the key '" + *options_.once +
+                                                 "' was used with another command under lock '" +
+                                                 lock_.str() + "'; nothing was run")));
+  }
+  const std::string done_before =
+      "'" + *options_.once + "' was done before, with exit status " + record.result;
+  if (*status == 0) {
+    say(done_before);
+  } else {
+    note_now(done_before + ", and was not run again; to try again, use another --once key");
+  }
+  return give_back_and(*status);
+}
+
+Status RunSession::remember(const Grant& grant, int status) {
+  return client_.record(grant.lease, *options_.once,
+                        {as_parameters(options_.command), std::to_string(status)});
+}
+
+int RunSession::give_back(Grant& grant, int status) {
+  const auto outcome = release(grant);
+  if (!outcome) {
+    report(outcome.error());
+    note("lock '" + lock_.str() + "' is free after " + format_duration(grant.lease.ttl()) +
+         " at the latest");
+    return status;
+  }
+  if (*outcome == ReleaseOutcome::released) {
+    say("gave '" + lock_.str() + "' back");
+    return status;
+  }
+  note("the lease on '" + lock_.str() +
+       "' ended before the command did: somebody else may have worked meanwhile");
+  return policy_of(options_.on_lost) == OnLost::ignore ? status : kExitLost;
+}
+
+Result<ReleaseOutcome> RunSession::release(Grant& grant) {
+  const BootTime until = grant.since + options_.at_least;
+  const auto rest = std::chrono::ceil<Millis>(until - BootClock::now());
+  if (rest <= 0ms) return grant.lease.release();
+  if (client_.store().keeps_after_release) {
+    say("keeping '" + lock_.str() + "' for another " + format_duration(rest));
+    return grant.lease.release_after(rest);
+  }
+  stay(grant, until);
+  return grant.lease.release();
+}
+
+// For stores that keep a lock only as long as somebody renews it.
+void RunSession::stay(const Grant& grant, BootTime until) {
+  say("staying to keep '" + lock_.str() + "'");
+  BootTimer timer;
+  Flag lost;
+  timer.set(until);
+  const std::stop_callback told(grant.lease.lost(), [&] { lost.raise(); });
+  for (;;) {
+    pollfd events[] = {{timer.fd(), POLLIN, 0}, {lost.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
+    if (poll(events, std::size(events), -1) < 0) continue;
+    if (events[0].revents != 0 || events[1].revents != 0) return;
+    if (signals_.take_end_request()) return;
+  }
+}
+
+class Run final : public Subcommand {
+ public:
+  void declare(Arguments& arguments) override;
+  int execute() override;
+
+ private:
+  Status check() const;
+  int run(Signals& signals, bool& pass_interrupt_on);
+  RunOptions options_;
+};
+
+void Run::declare(Arguments& arguments) {
+  RunOptions& o = options_;
+  arguments.usage("NAME [OPTIONS] -- COMMAND...");
+  arguments.description(
+      "Takes the lock NAME, runs the command, gives the lock back and exits as the command did. "
+      "The command runs in a process group of its own and gets LEASEHOLD_LOCK, LEASEHOLD_STORE, "
+      "LEASEHOLD_REQUEST and, with --fenced, LEASEHOLD_TOKEN and LEASEHOLD_LINEAGE. Signals are "
+      "passed on to it. If the lease is lost, its whole process group is ended. What it leaves "
+      "running in the background is ended when it ends.");
+  arguments.positional("NAME", o.name, "The lock's name");
+  arguments.rest_after_dashes("COMMAND", o.command, "The command and its arguments");
+  declare_store(arguments, o.store);
+  arguments.duration("--ttl", o.ttl,
+                     "How long the lock stays taken if this machine dies; renewed while the "
+                     "command runs. 100ms to 24h, default 30s",
+                     "from 100 ms to 24 h");
+  arguments.duration("--wait", o.wait, "How long to wait for a busy lock; default 0: only try");
+  arguments.duration("--at-least", o.at_least,
+                     "Keep the lock that long even if the command ends earlier, so that somebody "
+                     "who starts a little later does not run the job again");
+  arguments.flag("--fenced", o.fenced,
+                 "Give the command a token for a fence; refused by stores that cannot make safe "
+                 "ones");
+  arguments.choice("--on-lost", {"kill", "term", "ignore"}, o.on_lost,
+                   "What to do with the command when its lease is lost: SIGTERM, then SIGKILL "
+                   "before the lease ends (kill, the default); only SIGTERM; only a message");
+  arguments.duration("--grace", o.grace,
+                     "From SIGTERM to SIGKILL; at most half of --ttl, default a sixth of it and "
+                     "at most 10s");
+  arguments.option("--once", "KEY", o.once,
+                   "Run once per KEY: if it ended under this lock before, exit with the same "
+                   "status without running, even if it failed");
+  arguments.number("--busy-status", 0, 255, o.busy_status,
+                   "Exit status if somebody else holds the lock; default 75. With 0 nothing is "
+                   "printed either");
+  arguments.option("--owner", "LABEL", o.owner,
+                   "Who holds it, for people to read; default host:pid:command");
+  arguments.flag("--verbose,-v", o.verbose, "Tell what happens");
+  arguments.example("leasehold run backup -- /usr/local/bin/backup.sh",
+                    "in a crontab: not twice at the same time");
+  arguments.example("leasehold run report --wait 5m --ttl 1m -- make report",
+                    "wait for the other one to finish");
+  arguments.example("leasehold run invoices --once \"$(date +%F)\" --at-least 1m -- send-invoices",
+                    "once a day, whoever comes first");
+}
+
+Status Run::check() const {
+  if (options_.grace && *options_.grace > options_.ttl / 2) {
+    return fail(ErrorCode::invalid, "--grace: " + format_duration(*options_.grace) +
+                                        " is more than half of the ttl of " +
+                                        format_duration(options_.ttl));
+  }
+  if (options_.once) {
+    TRY(detail::check_name("--once key", *options_.once));
+  }
+  return {};
+}
+
+int Run::execute() {
+  bool pass_interrupt_on = false;
+  int status = 0;
+  {
+    Signals signals;
+    status = run(signals, pass_interrupt_on);
+  }
+  if (!pass_interrupt_on) return status;
+  // A script around this program ends on Ctrl-C only if it gets the signal too and its child died
+  // of it.
+  kill(0, SIGINT);
+  return status;
+}
+
+int Run::run(Signals& signals, bool& pass_interrupt_on) {
+  auto lock = chosen_lock(options_.name);
+  if (!lock) return report(lock.error());
+  if (const auto ok = check(); !ok) return report(ok.error());
+  auto owner = options_.owner ? OwnerLabel::parse(*options_.owner)
+                              : Result<OwnerLabel>(label_for(options_.command.front()));
+  if (!owner) return report(owner.error());
+  Waiting connecting(signals);
+  auto client = open_store(options_.store, {.owner = std::move(*owner), .stop = connecting.stop()});
+  if (connecting.end()) return not_started();
+  if (!client) return report(client.error());
+  RunSession session(options_, std::move(*lock), std::move(*client), signals);
+  const int status = session.go();
+  pass_interrupt_on = session.pass_interrupt_on();
+  return status;
+}
+
+}  // namespace
+
+Commands run_commands() {
+  static constexpr SubcommandEntry kAll[] = {
+      {"run", "Run a command while holding a lock", make<Run>}};
+  return kAll;
+}
+
+}  // namespace leasehold::cli

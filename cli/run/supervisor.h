@@ -1,0 +1,81 @@
+// Watches over a command that runs under a lease.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command/events.h"
+#include "cli/command/signals.h"
+#include "leasehold/lease.h"
+#include "leasehold/process/child.h"
+#include "leasehold/process/terminal.h"
+
+namespace leasehold::cli {
+
+enum class OnLost { kill, term, ignore };
+
+struct Watch {
+  OnLost on_lost = OnLost::kill;
+  Millis grace{0};  // from SIGTERM to SIGKILL; at most half the lease's time to live
+  std::function<std::optional<Error>()> trouble;  // why the lease is not renewed, if that is known
+};
+
+struct CommandEnd {
+  process::ExitStatus status;
+  bool for_lease = false;     // ended from here, because the lease was lost or about to be
+  bool had_terminal = false;  // it was in the foreground: Ctrl-C went to it alone
+};
+
+// Why a command was not started, and what to exit with.
+struct NotStarted {
+  std::string message;
+  int status;
+};
+
+// One command, from its start to the end of its process group. Uses poll on four descriptors
+// (process, signals, timer, loss) and, while the command runs, never asks again and again.
+class Supervisor {
+ public:
+  Supervisor(const Lease& lease, Signals& signals, Watch watch);
+
+  // Runs the command in a process group of its own, which gets the terminal if this program has it
+  // in the foreground. Returns when the command has ended and nobody is left in its group. Does not
+  // start it if the lease is lost, or SIGTERM would be due at once.
+  //
+  // At deadline - grace, if the lease was not renewed: SIGTERM to the whole group. Shortly before
+  // the deadline, or at once if the lease is lost: SIGKILL to the whole group.
+  [[nodiscard]] tl::expected<CommandEnd, NotStarted> run(process::Command command);
+
+ private:
+  void watch_until_end();
+  void check_lease();
+  void end_for_lease(int number, const char* why);
+  void arm();
+  void on_signal(int number);
+  void on_child_change();
+  void on_continue();
+  void stop_with_command();
+  void end_rest_of_group();
+  void tell(std::string text);
+  void tell_rest();
+  BootTime term_time() const;
+  BootTime kill_time() const;
+
+  const Lease& lease_;
+  Signals& signals_;
+  const Watch watch_;
+  const Millis kill_margin_;
+  BootTimer timer_;
+  Flag lost_;
+  std::optional<process::Terminal> terminal_;
+  std::optional<process::Child> child_;
+  std::vector<std::string> untold_;  // what stderr had no room for
+  bool terminal_given_ = false;
+  bool termed_ = false;
+  bool killed_ = false;
+  bool loss_told_ = false;
+};
+
+}  // namespace leasehold::cli
