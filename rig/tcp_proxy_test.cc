@@ -45,7 +45,7 @@ class EchoServer {
         got_ += bytes;
         changed_.notify_all();
       }
-      wire::say(connection, bytes);
+      testing::wire::say(connection, bytes);
     }
     MutexLock lock(mutex_);
     ++ended_;
@@ -56,7 +56,7 @@ class EchoServer {
   ConditionVariable changed_;
   std::string got_ LEASEHOLD_GUARDED_BY(mutex_);
   int ended_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
-  const ScriptedServer server_{[this](int connection) { echo(connection); }};
+  const testing::ScriptedServer server_{[this](int connection) { echo(connection); }};
 };
 
 class TcpProxyTest : public ::testing::Test {

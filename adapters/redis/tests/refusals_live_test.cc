@@ -63,7 +63,7 @@ class Parrot : public ScriptedServer {
 };
 
 TEST(Refusals, NobodyThere) {
-  const Port nobody = Port::take();
+  const rig::Port nobody = rig::Port::take();
   const Error error = refusal("redis://" + nobody.address());
   EXPECT_EQ(error.code, ErrorCode::unavailable);
   EXPECT_THAT(error.message, HasSubstr(nobody.address()));
@@ -76,7 +76,7 @@ TEST(Refusals, NameThatDoesNotResolve) {
 }
 
 TEST(Refusals, SilentServerEndsAtTheDeadline) {
-  const Port silent = Port::take();
+  const rig::Port silent = rig::Port::take();
   const kit::Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -230,7 +230,7 @@ TEST(Refusals, ServerThatIsStillLoading) {
   server.cli({"SAVE"});
   server.process().kill();
   server.process().start_without_waiting();
-  while (!accepts(server.port())) std::this_thread::sleep_for(1ms);
+  while (!rig::accepts(server.port())) std::this_thread::sleep_for(1ms);
   ASSERT_THAT(server.cli({"INFO", "persistence"}), HasSubstr("loading:1"));
 
   const auto renewed = store.try_renew(request);
@@ -251,7 +251,7 @@ TEST(Refusals, ServerThatIsStillLoading) {
 }
 
 TEST(Refusals, Cluster) {
-  const Port bus = Port::take();
+  const rig::Port bus = rig::Port::take();
   rig::RedisServer server(
       {.durable = false, .more = {"--cluster-enabled", "yes", "--cluster-port", bus.str()}});
   const Error error = refusal(server.url());
@@ -391,16 +391,16 @@ TEST(RedlockRefusals, PasswordsAndUsers) {
 }
 
 TEST(RedlockRefusals, NobodyThere) {
-  const Port a = Port::take();
-  const Port b = Port::take();
+  const rig::Port a = rig::Port::take();
+  const rig::Port b = rig::Port::take();
   const rig::RedisServer server;
   expect_quoted(refusal(redlock_url({server.address(), a.address(), b.address()})),
                 {a.address(), b.address()}, "onnection refused");
 }
 
 TEST(RedlockRefusals, ASilentNodeIsNotWaitedForWhenThereCanBeNoMajority) {
-  const Port a = Port::take();
-  const Port b = Port::take();
+  const rig::Port a = rig::Port::take();
+  const rig::Port b = rig::Port::take();
   const ScriptedServer silent(wire::only_listen);
   const std::vector<std::string> nodes = {a.address(), b.address(), silent.address()};
   const Error error = refusal(redlock_url(nodes), {.store_timeout = 1h});
@@ -452,7 +452,7 @@ TEST(RedlockRefusals, OldServersAndClusters) {
   const Error too_old = refusal(redlock_url({a.address(), b.address(), old.address()}));
   EXPECT_EQ(too_old.code, ErrorCode::unavailable);
   EXPECT_THAT(too_old.message, HasSubstr(old.address() + ": the server is Redis 4.0.14"));
-  const Port bus = Port::take();
+  const rig::Port bus = rig::Port::take();
   const rig::RedisServer cluster(
       {.durable = false, .more = {"--cluster-enabled", "yes", "--cluster-port", bus.str()}});
   const Error of_many = refusal(redlock_url({a.address(), cluster.address(), b.address()}));
