@@ -102,9 +102,9 @@ class GateFence final : public FenceUnderTest {
       : named_(named),
         service_({.argv = {"python3", LEASEHOLD_TEXT_SERVICE, service_port_.str()},
                   .log = folder_.file("service.log"),
-                  .answers = [this] { return accepts(service_port_.number()); }}),
+                  .answers = [this] { return rig::accepts(service_port_.number()); }}),
         gate_({.argv = gate_command(), .log = folder_.file("gate.log"), .answers = [this] {
-                 return accepts(gate_port_.number());
+                 return rig::accepts(gate_port_.number());
                }}) {}
 
   std::unique_ptr<FenceConnection> connect() override {

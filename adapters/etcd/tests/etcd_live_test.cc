@@ -294,7 +294,7 @@ void expect_refused(const std::string& url, const std::string& address, const st
 }
 
 TEST_F(EtcdTest, NobodyThereOrNobodyWhoSpeaksEtcd) {
-  const Port nobody = Port::take();
+  const rig::Port nobody = rig::Port::take();
   expect_refused("etcd://" + nobody.address(), nobody.address(), "refused");
   expect_refused("etcd://no-such-host.invalid", "no-such-host.invalid",
                  "DNS resolution failed for no-such-host.invalid");

@@ -279,7 +279,7 @@ TEST_F(EtcdFenceLive, WrongUrlsAndMissingServersAreTold) {
   EXPECT_EQ(Resources::open("nonsense").error().code, ErrorCode::invalid);
   EXPECT_EQ(Resources::open("etcd://").error().code, ErrorCode::invalid);
   EXPECT_EQ(Resources::open("redis://127.0.0.1:1").error().code, ErrorCode::invalid);
-  const Port nobody = Port::take();
+  const rig::Port nobody = rig::Port::take();
   EXPECT_EQ(Resources::open("etcd://" + nobody.address()).error().code, ErrorCode::unavailable);
 }
 

@@ -183,14 +183,14 @@ void expect_unavailable(const std::string& url, const std::string& message,
 }
 
 TEST(ZookeeperAccess, NobodyThere) {
-  const Port port = Port::take();
+  const rig::Port port = rig::Port::take();
   // Said as soon as it is known, not at the end of the time allowed.
   expect_unavailable("zookeeper://ann:s3cret@" + port.address() + "/locks",
                      "no ZooKeeper server opened a session", "Connection refused");
 }
 
 TEST(ZookeeperAccess, AnotherProtocolOnThePort) {
-  const Port port = Port::take();
+  const rig::Port port = rig::Port::take();
   const kit::Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
   setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

@@ -283,7 +283,7 @@ TEST(ZookeeperFence, WrongUrlsAndMissingServersAreTold) {
   EXPECT_EQ(Resources::open("nonsense").error().code, ErrorCode::invalid);
   EXPECT_EQ(Resources::open("zookeeper://").error().code, ErrorCode::invalid);
   EXPECT_EQ(Resources::open("etcd://127.0.0.1:1").error().code, ErrorCode::invalid);
-  const Port nobody = Port::take();
+  const rig::Port nobody = rig::Port::take();
   EXPECT_EQ(Resources::open("zookeeper://" + nobody.address()).error().code,
             ErrorCode::unavailable);
 }
