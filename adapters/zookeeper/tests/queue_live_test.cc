@@ -311,7 +311,7 @@ void end_session(std::uint16_t port, const std::string& key) {
   append_number(bytes, 8);
   append_number(bytes, 1);
   append_number(bytes, kCloseSession);
-  wait_until([&] { return !converse(port, bytes).empty(); });
+  wait_until([&] { return !rig::converse(port, bytes).empty(); });
 }
 
 // Ends the session of the client behind the proxy.
