@@ -34,7 +34,7 @@ Reply HttpClient::ask(std::string_view method, std::string_view target, const Fi
 
 void HttpClient::send(std::string_view bytes) {
   if (!fd_) {
-    fd_ = leasehold::testing::connect_to(port_);
+    fd_ = leasehold::rig::connect_to(port_);
     in_.clear();
     ended_ = false;
   }
