@@ -19,7 +19,6 @@ namespace leasehold::cli {
 
 using namespace std::chrono_literals;
 using process::Child;
-using process::ExitStatus;
 using process::Piped;
 using process::read_all;
 using process::read_until;
