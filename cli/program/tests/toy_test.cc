@@ -23,6 +23,14 @@ TEST_F(ToyTest, Runs) {
   EXPECT_EQ(toy({"version"}).out, leasehold({"version"}).out) << "the others are there too";
 }
 
+TEST_F(ToyTest, EndsOnlyAsItHasDeclared) {
+#ifndef NDEBUG
+  const Finished done = toy({"toy", "--surprise"});
+  EXPECT_EQ(done.status, 70);
+  EXPECT_THAT(done.err, HasSubstr("exit status 8 is not declared"));
+#endif
+}
+
 TEST_F(ToyTest, IsInAllTexts) {
   EXPECT_THAT(toy({"--help"}).out,
               AllOf(HasSubstr("\n  toy                     Play\n"), HasSubstr("toy: the toy is")));
