@@ -129,7 +129,7 @@ void judge_marks_ahead(Findings& findings, const Result<std::vector<doctor::Mark
   constexpr const char* check = "fence.restored_store";
   if (!ahead) {
     findings.unseen(check, "whether the store still knows the tokens that entered", ahead.error(),
-                    "Give it more time with --within");
+                    "Give it more time with --timeout");
     return;
   }
   if (ahead->empty()) {
@@ -145,7 +145,7 @@ void judge_marks_ahead(Findings& findings, const Result<std::vector<doctor::Mark
          "The store was restored from a backup, or has lost what it wrote, and gives the "
          "same numbers again: its holders are refused up to the mark, and beyond it "
          "nothing tells a holder of before from one of now.",
-         "Stop all holders; leasehold rotate-lineage --force; then leasehold fence adopt "
+         "Stop all holders; leasehold rotate-store-id --force; then leasehold fence adopt "
          "at every fence of this store (docs/operations.md)"});
   }
 }
@@ -213,7 +213,7 @@ void judge_fence(Findings& findings, const Registry& registry, const Pair& pair,
   const std::string& shown = findings.where();
   if (BootClock::now() >= context.deadline || context.stop.stop_requested()) {
     findings.unseen("fence.installed", "what the fence knows", "the time was over",
-                    "Give it more time with --within");
+                    "Give it more time with --timeout");
     return;
   }
   auto admin = registry.open<FenceAdmin>(pair.fence);

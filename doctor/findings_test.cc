@@ -324,7 +324,7 @@ TEST_F(DiagnoseTest, AStoreWithoutTokensIsOnlyAWarningIfThereIsAFence) {
 
 TEST_F(DiagnoseTest, WhenTheTimeIsOverTheFenceIsUnseen) {
   EXPECT_THAT(look("sick://user:secret@fence", -1ms)->findings,
-              Finds("fence.installed", Severity::unseen, "--within"));
+              Finds("fence.installed", Severity::unseen, "--timeout"));
 }
 
 TEST_F(DiagnoseTest, WhatCannotBeReachedIsAnErrorAndNoReport) {

@@ -1,13 +1,11 @@
-#include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.h"
+#include "cli/command/json.h"
 #include "cli/command/output.h"
 #include "cli/command/text.h"
 
 namespace leasehold::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string paragraph(const std::string& head, std::string_view text) {
   return "\n" + coloured(Colour::bold, head) + "\n  " + wrapped(text, 2) + "\n";
@@ -84,7 +82,7 @@ std::string advice_json(const Walk& walk) {
                        {"cpp", walk.found->cpp},
                        {"beware", walk.beware()},
                        {"read", walk.found->read}}}};
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace leasehold::cli

@@ -107,7 +107,7 @@ class Advise final : public Subcommand {
                       "often the answer is: no lock");
   }
 
-  int execute() override {
+  Ending execute() override {
     Walk walked = walk(answers_);
     while (walked.open) {
       if (!can_ask()) return report(missing(*walked.open));
@@ -131,10 +131,8 @@ class Advise final : public Subcommand {
 
 }  // namespace
 
-Commands advise_commands() {
-  static constexpr SubcommandEntry kAll[] = {
-      {"advise", "Find out whether you need a lock, and which one", make<Advise>}};
-  return kAll;
+SubcommandEntry advise_command() {
+  return {"advise", "Find out whether you need a lock, and which one", make<Advise>};
 }
 
 }  // namespace leasehold::cli

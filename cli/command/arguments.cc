@@ -4,10 +4,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <charconv>
 #include <map>
 
-#include "cli/command/duration.h"
 #include "cli/command/meant_word.h"
 #include "cli/command/output.h"
 #include "leasehold/url.h"
@@ -25,6 +23,14 @@ struct Arguments::State {
   bool rest_needed = false;
   const CLI::Option* shell_command = nullptr;
   std::map<const CLI::Option*, std::vector<std::string>> choices;
+  struct Ends {
+    ExitStatus status;
+    std::string meaning;
+    bool besides_usual = false;
+  };
+  std::vector<Ends> ends;
+  bool uses_store = false;
+  const State* above = nullptr;
   std::vector<std::unique_ptr<Arguments>> children;
 
   CLI::Option* add(const std::string& names, const std::string& value, std::string help,
@@ -52,13 +58,15 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 
 std::function<void(const std::string&)> take_choice(std::string name,
                                                     std::vector<std::string> choices,
-                                                    std::string& into) {
-  return [name = std::move(name), choices = std::move(choices), &into](const std::string& text) {
-    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+                                                    std::function<void(std::size_t)> take) {
+  return [name = std::move(name), choices = std::move(choices),
+          take = std::move(take)](const std::string& text) {
+    const auto found = std::find(choices.begin(), choices.end(), text);
+    if (found == choices.end()) {
       throw CLI::ValidationError(name,
                                  "'" + shown(text) + "' is not one of " + joined(choices, ", "));
     }
-    into = text;
+    take(static_cast<std::size_t>(found - choices.begin()));
   };
 }
 
@@ -66,50 +74,25 @@ std::string first_name(const std::string& names) {
   return names.substr(0, names.find(','));
 }
 
-struct Range {
-  Millis least = Millis::min();
-  Millis most = Millis::max();
-};
-
-// Of "from 100 ms to 24 h", so that what is said and what is checked cannot differ.
-Range range_of(std::string limits) {
-  if (limits.empty()) return {};
-  std::erase(limits, ' ');
-  const std::size_t least = std::string_view("from").size();
-  const std::size_t to = limits.find("to");
-  return {parse_duration(limits.substr(least, to - least)).value(),
-          parse_duration(limits.substr(to + 2)).value()};
-}
-
-template <class Into>
-std::function<void(const std::string&)> take_duration(const std::string& names, Into& into,
-                                                      const std::string& limits) {
-  return [name = first_name(names), &into, limits, range = range_of(limits)](const auto& text) {
-    auto parsed = parse_duration(text);
-    if (!parsed) {
-      throw CLI::ValidationError(name, parse_duration(shown(text)).error().message +
-                                           (limits.empty() ? "" : "; it must be " + limits));
-    }
-    if (*parsed < range.least || *parsed > range.most) {
-      throw CLI::ValidationError(name, "'" + shown(text) + "' is not " + limits);
-    }
-    into = *parsed;
+// Takes what `parse` makes of the text.
+template <class Parse, class Take>
+std::function<void(const std::string&)> take_parsed(const std::string& names, Parse parse,
+                                                    Take take) {
+  return [name = first_name(names), parse, take](const std::string& text) {
+    const auto parsed = parse(text);
+    if (!parsed) throw CLI::ValidationError(name, parsed.error().message);
+    take(*parsed);
   };
 }
 
-template <class Into>
-std::function<void(const std::string&)> take_number(const std::string& names, int least, int most,
-                                                    Into& into) {
-  return [name = first_name(names), least, most, &into](const std::string& text) {
-    int value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || stop != end || value < least || value > most) {
-      throw CLI::ValidationError(name, "'" + shown(text) + "' is not a whole number from " +
-                                           std::to_string(least) + " to " + std::to_string(most));
-    }
-    into = value;
-  };
+// "How long to wait (100ms to 24h, default 30s)"
+std::string with_range(const std::string& help, const std::string& range,
+                       const std::string& usual) {
+  const bool phrase = usual.find(' ') != std::string::npos;
+  std::vector<std::string> more;
+  if (!range.empty()) more.push_back(range);
+  if (!usual.empty()) more.push_back((phrase ? "default: " : "default ") + usual);
+  return more.empty() ? help : help + " (" + joined(more, ", ") + ")";
 }
 
 const OptionDoc* find_option(const CommandDoc& command, const std::string& name) {
@@ -177,8 +160,9 @@ void Arguments::positional(const std::string& name, std::string& into, std::stri
 
 void Arguments::positional_choice(const std::string& name, std::vector<std::string> choices,
                                   std::string& into, std::string help) {
+  const auto take = [choices, &into](std::size_t index) { into = choices[index]; };
   CLI::Option* option =
-      state_->add(name, "", std::move(help), take_choice(name, choices, into))->required();
+      state_->add(name, "", std::move(help), take_choice(name, choices, take))->required();
   state_->choices[option] = std::move(choices);
 }
 
@@ -199,30 +183,42 @@ void Arguments::required_option(const std::string& names, const std::string& val
       ->required();
 }
 
+void Arguments::add_choice(const std::string& names, std::vector<std::string> words,
+                           std::string help, std::function<void(std::size_t)> take) {
+  CLI::Option* option = state_->add(names, joined(words, "|"), std::move(help),
+                                    take_choice(first_name(names), words, std::move(take)));
+  state_->choices[option] = std::move(words);
+}
+
 void Arguments::choice(const std::string& names, std::vector<std::string> choices,
                        std::string& into, std::string help) {
-  CLI::Option* option = state_->add(names, joined(choices, "|"), std::move(help),
-                                    take_choice(first_name(names), choices, into));
-  state_->choices[option] = std::move(choices);
+  add_choice(names, choices, std::move(help),
+             [choices, &into](std::size_t index) { into = choices[index]; });
 }
 
-void Arguments::duration(const std::string& names, Millis& into, std::string help,
-                         std::string limits) {
-  state_->add(names, "DURATION", std::move(help), take_duration(names, into, limits));
+void Arguments::add_duration(const std::string& names, const std::string& help, Range<Millis> range,
+                             const std::string& usual, std::function<void(Millis)> take) {
+  const auto parse = [range](const std::string& text) { return parse_duration(text, range); };
+  state_->add(names, "DURATION", with_range(help, words_of(range, kAnyDuration), usual),
+              take_parsed(names, parse, std::move(take)));
 }
 
-void Arguments::duration(const std::string& names, std::optional<Millis>& into, std::string help,
-                         std::string limits) {
-  state_->add(names, "DURATION", std::move(help), take_duration(names, into, limits));
+void Arguments::duration(const std::string& names, Millis& into, const std::string& help,
+                         Range<Millis> range) {
+  add_duration(names, help, range, written(into), [&into](Millis span) { into = span; });
 }
 
-void Arguments::number(const std::string& names, int least, int most, int& into, std::string help) {
-  state_->add(names, "N", std::move(help), take_number(names, least, most, into));
+void Arguments::duration(const std::string& names, std::optional<Millis>& into,
+                         const std::string& help, Range<Millis> range, const std::string& usual) {
+  add_duration(names, help, range, usual, [&into](Millis span) { into = span; });
 }
 
-void Arguments::number(const std::string& names, int least, int most, std::optional<int>& into,
-                       std::string help) {
-  state_->add(names, "N", std::move(help), take_number(names, least, most, into));
+void Arguments::add_number(const std::string& names, const std::string& help,
+                           Range<std::int64_t> range, const std::string& usual,
+                           std::function<void(std::int64_t)> take) {
+  const auto parse = [range](const std::string& text) { return parse_number(text, range); };
+  state_->add(names, "N", with_range(help, words_of(range, kAnyNumber), usual),
+              take_parsed(names, parse, std::move(take)));
 }
 
 void Arguments::flag(const std::string& names, bool& into, std::string help) {
@@ -242,9 +238,22 @@ void Arguments::optional_rest_after_dashes(const std::string& name, std::vector<
   state_->rest_needed = false;
 }
 
+void Arguments::ends_with(ExitStatus status, std::string meaning) {
+  state_->ends.push_back({status, std::move(meaning)});
+}
+
+void Arguments::also_ends_with(ExitStatus status, std::string meaning) {
+  state_->ends.push_back({status, std::move(meaning), /*besides_usual=*/true});
+}
+
+void Arguments::uses_store() {
+  state_->uses_store = true;
+}
+
 Arguments& Arguments::subcommand(const std::string& name, const std::string& summary) {
   auto state = std::make_shared<State>();
   state->app = state_->app->add_subcommand(name, summary);
+  state->above = state_.get();
   state_->app->require_subcommand(1);
   state_->children.push_back(std::unique_ptr<Arguments>(new Arguments(std::move(state))));
   return *state_->children.back();
@@ -319,14 +328,42 @@ Error no_option(const CommandDoc& at, const std::string& word) {
   return wrong(no_such_option(word), at);
 }
 
-static std::string path_of(const CLI::App& app) {
+namespace {
+
+using Meanings = std::map<ExitStatus, std::string>;
+
+constexpr std::pair<ExitStatus, std::string_view> kUsual[] = {
+    {ExitStatus::done, "done"},
+    {ExitStatus::wrong_input, "wrong input: a flag, name, URL or duration"},
+    {ExitStatus::internal,
+     "a bug in leasehold, or the system ran out of files, processes or memory"},
+    {ExitStatus::outcome_unknown,
+     "outcome unknown: it may or may not have been done; or the output could not be written"},
+};
+constexpr std::pair<ExitStatus, std::string_view> kOfStores[] = {
+    {ExitStatus::unavailable, "the store or the resource is not available"},
+    {ExitStatus::unfit, "this store cannot do that, or not safely; or an unknown kind of store"},
+};
+
+void add(Meanings& meanings, ExitStatus status, const std::string& text) {
+  std::string& meaning = meanings[status];
+  meaning += (meaning.empty() ? "" : "; ") + text;
+}
+
+Meanings usual(bool with_store) {
+  Meanings meanings(std::begin(kUsual), std::end(kUsual));
+  if (with_store) meanings.insert(std::begin(kOfStores), std::end(kOfStores));
+  return meanings;
+}
+
+std::string path_of(const CLI::App& app) {
   const CLI::App* parent = app.get_parent();
   return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
 }
 
 // Walks the parser's own tree, so that nothing it accepts can be missing here.
-static CommandDoc document_from(
-    const CLI::App& app, const std::map<const CLI::Option*, std::vector<std::string>>& choices) {
+CommandDoc document_from(const CLI::App& app,
+                         const std::map<const CLI::Option*, std::vector<std::string>>& choices) {
   CommandDoc doc;
   doc.name = app.get_name();
   doc.path = path_of(app);
@@ -343,6 +380,42 @@ static CommandDoc document_from(
   return doc;
 }
 
+}  // namespace
+
+bool CommandLine::any_uses_store(const Arguments& at) {
+  const auto& children = at.state_->children;
+  return at.state_->uses_store || std::any_of(children.begin(), children.end(),
+                                              [](const auto& it) { return any_uses_store(*it); });
+}
+
+// Of a command: what holds for it and for those above it.
+std::map<ExitStatus, std::string> CommandLine::endings_of(const Arguments::State& state) {
+  if (state.above == nullptr) return usual(/*with_store=*/false);
+  Meanings meanings = endings_of(*state.above);
+  if (state.uses_store) meanings.insert(std::begin(kOfStores), std::end(kOfStores));
+  for (const auto& one : state.ends) {
+    if (!one.besides_usual) meanings.erase(one.status);
+    add(meanings, one.status, one.meaning);
+  }
+  return meanings;
+}
+
+// What its commands tell, each with its name.
+void CommandLine::add_endings_below(const Arguments& at, const std::string& path,
+                                    std::map<ExitStatus, std::string>& meanings) {
+  for (const auto& child : at.state_->children) {
+    const std::string name = (path.empty() ? "" : path + " ") + child->state_->app->get_name();
+    for (const auto& one : child->state_->ends) {
+      add(meanings, one.status, name + ": " + one.meaning);
+    }
+    add_endings_below(*child, name, meanings);
+  }
+}
+
+bool Arguments::may_end_with(ExitStatus status) const {
+  return CommandLine::endings_of(*deepest_chosen().state_).contains(status);
+}
+
 CommandDoc CommandLine::document_of(const Arguments& arguments) {
   const Arguments::State& state = *arguments.state_;
   CommandDoc doc = document_from(*state.app, state.choices);
@@ -351,6 +424,14 @@ CommandDoc CommandLine::document_of(const Arguments& arguments) {
   doc.description = state.description;
   doc.examples = state.examples;
   doc.usage = state.usage.empty() ? default_usage(doc) : state.usage;
+  Meanings meanings = endings_of(state);
+  if (state.above == nullptr) {
+    meanings = usual(any_uses_store(arguments));
+    add_endings_below(arguments, "", meanings);
+  }
+  for (const auto& [status, meaning] : meanings) {
+    doc.exit_statuses.push_back({label(status), meaning});
+  }
   return doc;
 }
 

@@ -2,15 +2,22 @@
 // all come from here. CLI11 stays behind this header.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "cli/command/duration.h"
+#include "cli/command/exit_status.h"
+#include "cli/command/number.h"
 #include "leasehold/error.h"
-#include "leasehold/time.h"
 
 namespace leasehold::cli {
 
@@ -33,6 +40,11 @@ struct ExampleDoc {
   std::string what;
 };
 
+struct ExitStatusDoc {
+  std::string status;
+  std::string meaning;
+};
+
 // One command as a reader sees it.
 struct CommandDoc {
   std::string path;  // "leasehold fence show"
@@ -43,6 +55,8 @@ struct CommandDoc {
   std::vector<PositionalDoc> positionals;
   std::vector<OptionDoc> options;
   std::vector<ExampleDoc> examples;
+  std::vector<ExitStatusDoc>
+      exit_statuses;  // of the program: of all its commands, with their names
   std::vector<CommandDoc> children;
 };
 
@@ -74,13 +88,33 @@ class Arguments {
                        std::string help);
   void choice(const std::string& names, std::vector<std::string> choices, std::string& into,
               std::string help);
-  // `limits`, as in "from 100 ms to 24 h": what lies outside is refused, in these words.
-  void duration(const std::string& names, Millis& into, std::string help, std::string limits = "");
-  void duration(const std::string& names, std::optional<Millis>& into, std::string help,
-                std::string limits = "");
-  void number(const std::string& names, int least, int most, int& into, std::string help);
-  void number(const std::string& names, int least, int most, std::optional<int>& into,
-              std::string help);
+  template <class Value>
+  void choice(const std::string& names, std::vector<std::pair<std::string, Value>> choices,
+              Value& into, std::string help) {
+    std::vector<std::string> words;
+    for (const auto& [word, value] : choices) words.push_back(word);
+    add_choice(names, std::move(words), std::move(help),
+               [choices, &into](std::size_t index) { into = choices[index].second; });
+  }
+
+  // The help goes on with the range and the default: what `into` has, or `usual`. What is not in
+  // the range is refused, with the same words.
+  void duration(const std::string& names, Millis& into, const std::string& help,
+                Range<Millis> range = kAnyDuration);
+  void duration(const std::string& names, std::optional<Millis>& into, const std::string& help,
+                Range<Millis> range = kAnyDuration, const std::string& usual = "");
+  template <std::integral Number>
+  void number(const std::string& names, Number& into, const std::string& help,
+              Range<std::int64_t> range) {
+    add_number(names, help, range, written(into),
+               [&into](std::int64_t value) { into = static_cast<Number>(value); });
+  }
+  template <std::integral Number>
+  void number(const std::string& names, std::optional<Number>& into, const std::string& help,
+              Range<std::int64_t> range, const std::string& usual = "") {
+    add_number(names, help, range, usual,
+               [&into](std::int64_t value) { into = static_cast<Number>(value); });
+  }
   void flag(const std::string& names, bool& into, std::string help);
 
   // Everything after the first "--", untouched; at least one word. Only for commands right below
@@ -88,6 +122,16 @@ class Arguments {
   void rest_after_dashes(const std::string& name, std::vector<std::string>& into, std::string help);
   void optional_rest_after_dashes(const std::string& name, std::vector<std::string>& into,
                                   std::string help);
+
+  // What it may end with, besides what every command does; holds for those below it too. In place
+  // of what every command means by that status, or after it.
+  void ends_with(ExitStatus status, std::string meaning);
+  void also_ends_with(ExitStatus status, std::string meaning);
+  // It may find its store or its resource unavailable, or unfit.
+  void uses_store();
+
+  // The command that was chosen may end so.
+  bool may_end_with(ExitStatus status) const;
 
   // A command below this one; one of them must then be chosen.
   Arguments& subcommand(const std::string& name, const std::string& summary);
@@ -98,6 +142,12 @@ class Arguments {
   struct State;
   explicit Arguments(std::shared_ptr<State> state) : state_(std::move(state)) {}
   const Arguments& deepest_chosen() const;
+  void add_choice(const std::string& names, std::vector<std::string> words, std::string help,
+                  std::function<void(std::size_t)> take);
+  void add_duration(const std::string& names, const std::string& help, Range<Millis> range,
+                    const std::string& usual, std::function<void(Millis)> take);
+  void add_number(const std::string& names, const std::string& help, Range<std::int64_t> range,
+                  const std::string& usual, std::function<void(std::int64_t)> take);
   std::shared_ptr<State> state_;
 };
 
@@ -124,7 +174,12 @@ class CommandLine {
   bool has_option(const std::string& word) const;
 
  private:
+  friend class Arguments;
   static CommandDoc document_of(const Arguments& arguments);
+  static bool any_uses_store(const Arguments& at);
+  static std::map<ExitStatus, std::string> endings_of(const Arguments::State& state);
+  static void add_endings_below(const Arguments& at, const std::string& path,
+                                std::map<ExitStatus, std::string>& meanings);
   static std::string example_with_rest(const Arguments& at, const std::vector<std::string>& rest);
   static std::string hint(const Arguments& at, const std::vector<std::string>& words);
   static Error unexpected(const Arguments& at, const std::vector<std::string>& words);

@@ -5,20 +5,41 @@
 #include <cstdio>
 #include <optional>
 
+#include "kit/text/shown_word.h"
+
 namespace leasehold::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Millis kMost = 8784h;  // a leap year
+constexpr std::size_t kShown = 40;  // letters of what was given
+
+struct Unit {
+  std::string_view suffix;
+  Millis length;
+};
+constexpr Unit kUnits[] = {{"h", 1h}, {"m", 1min}, {"s", 1s}, {"ms", 1ms}};
 
 std::optional<Millis> unit_of(std::string_view suffix, bool zero) {
-  if (suffix == "ms") return 1ms;
-  if (suffix == "s") return 1s;
-  if (suffix == "m") return 1min;
-  if (suffix == "h") return 1h;
-  if (suffix.empty() && zero) return 0ms;
+  for (const Unit& unit : kUnits) {
+    if (unit.suffix == suffix) return unit.length;
+  }
+  if (suffix.empty() && zero) return 1ms;
   return std::nullopt;
+}
+
+// Nothing: it is not a duration. What is too long for a number is longer than any.
+std::optional<Millis> read(std::string_view text) {
+  std::uint64_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error == std::errc::invalid_argument) return std::nullopt;
+  const std::string_view suffix(stop, static_cast<std::size_t>(end - stop));
+  const bool fits = error == std::errc();
+  const auto unit = unit_of(suffix, fits && count == 0);
+  if (!unit) return std::nullopt;
+  if (!fits || count > static_cast<std::uint64_t>(Millis::max() / *unit)) return Millis::max();
+  return *unit * static_cast<std::int64_t>(count);
 }
 
 std::string two_parts(long long large, const char* large_unit, long long small,
@@ -30,21 +51,29 @@ std::string two_parts(long long large, const char* large_unit, long long small,
 
 }  // namespace
 
-Result<Millis> parse_duration(std::string_view text) {
-  const auto wrong = [&](const char* why) {
-    return fail(ErrorCode::invalid, "'" + std::string(text.substr(0, 40)) + "' " + why);
-  };
-  std::uint64_t count = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, count);
-  if (error == std::errc::result_out_of_range) return wrong("is longer than a year");
-  const std::string_view suffix(stop, static_cast<std::size_t>(end - stop));
-  const auto unit = error == std::errc() ? unit_of(suffix, count == 0) : std::nullopt;
-  if (!unit) return wrong("is not a duration; write it with its unit, as in 1500ms, 30s, 5m or 1h");
-  if (unit->count() > 0 && count > static_cast<std::uint64_t>(kMost / *unit)) {
-    return wrong("is longer than a year");
+Result<Millis> parse_duration(std::string_view text, Range<Millis> range) {
+  const auto span = read(text);
+  if (span && range.has(*span)) return *span;
+  const std::string limits = words_of(range, kAnyDuration);
+  const std::string must_be = limits.empty() ? "" : "it must be " + limits;
+  std::string why = "is out of range: " + must_be;
+  if (!span) {
+    why = "is not a duration; write it with its unit, as in 1500ms, 30s, 5m or 1h";
+    if (!limits.empty()) why += "; " + must_be;
+  } else if (*span > range.most && range.most == kAnyDuration.most) {
+    why = "is longer than a year";
   }
-  return *unit * static_cast<std::int64_t>(count);
+  const std::string given = kit::shown(std::string(text)).substr(0, kShown);
+  return fail(ErrorCode::invalid, "'" + given + "' " + why);
+}
+
+std::string written(Millis span) {
+  if (span == 0ms) return "0";
+  for (const Unit& unit : kUnits) {
+    if (span % unit.length == 0ms)
+      return std::to_string(span / unit.length) + std::string(unit.suffix);
+  }
+  return "";  // every duration is a number of milliseconds
 }
 
 std::string format_duration(Millis span) {

@@ -1,36 +1,51 @@
-// The program's exit statuses: documented in --help, the manual page and docs/run.md.
+// How the program ends.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "leasehold/error.h"
 
 namespace leasehold::cli {
 
-struct CommandDoc;
-
-inline constexpr int kExitDamage = 1;
-inline constexpr int kExitTooLittle = 3;
-inline constexpr int kExitUsage = 64;
-inline constexpr int kExitSetAside = 65;
-inline constexpr int kExitNotEmpty = 66;
-inline constexpr int kExitUnavailable = 69;
-inline constexpr int kExitInternal = 70;
-inline constexpr int kExitUnknown = 74;
-inline constexpr int kExitBusy = 75;
-inline constexpr int kExitLost = 76;
-inline constexpr int kExitCannot = 77;
-inline constexpr int kExitFindings = 78;
-inline constexpr int kExitCancelled = 130;
-
-int exit_status(ErrorCode code);
-
-struct ExitStatusDoc {
-  std::string status;
-  std::string meaning;
+// What several commands end with. A command with a status of its own has a constant for it, as in
+// `constexpr ExitStatus kFindings{78}`, and all tell theirs to Arguments::ends_with(). The numbers
+// are part of the program's interface.
+enum class ExitStatus : std::uint8_t {
+  done = 0,
+  wrong_input = 64,
+  unavailable = 69,
+  internal = 70,
+  outcome_unknown = 74,
+  busy = 75,
+  lost = 76,
+  unfit = 77,
+  not_executable = 126,
+  not_found = 127,
+  by_signal = 128,  // and the signal's number added
+  cancelled = 130,
 };
-// What `command` may end with; for the program itself those of all its commands, with their names.
-std::vector<ExitStatusDoc> exit_status_docs(const CommandDoc& command);
+
+ExitStatus exit_status(ErrorCode code);
+
+// "75"; "128+n"
+std::string label(ExitStatus status);
+
+// What a command gives: a status of the program's own, or another one that it passes on.
+class Ending {
+ public:
+  Ending(ExitStatus own) : number_(static_cast<int>(own)), own_(true) {}  // NOLINT: the usual case
+
+  // Of a command that was run under a lock, or as the user asked for.
+  static Ending passed_on(int number) { return Ending(number); }
+
+  int number() const { return number_; }
+  bool is_own() const { return own_; }
+
+ private:
+  explicit Ending(int number) : number_(number) {}
+  int number_;
+  bool own_ = false;
+};
 
 }  // namespace leasehold::cli

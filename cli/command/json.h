@@ -1,26 +1,16 @@
 // Answers for programs. The names and types of the fields are part of the program's interface.
 #pragma once
 
-#include <optional>
+#include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
-
-#include "doctor/marks_ahead.h"
-#include "leasehold/fence_admin.h"
-#include "leasehold/outbox.h"
-#include "leasehold/store.h"
 
 namespace leasehold::cli {
 
-// "held", "kept" (released, but nobody gets it yet) or "free".
-std::string state_of(const LockStatus& lock);
+using Json = nlohmann::ordered_json;
 
-// Without a store: the default one is not there yet.
-std::string locks_json(const std::optional<StoreTraits>& store,
-                       const std::vector<LockStatus>& locks);
-std::string lock_json(const std::optional<StoreTraits>& store, const LockStatus& lock);
-std::string fence_json(const std::vector<FenceMark>& marks, const std::vector<GuardedTable>& tables,
-                       const std::vector<doctor::MarkAhead>& ahead);
-std::string outbox_json(const OutboxStatus& status);
+// As lines. What is not UTF-8, as a label that another program wrote may be, is replaced.
+inline std::string json_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace leasehold::cli

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "cli/command/exit_status.h"
 #include "leasehold/process/io.h"
 
 namespace leasehold::cli {
@@ -72,17 +71,17 @@ bool note_soon(std::string_view text) {
   return process::write_within(STDERR_FILENO, line_of(text), process::within(500ms));
 }
 
-int report(const Error& error) {
+ExitStatus report(const Error& error) {
   note(text_of(error));
   return exit_status(error.code);
 }
 
-int report_now(const Error& error) {
+ExitStatus report_now(const Error& error) {
   note_now(text_of(error));
   return exit_status(error.code);
 }
 
-int report_at(const std::string& url, Error error) {
+ExitStatus report_at(const std::string& url, Error error) {
   constexpr std::string_view unknown = "fence adopt URL ";
   const std::size_t at = error.message.find(unknown);
   if (at != std::string::npos) {
@@ -91,11 +90,11 @@ int report_at(const std::string& url, Error error) {
   return report(error);
 }
 
-int print(std::string_view text) {
-  if (process::write_all(STDOUT_FILENO, text)) return 0;
+ExitStatus print(std::string_view text) {
+  if (process::write_all(STDOUT_FILENO, text)) return ExitStatus::done;
   // Nobody reads on, as with head(1): that is their choice.
   if (errno != EPIPE) note("cannot write the output: " + std::generic_category().message(errno));
-  return kExitUnknown;
+  return ExitStatus::outcome_unknown;
 }
 
 std::string coloured(Colour colour, std::string_view text) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/command/exit_status.h"
 #include "kit/text/shown_word.h"
 #include "kit/text/visible_text.h"
 #include "leasehold/error.h"
@@ -27,14 +28,15 @@ bool note_soon(std::string_view text);
 std::string text_of(const Error& error);
 
 // As note(), for an error. Gives its exit status.
-int report(const Error& error);
-int report_now(const Error& error);
+ExitStatus report(const Error& error);
+ExitStatus report_now(const Error& error);
 // The same for what the fence at `url` said, which does not know its URL: a command that it tells
 // names it.
-int report_at(const std::string& url, Error error);
+ExitStatus report_at(const std::string& url, Error error);
 
-// Writes to stdout. Gives 0, or 74 if that failed: after a note, unless nobody reads on.
-int print(std::string_view text);
+// Writes to stdout. Gives `done`, or `outcome_unknown` if that failed: after a note, unless nobody
+// reads on.
+ExitStatus print(std::string_view text);
 
 enum class Colour { none, green, yellow, red, dim, bold };
 

@@ -107,6 +107,7 @@ std::string sqlite_url(const std::string& path) {
 }
 
 void declare_store(Arguments& arguments, std::optional<std::string>& into) {
+  arguments.uses_store();
   arguments.option("--store", "URL", into,
                    "Where the locks live: sqlite:/var/lib/app/locks.db, postgres://user@host/db, "
                    "redis://host, redlock://h1,h2,h3, etcd://h1,h2,h3, zookeeper://h1,h2,h3/path. "

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
+
+#include "cli/command/exit_status.h"
 
 namespace leasehold::cli {
 
@@ -17,8 +18,8 @@ class Subcommand {
   // Tells its arguments, and where their values go. Called once, before execute().
   virtual void declare(Arguments& arguments) = 0;
 
-  // Gives the program's exit status; has said why on stderr if it is not zero.
-  virtual int execute() = 0;
+  // Has said why on stderr if it did not end well.
+  virtual Ending execute() = 0;
 };
 
 template <class Command>
@@ -33,10 +34,8 @@ struct SubcommandEntry {
   bool hidden = false;                    // works, but help and completion do not show it
 };
 
-// Those of one family, in the order of --help.
-using Commands = std::span<const SubcommandEntry>;
-
-// Those of all families of this program; written by leasehold_program() in CMakeLists.txt.
+// All of this program, in the order of --help; written by leasehold_program() in CMakeLists.txt
+// from what each command gives as `SubcommandEntry <name>_command()`.
 const std::vector<SubcommandEntry>& subcommands();
 
 }  // namespace leasehold::cli

@@ -8,11 +8,9 @@
 #include <numeric>
 
 #include "cli/command/arguments.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
 #include "cli/demo/book.h"
-#include "cli/demo/commands.h"
 #include "cli/demo/stage.h"
 #include "cli/demo/timeline.h"
 #include "leasehold/sqlite/fence.h"
@@ -81,7 +79,7 @@ std::int64_t CronRace::exports() const {
 
 void CronRace::check_busy(const process::ExitStatus& status, const std::string& told,
                           pid_t holder) {
-  expect(status == process::ExitStatus::exited(kExitBusy),
+  expect(status == process::ExitStatus::exited(static_cast<int>(ExitStatus::busy)),
          "the second cron job should have been told busy, but " + status.describe() + ": " + told);
   expect(told.find(":" + std::to_string(holder) + ":") != std::string::npos,
          "the second cron job was not told who holds the lock, but: " + told);
@@ -120,7 +118,7 @@ void CronRace::show(pid_t won, pid_t lost, const std::string& told) {
   tell("  pid " + std::to_string(won) + "   " + coloured(Colour::green, "ran") +
        "       exit status 0\n");
   tell("  pid " + std::to_string(lost) + "   " + coloured(Colour::yellow, "did not") +
-       "   exit status " + std::to_string(kExitBusy) + ", and was told why:\n");
+       "   exit status " + label(ExitStatus::busy) + ", and was told why:\n");
   tell_wrapped(told, 14, Colour::dim);
   tell("\n");
   tell_wrapped("The export ran once. For this a lock is enough.");
@@ -459,9 +457,10 @@ class Demo final : public Subcommand {
         "its lease while another one works, first without a fence at the resource and then with "
         "one. Real processes, a real SIGSTOP, no server; everything happens in a temporary folder "
         "that is removed afterwards. Exits with 0 only if everything happened as told.");
+    arguments.ends_with(ExitStatus::cancelled, "interrupted");
     arguments.example("leasehold demo", "see why a lock needs a fence");
   }
-  int execute() override {
+  Ending execute() override {
     Signals signals;
     return run_demo(signals);
   }
@@ -469,23 +468,23 @@ class Demo final : public Subcommand {
 
 }  // namespace
 
-int run_demo(Signals& signals) {
+ExitStatus run_demo(Signals& signals) {
   try {
     play(signals);
-    return 0;
+    return ExitStatus::done;
   } catch (const Interrupted&) {
     note("the demo was interrupted, and has cleaned up");
-    return kExitCancelled;
+    return ExitStatus::cancelled;
   } catch (const OutputGone&) {
-    return kExitUnknown;  // print() has said why, unless nobody reads on
+    return ExitStatus::outcome_unknown;  // print() has said why, unless nobody reads on
   } catch (const StoryBroken& reason) {
     note(std::string("the demo did not go as told: ") + reason.what());
-    return kExitInternal;
+    return ExitStatus::internal;
   }
 }
 
-std::unique_ptr<Subcommand> make_demo() {
-  return std::make_unique<Demo>();
+SubcommandEntry demo_command() {
+  return {"demo", "See why a lock needs a fence, in ten seconds", make<Demo>};
 }
 
 }  // namespace leasehold::cli

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "cli/command/exit_status.h"
 #include "leasehold/time.h"
 
 namespace leasehold::cli {
@@ -14,8 +15,8 @@ class Signals;
 inline constexpr std::string_view kDemoLock = "account/7";
 inline constexpr Millis kDemoTtl{3000};
 
-// Plays the story and gives the exit status: 0 only if everything happened as it was told.
+// Plays the story and gives `done` only if everything happened as it was told.
 // Starts processes, and a folder in the temporary one; both are gone when it returns.
-int run_demo(Signals& signals);
+ExitStatus run_demo(Signals& signals);
 
 }  // namespace leasehold::cli

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <sstream>
 #include <system_error>
 
+#include "cli/command/number.h"
 #include "cli/command/own_program.h"
 #include "cli/command/store_choice.h"
 
@@ -109,12 +109,9 @@ const std::string& Line::word(std::size_t index) const {
 }
 
 std::int64_t Line::number(std::size_t index) const {
-  const std::string& digits = word(index);
-  std::int64_t value = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, value);
-  expect(error == std::errc() && stop == end, "a worker said no number: " + verb + " " + text);
-  return value;
+  const auto value = parse_number(word(index), kAnyNumber);
+  expect(value.has_value(), "a worker said no number: " + verb + " " + text);
+  return *value;
 }
 
 Actor::Actor(Stage& stage, std::string name, const std::string& book, bool fenced)

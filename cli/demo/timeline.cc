@@ -115,7 +115,7 @@ void tell(std::string_view text) {
     const bool joined = glyph == "\u00a0";
     out += joined ? " " : locale_is_utf8() ? glyph : ascii(glyph);
   }
-  if (print(out) != 0) throw OutputGone{};
+  if (print(out) != ExitStatus::done) throw OutputGone{};
 }
 
 void tell_wrapped(std::string_view text, std::size_t indent, Colour colour) {

@@ -10,7 +10,6 @@
 #include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
 #include "cli/demo/book.h"
-#include "cli/demo/commands.h"
 #include "cli/demo/demo.h"
 #include "kit/try.h"
 #include "leasehold/process/io.h"
@@ -150,9 +149,9 @@ class DemoWorker final : public Subcommand {
     arguments.example("leasehold demo", "starts two of them");
   }
 
-  int execute() override {
+  Ending execute() override {
     const Status done = work();
-    if (done) return 0;
+    if (done) return ExitStatus::done;
     say("error " + to_string(done.error()));
     return report(done.error());
   }
@@ -178,8 +177,8 @@ class DemoWorker final : public Subcommand {
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_demo_worker() {
-  return std::make_unique<DemoWorker>();
+SubcommandEntry demo_worker_command() {
+  return {"demo-worker", "One worker of the demo", make<DemoWorker>, true};
 }
 
 }  // namespace leasehold::cli

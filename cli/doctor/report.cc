@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
+#include "cli/command/json.h"
 #include "cli/command/output.h"
 #include "cli/command/text.h"
 
 namespace leasehold::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::array kWorstFirst = {Severity::danger, Severity::warning, Severity::unseen,
                                     Severity::note, Severity::ok};
@@ -107,7 +105,7 @@ std::string doctor_json(const DiagnosisReport& report) {
       {"store", report.store},  {"fence", report.fence ? Json(*report.fence) : Json(nullptr)},
       {"guarantee", guarantee}, {"worst", std::string(to_string(report.worst()))},
       {"counts", counts},       {"findings", findings}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(all);
 }
 
 }  // namespace leasehold::cli

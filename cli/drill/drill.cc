@@ -1,20 +1,18 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <sstream>
 
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
 #include "cli/command/own_program.h"
+#include "cli/command/progress_line.h"
 #include "cli/command/signals.h"
 #include "cli/command/subcommand.h"
-#include "cli/drill/commands.h"
 #include "cli/drill/matrix.h"
 #include "cli/drill/output.h"
 #include "cli/drill/own_worker.h"
+#include "cli/drill/statuses.h"
 #include "drill/runner/run.h"
 #include "kit/try.h"
-#include "leasehold/process/io.h"
 #include "leasehold/stores.h"
 
 namespace leasehold::cli {
@@ -22,37 +20,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// One line on the terminal, written over again and again, and gone at the end.
-class ProgressLine {
- public:
-  // `whole`: what follows the seconds that have passed.
-  explicit ProgressLine(std::string whole)
-      : whole_(std::move(whole)), shown_(isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() { write(""); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void draw(const drill::Progress& progress) {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(progress.elapsed);
-    write(std::to_string(seconds.count()) + whole_ + ", " + std::to_string(progress.faults) +
-          " faults, late writes: " + std::to_string(progress.refused) + " refused, " +
-          std::to_string(progress.accepted) + " accepted; Ctrl-C ends it with what there is");
-  }
-
- private:
-  void write(std::string text) {
-    if (!shown_) return;
-    const std::size_t length = text.size();
-    text.resize(std::max(length, drawn_), ' ');
-    drawn_ = length;
-    process::write_within(STDERR_FILENO, "\r" + text + (length == 0 ? "\r" : ""),
-                          process::within(0s));
-  }
-
-  const std::string whole_;
-  const bool shown_;
-  std::size_t drawn_ = 0;
-};
+// `whole`: what follows the seconds that have passed.
+std::string told(const drill::Progress& progress, const std::string& whole) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(progress.elapsed);
+  return std::to_string(seconds.count()) + whole + ", " + std::to_string(progress.faults) +
+         " faults, late writes: " + std::to_string(progress.refused) + " refused, " +
+         std::to_string(progress.accepted) + " accepted; Ctrl-C ends it with what there is";
+}
 
 struct ChosenFaults {
   std::vector<drill::Fault> faults;
@@ -86,7 +60,7 @@ Result<ChosenFaults> parse_faults(const std::string& list) {
 class Drill final : public Subcommand {
  public:
   void declare(Arguments& arguments) override;
-  int execute() override;
+  Ending execute() override;
 
  private:
   Status check();
@@ -99,10 +73,8 @@ class Drill final : public Subcommand {
   std::optional<std::string> faults_;
   std::optional<Millis> ttl_;
   std::optional<Millis> duration_;
-  std::optional<int> workers_;
-  std::optional<int> locks_;
-  int cycles_ = 0;
-  int seed_ = 1;
+  std::optional<unsigned> workers_;
+  std::optional<unsigned> locks_;
   bool each_fault_ = false;
   bool markdown_ = false;
   DrillOutput output_;
@@ -135,15 +107,21 @@ void Drill::declare(Arguments& arguments) {
   arguments.flag("--each-fault", each_fault_,
                  "A drill for each fault by itself, with pauses, and one table of all");
   arguments.flag("--markdown", markdown_, "That table for a page in Markdown");
-  arguments.number("--workers", 2, 64, workers_, "Processes for each lock; default 3");
-  arguments.number("--locks", 1, 256, locks_, "Locks, each with its own workers; default 6");
-  arguments.duration("--ttl", ttl_,
-                     "Of the leases, 100ms to 24h; default: as short as the store allows",
-                     "from 100 ms to 24 h");
-  arguments.duration("--duration", duration_, "How long, 100ms to 24h; default 10s",
-                     "from 100 ms to 24 h");
-  arguments.number("--cycles", 0, 1'000'000'000, cycles_, "End earlier, after so many full cycles");
-  arguments.number("--seed", 0, 2'000'000'000, seed_, "What is left to chance comes from it");
+  arguments.number("--workers", workers_, "Processes for each lock", {2, 64},
+                   written(plan_.workers));
+  arguments.number("--locks", locks_, "Locks, each with its own workers", {1, 256},
+                   written(plan_.locks));
+  arguments.duration("--ttl", ttl_, "The TTL of the leases", kTtls, "as short as the store allows");
+  arguments.duration("--duration", duration_, "How long it runs", {100ms, 24h},
+                     written(plan_.duration));
+  arguments.number("--cycles", plan_.cycles,
+                   "End earlier, after so many full cycles; 0 for no such limit",
+                   {0, 1'000'000'000});
+  arguments.number("--seed", plan_.seed, "Seed of the random choices", {0, 2'000'000'000});
+  arguments.uses_store();
+  arguments.ends_with(
+      kDamage, "something stale was accepted, an update was lost or an invariant was broken");
+  arguments.ends_with(kTooLittle, "too few faults happened to say anything");
   output_.declare(arguments);
   own_worker_.declare(arguments);
   arguments.example("leasehold drill", "ten seconds on the embedded store");
@@ -161,12 +139,10 @@ Status Drill::check() {
   plan_.fence = fence_.value_or("");
   plan_.faults = std::move(faults.faults);
   plan_.faults_where_possible = faults.all;
-  if (workers_) plan_.workers = static_cast<unsigned>(*workers_);
-  if (locks_) plan_.locks = static_cast<unsigned>(*locks_);
+  plan_.workers = workers_.value_or(plan_.workers);
+  plan_.locks = locks_.value_or(plan_.locks);
   plan_.ttl = ttl_;
   if (duration_) plan_.duration = *duration_;
-  plan_.cycles = static_cast<std::uint64_t>(cycles_);
-  plan_.seed = static_cast<std::uint64_t>(seed_);
   plan_.program = own_program();
   return {};
 }
@@ -189,10 +165,11 @@ Status Drill::check_own_worker() const {
 template <class Run>
 Result<drill::Drilled> watched(const std::string& whole, Run run) {
   Signals signals;
-  ProgressLine line(whole);
-  return run(drill::Hooks{.wake = signals.fd(),
-                          .interrupted = [&signals] { return signals.take_end_request(); },
-                          .progress = [&line](const auto& progress) { line.draw(progress); }});
+  ProgressLine line;
+  return run(
+      drill::Hooks{.wake = signals.fd(),
+                   .interrupted = [&signals] { return signals.take_end_request(); },
+                   .progress = [&](const auto& progress) { line.draw(told(progress, whole)); }});
 }
 
 Result<drill::Drilled> Drill::run(const drill::Plan& plan) {
@@ -207,7 +184,7 @@ Result<drill::Drilled> Drill::run_own_worker() const {
                  [&](const drill::Hooks& hooks) { return drill::drill_user_program(plan, hooks); });
 }
 
-int Drill::execute() {
+Ending Drill::execute() {
   if (auto ok = check(); !ok) return report(ok.error());
   const Status fits = own_worker_.chosen() ? check_own_worker() : own_worker_.check_not_chosen();
   if (!fits) return report(fits.error());
@@ -233,8 +210,9 @@ int Drill::execute() {
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_drill() {
-  return std::make_unique<Drill>();
+SubcommandEntry drill_command() {
+  return {"drill", "Freeze real holders past their leases, and see what the fence does",
+          make<Drill>};
 }
 
 }  // namespace leasehold::cli

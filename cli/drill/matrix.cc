@@ -4,8 +4,8 @@
 #include <array>
 #include <string>
 
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
+#include "cli/drill/statuses.h"
 #include "drill/runner/site.h"
 
 namespace leasehold::cli {
@@ -121,9 +121,9 @@ class Together {
     return text + ".\n" + not_judged();
   }
 
-  int status() const {
-    if (damaged_ > 0) return kExitDamage;
-    return too_little_ > 0 || drills_ == 0 ? kExitTooLittle : 0;
+  ExitStatus status() const {
+    if (damaged_ > 0) return kDamage;
+    return too_little_ > 0 || drills_ == 0 ? kTooLittle : ExitStatus::done;
   }
 
  private:
@@ -171,11 +171,11 @@ std::vector<drill::Plan> drills_of(const drill::Plan& plan, bool each_fault) {
   return plans;
 }
 
-int tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool markdown) {
+ExitStatus tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool markdown) {
   std::vector<Cells> rows{kHeading};
   std::vector<std::string> reasons;
   Together together;
-  int failed = 0;
+  ExitStatus failed = ExitStatus::done;
   for (const drill::Plan& plan : plans) {
     const auto drilled = run(plan);
     if (drilled) {
@@ -196,12 +196,12 @@ int tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool
   }
   std::string text = markdown ? in_markdown(rows) : as_table(rows);
   text += "\n" + together.sentence();
-  if (!reasons.empty()) text += "\nNot to be had:\n\n";
+  if (!reasons.empty()) text += "\nNot possible:\n\n";
   for (const std::string& reason : reasons) text += "- " + reason + "\n";
-  if (const int unprinted = print(text); unprinted != 0) return unprinted;
+  if (const auto printed = print(text); printed != ExitStatus::done) return printed;
   // A drill that could not be held must not hide the damage of another.
-  if (together.status() == kExitDamage) return kExitDamage;
-  return failed != 0 ? failed : together.status();
+  if (together.status() == kDamage) return kDamage;
+  return failed != ExitStatus::done ? failed : together.status();
 }
 
 }  // namespace leasehold::cli

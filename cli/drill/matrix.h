@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "cli/command/exit_status.h"
 #include "drill/runner/run.h"
 #include "leasehold/error.h"
 
@@ -19,6 +20,6 @@ using RunDrill = std::function<Result<drill::Drilled>(const drill::Plan&)>;
 // its reason. A drill that could not be held is told on stderr, and the others go on. Gives the
 // exit status: damage if any drill shows it, else that of one that could not be held, else the
 // worst.
-int tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool markdown);
+ExitStatus tell_drills(const std::vector<drill::Plan>& plans, const RunDrill& run, bool markdown);
 
 }  // namespace leasehold::cli

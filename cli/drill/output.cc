@@ -1,8 +1,8 @@
 #include "cli/drill/output.h"
 
 #include "cli/command/arguments.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
+#include "cli/drill/statuses.h"
 #include "kit/try.h"
 #include "leasehold/drill/history_file.h"
 #include "leasehold/drill/report.h"
@@ -34,16 +34,16 @@ Colour colour_of(drill::Verdict verdict) {
   return Colour::none;
 }
 
-int status_of(drill::Verdict verdict) {
+ExitStatus status_of(drill::Verdict verdict) {
   switch (verdict) {
     case drill::Verdict::held:
-      return 0;
+      return ExitStatus::done;
     case drill::Verdict::damage:
-      return kExitDamage;
+      return kDamage;
     case drill::Verdict::too_little:
-      return kExitTooLittle;
+      return kTooLittle;
   }
-  return kExitInternal;
+  return ExitStatus::internal;
 }
 
 std::string setting_of(const drill::Outcome& outcome) {
@@ -100,7 +100,7 @@ std::string DrillOutput::files_written() const {
   return text;
 }
 
-int DrillOutput::tell(const drill::Outcome& outcome, const drill::History& history) {
+ExitStatus DrillOutput::tell(const drill::Outcome& outcome, const drill::History& history) {
   Status written;
   if (history_) written = save_history(history, *history_, drill::current_boot());
   if (written && junit_file_) written = junit_file_->write(to_junit(outcome, history));
@@ -108,9 +108,9 @@ int DrillOutput::tell(const drill::Outcome& outcome, const drill::History& histo
   std::string text = json_ ? to_json(outcome) : text_of(outcome);
   if (details_ && !json_) text += "\n" + to_text(outcome.report, history);
   if (written && !json_) text += files_written();
-  const int printed = print(text);
+  const ExitStatus printed = print(text);
   if (!written) return report(written.error());
-  return printed != 0 ? printed : status_of(judge(outcome));
+  return printed != ExitStatus::done ? printed : status_of(judge(outcome));
 }
 
 }  // namespace leasehold::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/command/answer_file.h"
+#include "cli/command/exit_status.h"
 #include "leasehold/drill/history.h"
 #include "leasehold/drill/outcome.h"
 
@@ -25,7 +26,7 @@ class DrillOutput {
 
   // Prints the verdict and writes the files. Gives the exit status: that of the verdict, or of what
   // could not be written.
-  int tell(const drill::Outcome& outcome, const drill::History& history);
+  ExitStatus tell(const drill::Outcome& outcome, const drill::History& history);
 
  private:
   std::string files_written() const;

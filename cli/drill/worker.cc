@@ -4,7 +4,6 @@
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
-#include "cli/drill/commands.h"
 #include "drill/runner/worker.h"
 #include "leasehold/stores.h"
 
@@ -21,24 +20,26 @@ class DrillWorker final : public Subcommand {
         "One worker of 'leasehold drill', which starts it and names the store and what it guards "
         "in "
         "the environment.");
-    arguments.choice("--fencing", {"token", "claim", "none"}, fencing_, "How it is guarded");
+    arguments.uses_store();
+    arguments.choice<drill::Fencing>("--fencing",
+                                     {{"token", drill::Fencing::token},
+                                      {"claim", drill::Fencing::claim},
+                                      {"none", drill::Fencing::none}},
+                                     plan_.resource.fencing, "How it is guarded");
     arguments.required_option("--lock", "NAME", plan_.resource.name, "The lock");
     arguments.required_option("--name", "NAME", plan_.name, "The worker");
     arguments.required_option("--history", "FILE", plan_.history, "Where to write what it does");
     arguments.duration("--ttl", plan_.ttl, "Of its leases");
-    arguments.number("--number", 1, 1'000'000'000, number_, "Which worker it is");
+    arguments.number("--number", number_, "Which worker it is", {1, 1'000'000'000});
     arguments.example("leasehold drill", "starts many of them");
   }
 
-  int execute() override {
+  Ending execute() override {
     if (auto ok = take_urls(); !ok) return report(ok.error());
-    plan_.resource.fencing = fencing_ == "token"   ? drill::Fencing::token
-                             : fencing_ == "claim" ? drill::Fencing::claim
-                                                   : drill::Fencing::none;
     plan_.first_value = static_cast<std::uint64_t>(number_) << kValueBits;
     register_stores();
-    if (auto done = drill::run_worker(plan_); !done) return report(done.error());
-    return 0;
+    const auto done = drill::run_worker(plan_);
+    return done ? ExitStatus::done : report(done.error());
   }
 
  private:
@@ -57,14 +58,13 @@ class DrillWorker final : public Subcommand {
   }
 
   drill::WorkerPlan plan_;
-  std::string fencing_ = "token";
   int number_ = 1;
 };
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_drill_worker() {
-  return std::make_unique<DrillWorker>();
+SubcommandEntry drill_worker_command() {
+  return {"drill-worker", "One worker of the drill", make<DrillWorker>, true};
 }
 
 }  // namespace leasehold::cli

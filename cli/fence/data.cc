@@ -34,14 +34,6 @@ Result<Token> token_of_this_holder() {
   return Token::parse(number, lineage, request);
 }
 
-Result<std::optional<std::int64_t>> sequence_in(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  const auto number = TokenNumber::parse(*text);
-  if (number) return number->value();
-  return fail(ErrorCode::invalid,
-              "--sequence: '" + *text + "' is not a whole number from 1 to 9223372036854775807");
-}
-
 tl::unexpected<Error> cannot(const std::string& what, int error) {
   return fail(ErrorCode::unavailable, "cannot " + what, std::strerror(error));
 }
@@ -89,10 +81,9 @@ void FenceData::declare(Arguments& fence) {
   enter_->description(
       "Raises the mark of a fenced file or folder to the token of this holder, which 'leasehold "
       "run --fenced' has put into the environment. From then on no earlier holder can write. "
-      "Prints "
-      "the sequence number of this holder's last write, 0 if there is none.");
+      "Prints the sequence number of this holder's last write, 0 if there is none.");
   declare_common(*enter_);
-  enter_->flag("--once", once_, "Refuse a token that has entered before");
+  declare_single_entry(*enter_);
   enter_->example("leasehold fence enter file:/srv/site && grep -r TODO /srv/site",
                   "read a folder that no earlier holder can change any more");
 
@@ -108,16 +99,21 @@ void FenceData::declare(Arguments& fence) {
   declare_common(*write_);
   write_->option("--from", "PATH", from_,
                  "A file or folder to copy, instead of the standard input");
-  write_->option("--sequence", "N", sequence_,
-                 "Larger at each write of this holder, so that a delayed one is refused");
-  write_->flag("--once", once_, "Refuse a token that has entered before");
+  write_->number("--sequence", sequence_,
+                 "Larger at each write of this holder, so that a delayed one is refused",
+                 {1, kAnyNumber.most});
+  declare_single_entry(*write_);
   write_->example("leasehold fence write file:/srv/app/total < total.new",
                   "refused with exit status 76 if another holder has entered since");
 }
 
 void FenceData::declare_common(Arguments& arguments) {
   arguments.positional("URL", url_, "The fenced file or folder, as in file:/srv/app/total");
-  arguments.duration("--wait", wait_, "How long to wait for another writer; default 10s");
+  arguments.duration("--wait", wait_, "How long to wait for another writer");
+}
+
+void FenceData::declare_single_entry(Arguments& arguments) {
+  arguments.flag("--single-entry", single_entry_, "Refuse a token that has entered before");
 }
 
 bool FenceData::chosen() const {
@@ -125,10 +121,10 @@ bool FenceData::chosen() const {
 }
 
 files::Entry FenceData::entry() const {
-  return once_ ? files::Entry::once : files::Entry::repeatable;
+  return single_entry_ ? files::Entry::once : files::Entry::repeatable;
 }
 
-int FenceData::execute() const {
+ExitStatus FenceData::execute() const {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is then told as any other error
   const auto token = token_of_this_holder();
   if (!token) return report(token.error());
@@ -139,27 +135,25 @@ int FenceData::execute() const {
   return write(*fence, *token);
 }
 
-int FenceData::enter(const files::Fence& fence, const Token& token) const {
+ExitStatus FenceData::enter(const files::Fence& fence, const Token& token) const {
   const auto last = fence.enter(token, entry());
   if (!last) return report_at(url_, last.error());
   return print(std::to_string(*last) + "\n");
 }
 
-int FenceData::read(const files::Fence& fence, const Token& token) const {
+ExitStatus FenceData::read(const files::Fence& fence, const Token& token) const {
   const auto content = fence.read(token);
   if (!content) return report_at(url_, content.error());
   return print(*content);
 }
 
-int FenceData::write(const files::Fence& fence, const Token& token) const {
-  const auto sequence = sequence_in(sequence_);
-  if (!sequence) return report(sequence.error());
+ExitStatus FenceData::write(const files::Fence& fence, const Token& token) const {
   auto next = fence.stage();
   if (!next) return report(next.error());
   const auto fill = std::filesystem::is_directory(next->path()) ? fill_folder : fill_file;
   if (const auto ok = fill(next->path(), from_); !ok) return report(ok.error());
-  const auto done = next->publish(token, {.sequence = *sequence, .entry = entry()});
-  return done ? 0 : report_at(url_, done.error());
+  const auto done = next->publish(token, {.sequence = sequence_, .entry = entry()});
+  return done ? ExitStatus::done : report_at(url_, done.error());
 }
 
 }  // namespace leasehold::cli

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/command/exit_status.h"
 #include "leasehold/files/fence.h"
 #include "leasehold/time.h"
 
@@ -19,13 +20,14 @@ class FenceData {
 
   // One of them was chosen.
   bool chosen() const;
-  int execute() const;
+  ExitStatus execute() const;
 
  private:
   void declare_common(Arguments& arguments);
-  int enter(const files::Fence& fence, const Token& token) const;
-  int read(const files::Fence& fence, const Token& token) const;
-  int write(const files::Fence& fence, const Token& token) const;
+  void declare_single_entry(Arguments& arguments);
+  ExitStatus enter(const files::Fence& fence, const Token& token) const;
+  ExitStatus read(const files::Fence& fence, const Token& token) const;
+  ExitStatus write(const files::Fence& fence, const Token& token) const;
   files::Entry entry() const;
 
   Arguments* enter_ = nullptr;
@@ -33,8 +35,8 @@ class FenceData {
   Arguments* write_ = nullptr;
   std::string url_;
   Millis wait_{10'000};
-  bool once_ = false;
-  std::optional<std::string> sequence_;
+  bool single_entry_ = false;
+  std::optional<std::int64_t> sequence_;
   std::optional<std::string> from_;
 };
 

@@ -5,10 +5,10 @@
 #ifdef LEASEHOLD_HAS_FILES
 #include "cli/fence/data.h"
 #endif
-#include "cli/command/json.h"
 #include "cli/command/output.h"
 #include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
+#include "cli/fence/json.h"
 #include "doctor/marks_ahead.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/registry.h"
@@ -77,9 +77,9 @@ void warn_of(const std::vector<doctor::MarkAhead>& ahead) {
       "tells what follows, and what to do");
 }
 
-int not_without_force(std::string_view what) {
-  note(std::string(what) + "; if that is what you want, say --force");
-  return kExitUsage;
+ExitStatus not_without_force(std::string_view what) {
+  note(std::string(what) + "; if that is what you want, add --force");
+  return ExitStatus::wrong_input;
 }
 
 class Fence final : public Subcommand {
@@ -87,6 +87,8 @@ class Fence final : public Subcommand {
   void declare(Arguments& arguments) override {
     arguments.description(
         "A fence stands at the resource and refuses the token of a holder that was overtaken.");
+    arguments.uses_store();
+    arguments.ends_with(ExitStatus::lost, "refused");
     arguments.example("leasehold fence show sqlite:/var/lib/app/app.db", "marks and refusals");
     declare_show(arguments.subcommand("show", "Show the marks and what was refused"));
     declare_install(arguments.subcommand("install", "Create what the fence needs"));
@@ -98,7 +100,7 @@ class Fence final : public Subcommand {
 #endif
   }
 
-  int execute() override {
+  Ending execute() override {
 #ifdef LEASEHOLD_HAS_FILES
     if (data_.chosen()) return data_.execute();
 #endif
@@ -129,7 +131,7 @@ class Fence final : public Subcommand {
   void declare_install(Arguments& arguments) {
     arguments.positional("URL", url_, kUrlHelp);
     arguments.option("--table", "TABLE", table_,
-                     "Besides, refuse every write to this table in a transaction that has not "
+                     "Also refuse every write to this table in a transaction that has not "
                      "entered");
     arguments.option("--resource", "RESOURCE", guard_,
                      "The resource that a writer of --table must have entered; default: named as "
@@ -159,7 +161,7 @@ class Fence final : public Subcommand {
   void declare_reset(Arguments& arguments) {
     reset_ = &arguments;
     arguments.description(
-        "For a resource that was made anew. Its mark, lineage and claim are forgotten, and the "
+        "For a resource that was created again. Its mark, lineage and claim are forgotten, and the "
         "first to come is let in: stop all its holders before. After the lock store was replaced "
         "use 'leasehold fence adopt', which shuts the old holders out.");
     arguments.positional("URL", url_, kUrlHelp);
@@ -186,7 +188,7 @@ class Fence final : public Subcommand {
     return ResourceName::parse(guard_.value_or(table_.value_or("")));
   }
 
-  int install() const {
+  ExitStatus install() const {
     if (guard_ && !table_) {
       return report(Error(ErrorCode::invalid,
                           "--resource needs --table: it names the resource "
@@ -203,7 +205,7 @@ class Fence final : public Subcommand {
                  "' is written only by those who have entered '" + resource->str() + "'\n");
   }
 
-  int reset() const {
+  ExitStatus reset() const {
     const auto resource = ResourceName::parse(resource_);
     if (!resource) return report(resource.error());
     if (!force_) {
@@ -216,13 +218,13 @@ class Fence final : public Subcommand {
     return print("'" + resource->str() + "' now lets in the first to come\n");
   }
 
-  int remove() const {
+  ExitStatus remove() const {
     if (!force_) {
       return not_without_force(table_
                                    ? "without its guard the table can be written by holders "
                                      "that were overtaken and by those that never entered"
                                    : "without the fence no holder that was overtaken is refused, "
-                                     "and its marks cannot be had back");
+                                     "and its marks cannot be restored");
     }
     const auto fence = open_fence(url_);
     if (!fence) return report(fence.error());
@@ -232,7 +234,7 @@ class Fence final : public Subcommand {
                         : "the fence is removed\n");
   }
 
-  int show() const {
+  ExitStatus show() const {
     const auto fence = open_fence(url_);
     if (!fence) return report(fence.error());
     const auto marks = (*fence)->marks();
@@ -254,7 +256,7 @@ class Fence final : public Subcommand {
     return print(table.str() + tables_text(*tables));
   }
 
-  int adopt() const {
+  ExitStatus adopt() const {
     const auto resource = ResourceName::parse(resource_);
     if (!resource) return report(resource.error());
     const auto lineage = Lineage::parse(lineage_);
@@ -294,10 +296,8 @@ class Fence final : public Subcommand {
 
 }  // namespace
 
-Commands fence_commands() {
-  static constexpr SubcommandEntry kAll[] = {
-      {"fence", "Look after the fences at a resource", make<Fence>}};
-  return kAll;
+SubcommandEntry fence_command() {
+  return {"fence", "Manage the fences at a resource", make<Fence>};
 }
 
 }  // namespace leasehold::cli

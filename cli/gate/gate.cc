@@ -19,11 +19,6 @@ namespace {
 using gate::GateOptions;
 using gate::SafeMethods;
 
-SafeMethods safe_methods_of(const std::string& word) {
-  if (word == "pass") return SafeMethods::pass;
-  return word == "as-writes" ? SafeMethods::as_writes : SafeMethods::enter;
-}
-
 // A client takes two files, and the usual limit is 1024.
 void raise_limit_of_files() {
   rlimit files{};
@@ -54,12 +49,12 @@ Status serve(gate::Gate& gate, Signals& signals) {
 class Gate final : public Subcommand {
  public:
   void declare(Arguments& arguments) override;
-  int execute() override;
+  Ending execute() override;
 
  private:
-  int clear() const;
-  int list() const;
-  int run();
+  ExitStatus clear() const;
+  ExitStatus list() const;
+  ExitStatus run();
   Status read_options();
 
   GateOptions options_;
@@ -67,11 +62,8 @@ class Gate final : public Subcommand {
   std::optional<std::string> upstream_;
   std::optional<std::string> resource_;
   std::optional<std::string> field_prefix_;
-  std::string safe_methods_ = "enter";
   std::optional<std::string> clear_;
   bool list_ = false;
-  int max_connections_ = 4096;
-  int max_resources_ = 100'000;
 };
 
 void Gate::declare(Arguments& arguments) {
@@ -85,6 +77,7 @@ void Gate::declare(Arguments& arguments) {
       "resource answers 503 until it is cleared, because the request may still take effect. All "
       "writers must go through the gate: the service must not be reachable otherwise. HTTP/1.1, "
       "no TLS. SIGTERM lets requests in flight end and exits with 0.");
+  arguments.uses_store();
   arguments.required_option("--state", "FOLDER", o.state,
                             "Where the marks are kept; one gate at a time");
   arguments.option("--listen", "ADDRESS", listen_, "Where clients connect, as in 127.0.0.1:8080");
@@ -98,9 +91,14 @@ void Gate::declare(Arguments& arguments) {
                  "%2F in a path is part of a name; only for services that do the same");
   arguments.option("--field-prefix", "WORD", field_prefix_,
                    "Of -Token, -Lineage, -Request, -Sequence and -Entry; default Leasehold");
-  arguments.choice("--safe-methods", {"enter", "as-writes", "pass"}, safe_methods_,
-                   "GET and HEAD need a token (enter, the default); and are waited for like "
-                   "writes (as-writes); or pass without one, as OPTIONS then does (pass)");
+  arguments.choice<SafeMethods>(
+      "--safe-methods",
+      {{"enter", SafeMethods::enter},
+       {"as-writes", SafeMethods::as_writes},
+       {"pass", SafeMethods::pass}},
+      o.safe_methods,
+      "GET and HEAD need a token (enter, the default); and are waited for like "
+      "writes (as-writes); or pass without one, as OPTIONS then does (pass)");
   arguments.flag("--forwarded", o.add_forwarded, "Add Via and X-Forwarded-For");
   arguments.option("--admin", "ADDRESS", o.admin,
                    "Answer GET /-/health and /-/unanswered there too");
@@ -108,23 +106,23 @@ void Gate::declare(Arguments& arguments) {
                    "A path of the service with {resource}: after a missing answer it is asked "
                    "every second, and 200 or 204 clears the resource");
   arguments.duration("--answer-timeout", o.answer_timeout,
-                     "How long the service may be silent before its answer counts as missing; "
-                     "default 60s");
+                     "How long the service may be silent before its answer counts as missing");
   arguments.duration("--connect-timeout", o.connect_timeout,
-                     "How long connecting to the service may take; default 5s");
+                     "How long connecting to the service may take");
   arguments.duration("--client-timeout", o.client_timeout,
-                     "How long a client may pause within a body; default 30s");
+                     "How long a client may pause within a body");
   arguments.duration("--idle-timeout", o.idle_timeout,
-                     "How long a client may pause between two requests; default 1m");
+                     "How long a client may pause between two requests");
   arguments.duration("--pool-timeout", o.pool_timeout,
                      "How long an idle connection to the service is kept; less than the service "
-                     "keeps it; default 4s");
+                     "keeps it");
   arguments.duration("--drain-timeout", o.drain_timeout,
-                     "How long requests in flight may take after SIGTERM; default 30s");
-  arguments.number("--max-connections", 1, 100'000, max_connections_,
-                   "More clients than that wait; default 4096");
-  arguments.number("--max-resources", 1, 100'000'000, max_resources_,
-                   "So many are remembered; more are answered 503; default 100000");
+                     "How long requests in flight may take after SIGTERM");
+  arguments.number("--max-connections", o.max_connections, "More clients than this have to wait",
+                   {1, 100'000});
+  arguments.number("--max-resources", o.max_resources,
+                   "How many are remembered; requests for more are answered with 503",
+                   {1, 100'000'000});
   arguments.flag("--unanswered", list_, "Only print the resources that wait to be cleared");
   arguments.option("--clear", "RESOURCE", clear_,
                    "Only clear this resource: you are certain that nothing forwarded to it can "
@@ -150,14 +148,11 @@ Status Gate::read_options() {
   }
   if (resource_) options_.resource_path = *resource_;
   if (field_prefix_) options_.field_prefix = *field_prefix_;
-  options_.safe_methods = safe_methods_of(safe_methods_);
-  options_.max_connections = static_cast<std::size_t>(max_connections_);
-  options_.max_resources = static_cast<std::size_t>(max_resources_);
   options_.log = [](std::string_view line) { note_now(line); };
   return {};
 }
 
-int Gate::execute() {
+Ending Gate::execute() {
   if (list_ && clear_) {
     return report(Error(ErrorCode::invalid, "--unanswered and --clear exclude each other"));
   }
@@ -166,7 +161,7 @@ int Gate::execute() {
   return run();
 }
 
-int Gate::list() const {
+ExitStatus Gate::list() const {
   const auto names = gate::unanswered(options_.state);
   if (!names) return report(names.error());
   std::string text;
@@ -174,7 +169,7 @@ int Gate::list() const {
   return print(text);
 }
 
-int Gate::clear() const {
+ExitStatus Gate::clear() const {
   const auto resource = ResourceName::parse(*clear_);
   if (!resource) return report(resource.error());
   if (const auto done = gate::clear_unanswered(options_.state, *resource); !done) {
@@ -183,30 +178,27 @@ int Gate::clear() const {
   return print("'" + resource->str() + "' is cleared\n");
 }
 
-int Gate::run() {
+ExitStatus Gate::run() {
   if (const auto ok = read_options(); !ok) return report(ok.error());
   raise_limit_of_files();
   Signals signals;
   auto gate = gate::Gate::open(std::move(options_));
   if (!gate) {
     // Waiting for the other gate to give way is not what 75 invites to.
-    const int status = report(gate.error());
-    return gate.error().code == ErrorCode::busy ? kExitUnavailable : status;
+    const ExitStatus status = report(gate.error());
+    return gate.error().code == ErrorCode::busy ? ExitStatus::unavailable : status;
   }
   if ((*gate)->is_new()) note("no mark is known yet");
   note("listening on " + (*gate)->address());
   if (const auto admin = (*gate)->admin_address()) note("health is on " + *admin);
   const auto served = serve(**gate, signals);
-  if (!served) return report(served.error());
-  return 0;
+  return served ? ExitStatus::done : report(served.error());
 }
 
 }  // namespace
 
-Commands gate_commands() {
-  static constexpr SubcommandEntry kAll[] = {
-      {"gate", "Stand in front of an HTTP service as its fence", make<Gate>}};
-  return kAll;
+SubcommandEntry gate_command() {
+  return {"gate", "Fence an HTTP service with a reverse proxy", make<Gate>};
 }
 
 }  // namespace leasehold::cli

@@ -1,10 +1,9 @@
 #include "cli/command/arguments.h"
 #include "cli/command/duration.h"
-#include "cli/command/json.h"
 #include "cli/command/output.h"
 #include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
-#include "cli/locks/commands.h"
+#include "cli/locks/json.h"
 
 namespace leasehold::cli {
 namespace {
@@ -38,7 +37,7 @@ class Ls final : public Subcommand {
                       "the held ones, for a program");
   }
 
-  int execute() override {
+  Ending execute() override {
     if (is_not_there_yet(store_)) return tell(std::nullopt, {});
     auto client = open_existing_store(store_);
     if (!client) return report(client.error());
@@ -48,7 +47,8 @@ class Ls final : public Subcommand {
   }
 
  private:
-  int tell(const std::optional<StoreTraits>& store, const std::vector<LockStatus>& locks) const {
+  ExitStatus tell(const std::optional<StoreTraits>& store,
+                  const std::vector<LockStatus>& locks) const {
     if (json_) return print(locks_json(store, locks));
     Table table;
     table.add({{"NAME", Colour::bold},
@@ -67,8 +67,8 @@ class Ls final : public Subcommand {
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_ls() {
-  return std::make_unique<Ls>();
+SubcommandEntry ls_command() {
+  return {"ls", "List all locks of a store", make<Ls>};
 }
 
 }  // namespace leasehold::cli

@@ -1,9 +1,7 @@
 #include "cli/command/arguments.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
 #include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
-#include "cli/locks/commands.h"
 
 namespace leasehold::cli {
 namespace {
@@ -20,10 +18,11 @@ class Release final : public Subcommand {
     arguments.option("--request", "ID", request_,
                      "Only from this holder: the request id that 'leasehold show' printed");
     declare_store(arguments, store_);
+    arguments.ends_with(ExitStatus::busy, "the lock is not held");
     arguments.example("leasehold release backup --force", "free the lock of a stuck job");
   }
 
-  int execute() override {
+  Ending execute() override {
     const auto name = LockName::parse(name_);
     if (!name) return report(name.error());
     const auto wanted = request_ ? RequestId::from_hex(*request_) : std::nullopt;
@@ -35,8 +34,8 @@ class Release final : public Subcommand {
     if (!force_) {
       note(
           "release takes the lock away from a holder that may still be working; look at it with "
-          "'leasehold show', then say --force");
-      return kExitUsage;
+          "'leasehold show', then add --force");
+      return ExitStatus::wrong_input;
     }
     if (is_not_there_yet(store_)) return gone(*name, "is not held");
     auto client = open_existing_store(store_);
@@ -45,13 +44,13 @@ class Release final : public Subcommand {
   }
 
  private:
-  static int gone(const LockName& name, const std::string& why) {
+  static ExitStatus gone(const LockName& name, const std::string& why) {
     note("nothing was released: lock '" + name.str() + "' " + why);
-    return kExitBusy;
+    return ExitStatus::busy;
   }
 
-  static int take_away(Client& client, const LockName& name,
-                       const std::optional<RequestId>& wanted) {
+  static ExitStatus take_away(Client& client, const LockName& name,
+                              const std::optional<RequestId>& wanted) {
     const auto seen = client.inspect(name);
     if (!seen) return report(seen.error());
     if (!seen->holder) return gone(name, "is not held");
@@ -81,8 +80,8 @@ class Release final : public Subcommand {
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_release() {
-  return std::make_unique<Release>();
+SubcommandEntry release_command() {
+  return {"release", "Take a lock away from a dead or stuck holder", make<Release>};
 }
 
 }  // namespace leasehold::cli

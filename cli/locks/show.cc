@@ -1,10 +1,9 @@
 #include "cli/command/arguments.h"
 #include "cli/command/duration.h"
-#include "cli/command/json.h"
 #include "cli/command/output.h"
 #include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
-#include "cli/locks/commands.h"
+#include "cli/locks/json.h"
 
 namespace leasehold::cli {
 namespace {
@@ -58,7 +57,7 @@ class Show final : public Subcommand {
     arguments.example("leasehold show backup", "who holds it, who waits, how good the store is");
   }
 
-  int execute() override {
+  Ending execute() override {
     const auto name = LockName::parse(name_);
     if (!name) return report(name.error());
     if (is_not_there_yet(store_)) return tell(std::nullopt, {*name, {}, {}, {}, {}});
@@ -70,7 +69,7 @@ class Show final : public Subcommand {
   }
 
  private:
-  int tell(const std::optional<StoreTraits>& store, const LockStatus& lock) const {
+  ExitStatus tell(const std::optional<StoreTraits>& store, const LockStatus& lock) const {
     return print(json_ ? lock_json(store, lock) : page(store, lock));
   }
 
@@ -81,8 +80,8 @@ class Show final : public Subcommand {
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_show() {
-  return std::make_unique<Show>();
+SubcommandEntry show_command() {
+  return {"show", "Show everything about one lock", make<Show>};
 }
 
 }  // namespace leasehold::cli

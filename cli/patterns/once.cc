@@ -1,8 +1,6 @@
 #include "cli/command/arguments.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
-#include "cli/patterns/commands.h"
 #include "leasehold/once_admin.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
@@ -20,16 +18,17 @@ class OnceCommand final : public Subcommand {
         "Idempotency keys in your own database: work, key and result are one transaction, so that "
         "a repeat finds the result and does nothing. Once they are installed, programs in every "
         "language use them by plain SQL; docs/ways-not-to-lock.md says how.");
+    arguments.uses_store();
     arguments.example("leasehold once install postgres://app@db/shop",
                       "create what the keys need; doing it again changes nothing");
     declare_install(arguments.subcommand("install", "Create what the keys need"));
     declare_forget(arguments.subcommand("forget", "Delete old results"));
   }
 
-  int execute() override {
+  Ending execute() override {
     if (!install_->chosen() && !older_than_) {
       note("say how old a result must be to be forgotten, as in --older-than 720h");
-      return kExitUsage;
+      return ExitStatus::wrong_input;
     }
     register_stores();
     const auto keys = Registry::standard().open<OnceAdmin>(url_);
@@ -55,12 +54,12 @@ class OnceCommand final : public Subcommand {
                       "nightly: nothing is repeated after 30 days");
   }
 
-  static int install(OnceAdmin& keys) {
+  static ExitStatus install(OnceAdmin& keys) {
     if (const auto done = keys.install(); !done) return report(done.error());
     return print("the idempotency keys are installed\n");
   }
 
-  int forget(OnceAdmin& keys) const {
+  ExitStatus forget(OnceAdmin& keys) const {
     const auto gone =
         keys.forget_older_than(std::chrono::duration_cast<std::chrono::seconds>(*older_than_));
     if (!gone) return report(gone.error());
@@ -74,8 +73,8 @@ class OnceCommand final : public Subcommand {
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_once() {
-  return std::make_unique<OnceCommand>();
+SubcommandEntry once_command() {
+  return {"once", "Manage the idempotency keys in a database", make<OnceCommand>};
 }
 
 }  // namespace leasehold::cli

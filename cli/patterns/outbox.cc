@@ -1,12 +1,8 @@
-#include <charconv>
-
 #include "cli/command/arguments.h"
 #include "cli/command/duration.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/json.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
-#include "cli/patterns/commands.h"
 #include "cli/patterns/outbox_relay.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
@@ -14,14 +10,14 @@
 namespace leasehold::cli {
 namespace {
 
+constexpr Range<Millis> kAboveZero{Millis(1), kAnyDuration.most};
+
 constexpr const char* kOutboxUrlHelp =
     "The database with the outbox: postgres://user@host/db or sqlite:/var/lib/app/app.db";
 
 Result<std::int64_t> parse_id(const std::string& text) {
-  std::int64_t id = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, id);
-  if (error == std::errc() && stop == end && id > 0) return id;
+  auto id = parse_number(text, {1, kAnyNumber.most});
+  if (id) return id;
   return fail(
       ErrorCode::invalid,
       "'" + shown(text) + "' is not the id of a message; `leasehold outbox show URL` lists them");
@@ -36,6 +32,24 @@ std::vector<Table::Cell> row_of(const OutboxProblem& problem) {
           {std::to_string(problem.behind)},
           {message.idempotency_key},
           {problem.last_error, Colour::yellow}};
+}
+
+std::string outbox_json(const OutboxStatus& status) {
+  Json set_aside = Json::array();
+  for (const OutboxProblem& problem : status.set_aside) {
+    set_aside.push_back({{"id", problem.message.id},
+                         {"key", problem.message.key},
+                         {"topic", problem.message.topic},
+                         {"idempotency_key", problem.message.idempotency_key},
+                         {"attempts", problem.message.attempts},
+                         {"last_error", problem.last_error},
+                         {"behind", problem.behind}});
+  }
+  return json_text({{"waiting", status.waiting},
+                    {"delivered", status.delivered},
+                    {"skipped", status.skipped},
+                    {"lag_ms", status.lag.count()},
+                    {"set_aside", set_aside}});
 }
 
 std::string text_of(const OutboxStatus& status) {
@@ -61,6 +75,7 @@ class OutboxCommand final : public Subcommand {
     arguments.description(
         "Messages that a program wrote in the transaction of its work are relayed from here, at "
         "least once, and in order within each key.");
+    arguments.uses_store();
     arguments.example("leasehold outbox show postgres://app@db/shop",
                       "what waits, and for how long");
     declare_install(arguments.subcommand("install", "Create the outbox"));
@@ -70,7 +85,7 @@ class OutboxCommand final : public Subcommand {
     declare_skip(arguments.subcommand("skip", "Never send a message that was set aside"));
   }
 
-  int execute() override {
+  Ending execute() override {
     if (relay_->chosen()) return relay_outbox(options_);
     auto outbox = open_outbox(options_.url);
     if (!outbox) return report(outbox.error());
@@ -115,23 +130,23 @@ class OutboxCommand final : public Subcommand {
 
   void declare_relay(Arguments& arguments);
 
-  static int install(Outbox& outbox) {
+  static ExitStatus install(Outbox& outbox) {
     if (const auto done = outbox.install(); !done) return report(done.error());
     return print("the outbox is installed\n");
   }
 
-  int show(Outbox& outbox) const {
+  ExitStatus show(Outbox& outbox) const {
     const auto status = outbox.status();
     if (!status) return report(status.error());
     return print(json_ ? outbox_json(*status) : text_of(*status));
   }
 
-  int resolve(Outbox& outbox) const {
+  ExitStatus resolve(Outbox& outbox) const {
     const auto id = parse_id(id_);
     if (!id) return report(id.error());
     if (!retry_->chosen() && !force_) {
-      note("a message that is skipped is never sent; if that is what you want, say --force");
-      return kExitUsage;
+      note("a message that is skipped is never sent; if that is what you want, add --force");
+      return ExitStatus::wrong_input;
     }
     const auto done = retry_->chosen() ? outbox.retry(*id) : outbox.skip(*id);
     if (!done) return report(done.error());
@@ -160,6 +175,11 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
       "again and not counted), any other a failure. A message that fails --attempts times is set "
       "aside with its key; the other keys go on. SIGTERM ends the relay after the delivery that "
       "is going on.");
+  arguments.ends_with(kSetAside, "with --until-empty: messages are set aside");
+  arguments.ends_with(
+      kNotEmpty, "with --until-empty: ended by a signal or --give-up-after, and messages wait");
+  arguments.ends_with(ExitStatus::busy, "busy: another relay is at work");
+  arguments.ends_with(ExitStatus::lost, "the lease was lost, or the fence refused");
   arguments.positional("URL", o.url, kOutboxUrlHelp);
   arguments.shell_command("--command,-c", "COMMAND", o.command,
                           "Run by the shell for each message; one argument");
@@ -173,27 +193,27 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
   arguments.option("--lock-store", "URL", o.lock_store,
                    "Where that lock lives; default: in the same PostgreSQL database; for SQLite a "
                    "file beside the database, with -locks behind its name");
-  arguments.duration("--ttl", o.ttl,
-                     "How long the lock stays taken if this machine dies; default 30s",
-                     "from 100 ms to 24 h");
+  arguments.duration("--ttl", o.ttl, "How long the lock stays taken if this machine dies", kTtls);
   arguments.duration("--wait", o.wait,
-                     "How long to wait while another relay works; default 0: only try");
-  arguments.number("--attempts", 1, 1'000'000, o.relay.attempts,
-                   "Failures until a message is set aside; default 10");
-  arguments.duration("--timeout", o.relay.timeout, "Of one delivery; default 30s");
-  arguments.duration("--poll", o.relay.poll, "How often to look for new messages; default 1s");
+                     "How long to wait while another relay works; with 0 not at all");
+  arguments.number("--attempts", o.relay.attempts, "Failures until a message is set aside",
+                   {1, 1'000'000});
+  arguments.duration("--timeout", o.relay.timeout, "How long one delivery may take", kAboveZero);
+  arguments.duration("--poll", o.relay.poll, "How often to look for new messages", kAboveZero);
   arguments.duration("--pause", o.relay.first_pause,
-                     "Of a key after a failure, doubled with each, up to 1m; default 1s");
+                     "How long a key pauses after a failure; doubled with each, up to 1m",
+                     kAboveZero);
   arguments.duration("--keep", o.relay.keep,
                      "How long delivered messages stay in the table, where their idempotency keys "
-                     "cannot be used again; default 24h");
+                     "cannot be used again");
   arguments.flag("--until-empty", o.relay.until_empty,
                  "End when nothing waits: with status 65 if messages are set aside, 66 if it was "
                  "ended before");
   arguments.duration("--give-up-after", o.relay.give_up_after,
-                     "With --until-empty: end too, with status 66, when all that waits has failed "
-                     "and nothing was delivered for so long; default: go on trying");
-  arguments.flag("--verbose,-v", o.verbose, "Tell of deliveries too, not only of failures");
+                     "With --until-empty: also end, with status 66, once all that waits has failed "
+                     "and nothing was delivered for this long",
+                     kAnyDuration, "go on trying");
+  arguments.flag("--verbose,-v", o.verbose, "Report deliveries too, not only failures");
   arguments.example("leasehold outbox relay postgres://app@db/shop --wait 24h -c ./send-event.sh",
                     "as a service; a second one waits for the first to die");
   arguments.example("leasehold outbox relay sqlite:app.db --to 'redis://cache/0?stream=events'",
@@ -207,8 +227,8 @@ Result<std::unique_ptr<Outbox>> open_outbox(const std::string& url) {
   return Registry::standard().open<Outbox>(url);
 }
 
-std::unique_ptr<Subcommand> make_outbox() {
-  return std::make_unique<OutboxCommand>();
+SubcommandEntry outbox_command() {
+  return {"outbox", "Relay messages that were written in a transaction", make<OutboxCommand>};
 }
 
 }  // namespace leasehold::cli

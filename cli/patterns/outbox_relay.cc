@@ -1,6 +1,5 @@
 #include "cli/patterns/outbox_relay.h"
 
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
 #include "cli/command/signals.h"
 #include "cli/command/store_choice.h"
@@ -13,8 +12,6 @@
 
 namespace leasehold::cli {
 namespace {
-
-using namespace std::chrono_literals;
 
 constexpr const char* kUsualContentType = "application/octet-stream";
 
@@ -37,11 +34,6 @@ Status check(const OutboxRelayOptions& options) {
   }
   if (options.relay.give_up_after && !options.relay.until_empty) {
     return fail(ErrorCode::invalid, "--give-up-after is for --until-empty");
-  }
-  for (const auto& [name, value] : {std::pair("--timeout", options.relay.timeout),
-                                    {"--poll", options.relay.poll},
-                                    {"--pause", options.relay.first_pause}}) {
-    if (value <= 0ms) return fail(ErrorCode::invalid, std::string(name) + ": it must be above 0");
   }
   return {};
 }
@@ -106,21 +98,21 @@ class HearsSignals final : public OutboxTarget {
 };
 
 // What came after the outbox was empty does not count.
-int end_of(Outbox& outbox, const OutboxRelayOptions& options, bool emptied) {
-  if (!options.relay.until_empty) return 0;
+ExitStatus end_of(Outbox& outbox, const OutboxRelayOptions& options, bool emptied) {
+  if (!options.relay.until_empty) return ExitStatus::done;
   const auto status = outbox.status();
   if (!status) return report(status.error());
   const std::int64_t left = emptied ? 0 : deliverable(*status);
   if (left > 0) {
     note("the outbox is not empty: " + std::to_string(left) +
          (left == 1 ? " message still waits" : " messages still wait"));
-    return kExitNotEmpty;
+    return kNotEmpty;
   }
-  if (status->set_aside.empty()) return 0;
+  if (status->set_aside.empty()) return ExitStatus::done;
   const std::size_t count = status->set_aside.size();
   note(std::to_string(count) + (count == 1 ? " message is" : " messages are") +
        " set aside; see 'leasehold outbox show " + shown(options.url) + "'");
-  return kExitSetAside;
+  return kSetAside;
 }
 
 class RelaySession {
@@ -128,11 +120,11 @@ class RelaySession {
   RelaySession(const OutboxRelayOptions& options, LockName lock, Client client, Signals& signals)
       : options_(options), lock_(std::move(lock)), client_(std::move(client)), signals_(signals) {}
 
-  int go(Outbox& outbox, OutboxTarget& target);
+  ExitStatus go(Outbox& outbox, OutboxTarget& target);
 
  private:
   Result<FencedLease> take();
-  int after(Outbox& outbox, const Result<RelayReport>& report);
+  ExitStatus after(Outbox& outbox, const Result<RelayReport>& report);
 
   const OutboxRelayOptions& options_;
   const LockName lock_;
@@ -150,7 +142,7 @@ Result<FencedLease> RelaySession::take() {
   return lease;
 }
 
-int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
+ExitStatus RelaySession::go(Outbox& outbox, OutboxTarget& target) {
   auto lease = take();
   if (asked_to_end_) return end_of(outbox, options_, false);
   if (!lease) return report(lease.error());
@@ -167,12 +159,12 @@ int RelaySession::go(Outbox& outbox, OutboxTarget& target) {
   };
   HearsSignals hearing(target, until_signal);
   const auto report = relay(outbox, hearing, *lease, how);
-  const int status = after(outbox, report);
+  const ExitStatus status = after(outbox, report);
   if (const auto released = lease->release(); !released) cli::report(released.error());
   return status;
 }
 
-int RelaySession::after(Outbox& outbox, const Result<RelayReport>& report) {
+ExitStatus RelaySession::after(Outbox& outbox, const Result<RelayReport>& report) {
   if (!report) return report_at(options_.url, report.error());
   if (options_.verbose) {
     note_now("ends: " + std::to_string(report->delivered) + " delivered, " +
@@ -183,7 +175,7 @@ int RelaySession::after(Outbox& outbox, const Result<RelayReport>& report) {
 
 }  // namespace
 
-int relay_outbox(const OutboxRelayOptions& options) {
+ExitStatus relay_outbox(const OutboxRelayOptions& options) {
   if (const auto ok = check(options); !ok) return report(ok.error());
   auto lock = chosen_lock(options.lock.value_or(kOutboxResource));
   if (!lock) return report(lock.error());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/command/exit_status.h"
 #include "leasehold/outbox.h"
 #include "leasehold/relay.h"
 
@@ -25,7 +26,10 @@ struct OutboxRelayOptions {
 
 [[nodiscard]] Result<std::unique_ptr<Outbox>> open_outbox(const std::string& url);
 
-// Gives the program's exit status.
-int relay_outbox(const OutboxRelayOptions& options);
+// What it ends with if the outbox was to be emptied.
+inline constexpr ExitStatus kSetAside{65};
+inline constexpr ExitStatus kNotEmpty{66};
+
+ExitStatus relay_outbox(const OutboxRelayOptions& options);
 
 }  // namespace leasehold::cli

@@ -1,7 +1,6 @@
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
-#include "cli/patterns/commands.h"
 #include "leasehold/registry.h"
 #include "leasehold/serial_queue_admin.h"
 #include "leasehold/stores.h"
@@ -15,6 +14,7 @@ class SerialCommand final : public Subcommand {
     arguments.description(
         "Serial queues in your own database: the operations of one entity run one after the other, "
         "many entities side by side. docs/serial-queue.md has how to push and to work.");
+    arguments.uses_store();
     arguments.example("leasehold serial install postgres://app@db/shop",
                       "create what the queues need; doing it again changes nothing");
     Arguments& install = arguments.subcommand("install", "Create what the queues need");
@@ -23,7 +23,7 @@ class SerialCommand final : public Subcommand {
                     "create table and functions; doing it again changes nothing");
   }
 
-  int execute() override {
+  Ending execute() override {
     register_stores();
     const auto done = Registry::standard().open<SerialQueueAdmin>(url_).and_then(
         [](const auto& queues) { return queues->install(); });
@@ -36,8 +36,8 @@ class SerialCommand final : public Subcommand {
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_serial() {
-  return std::make_unique<SerialCommand>();
+SubcommandEntry serial_command() {
+  return {"serial", "Prepare a database for serial queues", make<SerialCommand>};
 }
 
 }  // namespace leasehold::cli

@@ -1,15 +1,13 @@
 #include <poll.h>
-#include <unistd.h>
 
 #include <system_error>
 #include <thread>
 
 #include "cli/command/answer_file.h"
 #include "cli/command/arguments.h"
-#include "cli/command/duration.h"
 #include "cli/command/events.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
+#include "cli/command/progress_line.h"
 #include "cli/command/signals.h"
 #include "cli/command/subcommand.h"
 #include "cli/probe/bars.h"
@@ -21,7 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Millis kShortest = 100ms;
 constexpr Millis kRedraw = 200ms;
 
 struct ProbeOptions {
@@ -35,44 +32,18 @@ struct ProbeOptions {
   bool json = false;
 };
 
-// One line on the terminal, written over again and again, and gone at the end.
-class ProgressLine {
- public:
-  explicit ProgressLine(Nanos whole) : whole_(whole), shown_(isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() { write("", "\r"); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void draw(const probe::Progress& progress) {
-    if (progress.measured == 0) return;
-    write("measuring: " + format_span(Nanos(progress.measured)) + " of " + format_span(whole_) +
-              ", longest delay so far " + format_span(Nanos(progress.worst)) +
-              "; Ctrl-C ends it with what there is",
-          "");
-  }
-
- private:
-  // Never waits for the terminal: the measurement goes on beside this.
-  void write(std::string text, const char* after) {
-    if (!shown_) return;
-    const std::size_t length = text.size();
-    text.resize(std::max(length, drawn_), ' ');
-    drawn_ = length;
-    process::write_within(STDERR_FILENO, "\r" + text + after, process::within(0s));
-  }
-
-  const Nanos whole_;
-  const bool shown_;
-  std::size_t drawn_ = 0;
-};
+std::string told(const probe::Progress& progress, Nanos whole) {
+  return "measuring: " + format_span(Nanos(progress.measured)) + " of " + format_span(whole) +
+         ", longest delay so far " + format_span(Nanos(progress.worst)) +
+         "; Ctrl-C ends it with what there is";
+}
 
 class Probe final : public Subcommand {
  public:
   void declare(Arguments& arguments) override;
-  int execute() override;
+  Ending execute() override;
 
  private:
-  Status check() const;
   probe::Measurement measure(const probe::MeasureOptions& how) const;
   Result<ProbeReport> take() const;
 
@@ -89,21 +60,20 @@ void Probe::declare(Arguments& arguments) {
       "ended, and under which assumptions. Suspend and SIGSTOP count as pauses. Ctrl-C ends it "
       "early, with the result so far and exit status 0. No TTL makes the number zero; that is what "
       "the fence is for.");
-  arguments.duration("--duration", o.duration, "How long to measure; at least 100ms, default 10s");
-  arguments.number(
-      "--load", 0, 256, o.load,
-      "Keep N threads busy meanwhile, to see the pauses of a loaded machine; default 0");
+  arguments.ends_with(ExitStatus::cancelled, "a signal came before anything was measured");
+  arguments.duration("--duration", o.duration, "How long to measure", {100ms, kAnyDuration.most});
+  arguments.number("--load", o.load,
+                   "Keep N threads busy meanwhile, to see the pauses of a loaded machine",
+                   {0, 256});
   arguments.flag("--spin", o.spin,
                  "Look at the clock all the time instead of sleeping in between: what a thread "
                  "that computes meets, without the delay of waking up. Keeps one processor busy");
-  arguments.duration("--ttl", o.ttl, "The TTL to judge, 100ms to 24h; default 30s",
-                     "from 100 ms to 24 h");
-  arguments.number("--rate", 1, 10'000'000, o.rate,
-                   "How many operations a second are done under the lease; default 100");
-  arguments.duration("--operation", o.operation,
-                     "How long one operation is in flight, from its look at the lease to its "
-                     "effect; 1ms to 24h, default 10ms",
-                     "from 1 ms to 24 h");
+  arguments.duration("--ttl", o.ttl, "The TTL to judge", kTtls);
+  arguments.number("--rate", o.rate, "How many operations a second are done under the lease",
+                   {1, 10'000'000});
+  arguments.duration(
+      "--operation", o.operation,
+      "How long one operation is in flight, from its look at the lease to its effect", {1ms, 24h});
   arguments.option("--svg", "FILE", o.svg, "Draw the distribution into this file as well");
   arguments.flag("--json", o.json, "For programs: one JSON object");
   arguments.example("leasehold probe", "ten seconds, on the machine as it is");
@@ -111,14 +81,6 @@ void Probe::declare(Arguments& arguments) {
                     "an hour under load, with a picture");
   arguments.example("leasehold probe --ttl 5s --rate 2000 --operation 3ms",
                     "is a TTL of five seconds enough?");
-}
-
-Status Probe::check() const {
-  if (options_.duration < kShortest) {
-    return fail(ErrorCode::invalid, "--duration: " + format_duration(options_.duration) +
-                                        " is too short to see anything; give at least 100ms");
-  }
-  return {};
 }
 
 // The threads are made here, after the signals were blocked in this one.
@@ -133,9 +95,9 @@ probe::Measurement Probe::measure(const probe::MeasureOptions& how) const {
     measured = probe::measure(how, stop, progress);
     over.raise();
   });
-  ProgressLine line(how.duration);
+  ProgressLine line;
   for (;;) {
-    line.draw(progress);
+    if (progress.measured > 0) line.draw(told(progress, how.duration));
     pollfd events[] = {{over.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
     if (poll(events, std::size(events), static_cast<int>(kRedraw.count())) < 0) continue;
     if (events[0].revents != 0 || signals.take_end_request()) break;
@@ -163,8 +125,7 @@ Result<ProbeReport> Probe::take() const {
   return report;
 }
 
-int Probe::execute() {
-  if (const auto ok = check(); !ok) return report(ok.error());
+Ending Probe::execute() {
   std::optional<AnswerFile> picture;
   if (options_.svg) {
     auto opened = AnswerFile::open(*options_.svg);
@@ -173,7 +134,7 @@ int Probe::execute() {
   }
   const auto found = take();
   if (!found) return report(found.error());
-  const int printed = print(options_.json ? probe_json(*found) : probe_text(*found));
+  const ExitStatus printed = print(options_.json ? probe_json(*found) : probe_text(*found));
   if (!picture) return printed;
   if (const auto drawn = picture->write(probe_svg(*found)); !drawn) return report(drawn.error());
   return printed;
@@ -181,10 +142,8 @@ int Probe::execute() {
 
 }  // namespace
 
-Commands probe_commands() {
-  static constexpr SubcommandEntry kAll[] = {
-      {"probe", "Measure this machine's pauses, to choose a TTL", make<Probe>}};
-  return kAll;
+SubcommandEntry probe_command() {
+  return {"probe", "Measure this machine's pauses, to choose a TTL", make<Probe>};
 }
 
 }  // namespace leasehold::cli

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "cli/command/json.h"
 #include "cli/command/output.h"
 #include "cli/command/text.h"
 #include "cli/probe/bars.h"
@@ -11,8 +11,6 @@
 
 namespace leasehold::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kBarWidth = 40;
 constexpr double kSizingShare = 0.9999;
@@ -233,7 +231,7 @@ std::string probe_json(const ProbeReport& report) {
         {"missed_renewals", kMissed}}},
       {"assumptions", assumptions(report)},
       {"note", kNeverZero}};
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace leasehold::cli

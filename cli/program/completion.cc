@@ -4,7 +4,6 @@
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
-#include "cli/program/commands.h"
 #include "cli/program/program.h"
 
 namespace leasehold::cli {
@@ -200,7 +199,7 @@ class Completion final : public Subcommand {
     arguments.example("source <(leasehold completion bash)", "in ~/.bashrc");
   }
 
-  int execute() override {
+  Ending execute() override {
     const CommandDoc root = document_program();
     if (shell_ == "zsh") return print(zsh_script(root));
     return print(shell_ == "fish" ? fish_script(root) : bash_script(root));
@@ -212,8 +211,8 @@ class Completion final : public Subcommand {
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_completion() {
-  return std::make_unique<Completion>();
+SubcommandEntry completion_command() {
+  return {"completion", "Print the completion script of a shell", make<Completion>};
 }
 
 }  // namespace leasehold::cli

@@ -1,6 +1,5 @@
 #include "cli/program/help.h"
 
-#include "cli/command/exit_status.h"
 #include "cli/command/text.h"
 
 namespace leasehold::cli {
@@ -40,7 +39,7 @@ std::string render_help(const CommandDoc& command) {
     text += "  # " + example.what + "\n  " + example.command + "\n";
   }
   text += "\nExit status:\n";
-  for (const ExitStatusDoc& one : exit_status_docs(command)) {
+  for (const ExitStatusDoc& one : command.exit_statuses) {
     text += entry(one.status, one.meaning);
   }
   return text;

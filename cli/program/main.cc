@@ -7,7 +7,6 @@
 #include <exception>
 
 #include "cli/command/arguments.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
 #include "cli/program/help.h"
@@ -23,7 +22,7 @@ void occupy_standard_streams() {
   }
 }
 
-int run_program(const std::vector<std::string>& arguments) {
+Ending run_program(const std::vector<std::string>& arguments) {
   Program program(arguments);
   auto parsed = program.parse();
   if (!parsed) return report(parsed.error());
@@ -31,7 +30,7 @@ int run_program(const std::vector<std::string>& arguments) {
     return print(render_help(help->of));
   }
   if (std::holds_alternative<CommandLine::VersionWanted>(*parsed)) return print(version_line());
-  return program.chosen().execute();
+  return program.execute();
 }
 
 }  // namespace
@@ -41,11 +40,11 @@ int main(int argc, char** argv) {
   using namespace leasehold::cli;
   occupy_standard_streams();
   try {
-    return run_program(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+    return run_program(std::vector<std::string>(argv + std::min(argc, 1), argv + argc)).number();
   } catch (const std::exception& defect) {
     note(std::string("something that should not happen: ") + defect.what());
   } catch (...) {
     note("something that should not happen");
   }
-  return kExitInternal;
+  return static_cast<int>(ExitStatus::internal);
 }

@@ -1,9 +1,7 @@
 // The manual page, from the same tree as --help.
 #include "cli/command/arguments.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
-#include "cli/program/commands.h"
 #include "cli/program/program.h"
 
 namespace leasehold::cli {
@@ -74,7 +72,7 @@ std::string page(const CommandDoc& root) {
   text += ".SH COMMANDS\n";
   for (const CommandDoc& command : root.children) text += section(command);
   text += ".SH EXIT STATUS\n";
-  for (const ExitStatusDoc& one : exit_status_docs(root)) {
+  for (const ExitStatusDoc& one : root.exit_statuses) {
     text += tagged(bold(one.status), one.meaning);
   }
   text += ".SH ENVIRONMENT\n";
@@ -88,13 +86,13 @@ std::string page(const CommandDoc& root) {
 class Man final : public Subcommand {
  public:
   void declare(Arguments&) override {}
-  int execute() override { return print(page(document_program())); }
+  Ending execute() override { return print(page(document_program())); }
 };
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_man() {
-  return std::make_unique<Man>();
+SubcommandEntry man_command() {
+  return {"man", "Print the manual page", make<Man>, true};
 }
 
 }  // namespace leasehold::cli

@@ -1,6 +1,7 @@
 #include "cli/program/program.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace leasehold::cli {
 namespace {
@@ -59,10 +60,17 @@ Result<CommandLine::Parsed> Program::parse() {
                                      : no_command(document(), first));
 }
 
-Subcommand& Program::chosen() {
-  const auto it = std::find_if(declared_.begin(), declared_.end(),
-                               [](const Declared& one) { return one.arguments->chosen(); });
-  return *it->command;  // the parser requires exactly one
+Ending Program::execute() {
+  const auto chosen = std::find_if(declared_.begin(), declared_.end(),
+                                   [](const Declared& one) { return one.arguments->chosen(); });
+  const Ending ending = chosen->command->execute();  // the parser requires exactly one
+#ifndef NDEBUG
+  const auto status = static_cast<ExitStatus>(ending.number());
+  if (ending.is_own() && !chosen->arguments->may_end_with(status)) {
+    throw std::logic_error("exit status " + label(status) + " is not declared");
+  }
+#endif
+  return ending;
 }
 
 CommandDoc document_program() {

@@ -18,8 +18,9 @@ class Program {
 
   [[nodiscard]] Result<CommandLine::Parsed> parse();
 
-  // After a successful parse.
-  Subcommand& chosen();
+  // What was chosen; after a successful parse. Throws if it ends as it has not told that it may,
+  // except in a build without assertions.
+  Ending execute();
 
   CommandDoc document() const { return line_.document(); }
 

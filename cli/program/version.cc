@@ -1,7 +1,6 @@
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
-#include "cli/program/commands.h"
 #include "cli/program/program.h"
 
 namespace leasehold::cli {
@@ -12,13 +11,13 @@ class Version final : public Subcommand {
   void declare(Arguments& arguments) override {
     arguments.example("leasehold version", "print the version");
   }
-  int execute() override { return print(version_line()); }
+  Ending execute() override { return print(version_line()); }
 };
 
 }  // namespace
 
-std::unique_ptr<Subcommand> make_version() {
-  return std::make_unique<Version>();
+SubcommandEntry version_command() {
+  return {"version", "Print the version", make<Version>};
 }
 
 }  // namespace leasehold::cli

@@ -1,13 +1,10 @@
 #include <poll.h>
 #include <unistd.h>
-#include <algorithm>
 
 #include <algorithm>
-#include <charconv>
 
 #include "cli/command/arguments.h"
 #include "cli/command/duration.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
 #include "cli/command/signals.h"
 #include "cli/command/store_choice.h"
@@ -28,10 +25,10 @@ struct RunOptions {
   Millis wait{0};
   Millis at_least{0};
   bool fenced = false;
-  std::string on_lost = "kill";
+  OnLost on_lost = OnLost::kill;
   std::optional<Millis> grace;
   std::optional<std::string> once;
-  int busy_status = kExitBusy;
+  int busy_status = static_cast<int>(ExitStatus::busy);
   bool verbose = false;
   std::optional<std::string> owner;
   std::vector<std::string> command;
@@ -42,11 +39,6 @@ struct Grant {
   std::optional<Token> token;
   BootTime since;
 };
-
-OnLost policy_of(const std::string& word) {
-  if (word == "term") return OnLost::term;
-  return word == "ignore" ? OnLost::ignore : OnLost::kill;
-}
 
 // A sixth of the time to live: the store may then be away for half of it without harm, since a
 // renewal is due after a third.
@@ -69,13 +61,7 @@ std::string as_parameters(const std::vector<std::string>& command) {
   return text;
 }
 
-std::optional<int> parse_result(const std::string& text) {
-  int status = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, status);
-  if (error != std::errc() || stop != end || status < 0 || status > 255) return std::nullopt;
-  return status;
-}
+constexpr Range<std::int64_t> kStatuses{0, 255};
 
 // The whole run, from taking the lock to giving it back.
 class RunSession {
@@ -83,7 +69,7 @@ class RunSession {
   RunSession(const RunOptions& options, LockName lock, Client client, Signals& signals)
       : options_(options), lock_(std::move(lock)), client_(std::move(client)), signals_(signals) {}
 
-  int go();
+  Ending go();
 
   // Ctrl-C went to the command alone: those around the wrapper have not heard it yet.
   bool pass_interrupt_on() const { return pass_interrupt_on_; }
@@ -91,13 +77,13 @@ class RunSession {
  private:
   Result<Grant> take();
   Result<Grant> acquire(std::stop_token stop);
-  int not_taken(const Error& error) const;
+  Ending not_taken(const Error& error) const;
   process::Command command_for(const Grant& grant) const;
-  int supervise(Grant& grant);
-  int after_command(Grant& grant, const CommandEnd& end);
-  std::optional<int> replay(Grant& grant);
+  Ending supervise(Grant& grant);
+  Ending after_command(Grant& grant, const CommandEnd& end);
+  std::optional<Ending> replay(Grant& grant);
   Status remember(const Grant& grant, int status);
-  int give_back(Grant& grant, int status);
+  Ending give_back(Grant& grant, Ending ending);
   Result<ReleaseOutcome> release(Grant& grant);
   void stay(const Grant& grant, BootTime until);
   void say(const std::string& text) const {
@@ -113,12 +99,12 @@ class RunSession {
   bool pass_interrupt_on_ = false;
 };
 
-int not_started() {
+Ending not_started() {
   note_now("a signal came before the command was started");
-  return kExitCancelled;
+  return ExitStatus::cancelled;
 }
 
-int RunSession::go() {
+Ending RunSession::go() {
   auto grant = take();
   if (!grant && !asked_to_end_) return not_taken(grant.error());
   if (asked_to_end_ || signals_.take_end_request()) return not_started();
@@ -130,7 +116,7 @@ int RunSession::go() {
   say("took '" + lock_.str() + "' for " + format_duration(given) +
       (grant->token ? ", token " + std::to_string(grant->token->number.value()) : ""));
   if (options_.once) {
-    if (const auto status = replay(*grant)) return *status;
+    if (const auto ending = replay(*grant)) return *ending;
   }
   return supervise(*grant);
 }
@@ -155,11 +141,11 @@ Result<Grant> RunSession::acquire(std::stop_token stop) {
   return Grant{std::move(static_cast<Lease&>(lease)), std::move(token), BootClock::now()};
 }
 
-int RunSession::not_taken(const Error& error) const {
-  if (exit_status(error.code) != kExitBusy) return report(error);
+Ending RunSession::not_taken(const Error& error) const {
+  if (exit_status(error.code) != ExitStatus::busy) return report(error);
   // A job skipped because it is running already should not make cron send mail.
   if (options_.busy_status != 0 || options_.verbose) report(error);
-  return options_.busy_status;
+  return Ending::passed_on(options_.busy_status);
 }
 
 process::Command RunSession::command_for(const Grant& grant) const {
@@ -178,9 +164,9 @@ process::Command RunSession::command_for(const Grant& grant) const {
   return command;
 }
 
-int RunSession::supervise(Grant& grant) {
+Ending RunSession::supervise(Grant& grant) {
   const Millis ttl = grant.lease.ttl();  // a store may give less than was asked for
-  const Watch watch{policy_of(options_.on_lost),
+  const Watch watch{options_.on_lost,
                     std::min(options_.grace.value_or(default_grace(ttl)), ttl / 2),
                     [this] { return client_.renewal_error(); }};
   Supervisor supervisor(grant.lease, signals_, watch);
@@ -188,40 +174,41 @@ int RunSession::supervise(Grant& grant) {
   if (end) return after_command(grant, *end);
   note_now(end.error().message);
   if (const auto released = grant.lease.release(); !released) report(released.error());
-  return end.error().status;
+  return end.error().ending;
 }
 
-int RunSession::after_command(Grant& grant, const CommandEnd& end) {
-  if (end.for_lease) return kExitLost;
+Ending RunSession::after_command(Grant& grant, const CommandEnd& end) {
+  if (end.for_lease) return ExitStatus::lost;
   pass_interrupt_on_ = end.had_terminal && end.status == process::ExitStatus::signalled(SIGINT);
   if (!end.status.known()) {
     note_now("the command has ended, but the system did not tell how" +
              std::string(options_.once ? "; nothing was stored, it will run again" : ""));
-    return give_back(grant, kExitInternal);
+    return give_back(grant, ExitStatus::internal);
   }
-  int status = end.status.shell_status();
+  const int status = end.status.shell_status();
+  Ending ending = Ending::passed_on(status);
   if (options_.once && !end.status.by_signal()) {
     if (const auto done = remember(grant, status); !done) {
-      status = report_now(done.error());
+      ending = report_now(done.error());
       const bool unknown = done.error().code == ErrorCode::outcome_unknown;
       note_now("the command " + end.status.describe() + ", but that " +
                (unknown ? "may not be" : "was not") + " stored under the key '" + *options_.once +
                (unknown ? "': it may run again" : "': it will run again"));
     }
   }
-  return give_back(grant, status);
+  return give_back(grant, ending);
 }
 
-std::optional<int> RunSession::replay(Grant& grant) {
-  const auto give_back_and = [&](int status) {
+std::optional<Ending> RunSession::replay(Grant& grant) {
+  const auto give_back_and = [&](Ending ending) {
     if (const auto released = grant.lease.release(); !released) report(released.error());
-    return status;
+    return ending;
   };
   const auto known = client_.recall(lock_, *options_.once);
   if (!known) return give_back_and(report_now(known.error()));
   if (!*known) return std::nullopt;
   const OnceRecord& record = **known;
-  const auto status = parse_result(record.result);
+  const auto status = parse_number(record.result, kStatuses);
   if (record.parameters != as_parameters(options_.command) || !status) {
     return give_back_and(
         report_now(Error(ErrorCode::invalid, "--once: the key '" + *options_.once +
@@ -235,7 +222,7 @@ std::optional<int> RunSession::replay(Grant& grant) {
   } else {
     note_now(done_before + ", and was not run again; to try again, use another --once key");
   }
-  return give_back_and(*status);
+  return give_back_and(Ending::passed_on(static_cast<int>(*status)));
 }
 
 Status RunSession::remember(const Grant& grant, int status) {
@@ -243,21 +230,21 @@ Status RunSession::remember(const Grant& grant, int status) {
                         {as_parameters(options_.command), std::to_string(status)});
 }
 
-int RunSession::give_back(Grant& grant, int status) {
+Ending RunSession::give_back(Grant& grant, Ending ending) {
   const auto outcome = release(grant);
   if (!outcome) {
     report(outcome.error());
     note("lock '" + lock_.str() + "' is free after " + format_duration(grant.lease.ttl()) +
          " at the latest");
-    return status;
+    return ending;
   }
   if (*outcome == ReleaseOutcome::released) {
     say("gave '" + lock_.str() + "' back");
-    return status;
+    return ending;
   }
   note("the lease on '" + lock_.str() +
        "' ended before the command did: somebody else may have worked meanwhile");
-  return policy_of(options_.on_lost) == OnLost::ignore ? status : kExitLost;
+  return options_.on_lost == OnLost::ignore ? ending : ExitStatus::lost;
 }
 
 Result<ReleaseOutcome> RunSession::release(Grant& grant) {
@@ -290,11 +277,11 @@ void RunSession::stay(const Grant& grant, BootTime until) {
 class Run final : public Subcommand {
  public:
   void declare(Arguments& arguments) override;
-  int execute() override;
+  Ending execute() override;
 
  private:
   Status check() const;
-  int run(Signals& signals, bool& pass_interrupt_on);
+  Ending run(Signals& signals, bool& pass_interrupt_on);
   RunOptions options_;
 };
 
@@ -312,30 +299,44 @@ void Run::declare(Arguments& arguments) {
   declare_store(arguments, o.store);
   arguments.duration("--ttl", o.ttl,
                      "How long the lock stays taken if this machine dies; renewed while the "
-                     "command runs. 100ms to 24h, default 30s",
-                     "from 100 ms to 24 h");
-  arguments.duration("--wait", o.wait, "How long to wait for a busy lock; default 0: only try");
+                     "command runs",
+                     kTtls);
+  arguments.duration("--wait", o.wait, "How long to wait for a busy lock; with 0 not at all");
   arguments.duration("--at-least", o.at_least,
                      "Keep the lock that long even if the command ends earlier, so that somebody "
                      "who starts a little later does not run the job again");
   arguments.flag("--fenced", o.fenced,
                  "Give the command a token for a fence; refused by stores that cannot make safe "
                  "ones");
-  arguments.choice("--on-lost", {"kill", "term", "ignore"}, o.on_lost,
-                   "What to do with the command when its lease is lost: SIGTERM, then SIGKILL "
-                   "before the lease ends (kill, the default); only SIGTERM; only a message");
-  arguments.duration("--grace", o.grace,
-                     "From SIGTERM to SIGKILL; at most half of --ttl, default a sixth of it and "
-                     "at most 10s");
+  arguments.choice<OnLost>(
+      "--on-lost", {{"kill", OnLost::kill}, {"term", OnLost::term}, {"ignore", OnLost::ignore}},
+      o.on_lost,
+      "What to do with the command when its lease is lost: SIGTERM, then SIGKILL "
+      "before the lease ends (kill, the default); only SIGTERM; only a message");
+  arguments.duration("--grace", o.grace, "From SIGTERM to SIGKILL; at most half of --ttl",
+                     kAnyDuration, "a sixth of it and at most 10s");
   arguments.option("--once", "KEY", o.once,
                    "Run once per KEY: if it ended under this lock before, exit with the same "
                    "status without running, even if it failed");
-  arguments.number("--busy-status", 0, 255, o.busy_status,
-                   "Exit status if somebody else holds the lock; default 75. With 0 nothing is "
-                   "printed either");
+  arguments.number("--busy-status", o.busy_status,
+                   "Exit status if somebody else holds the lock. With 0 nothing is printed either",
+                   kStatuses);
   arguments.option("--owner", "LABEL", o.owner,
                    "Who holds it, for people to read; default host:pid:command");
-  arguments.flag("--verbose,-v", o.verbose, "Tell what happens");
+  arguments.flag("--verbose,-v", o.verbose, "Say what happens");
+  arguments.ends_with(ExitStatus::done,
+                      "the command ended with 0; its other statuses are passed on");
+  arguments.also_ends_with(ExitStatus::wrong_input, "a --once key used with another command");
+  arguments.ends_with(ExitStatus::busy, "busy: somebody else holds the lock (see --busy-status)");
+  arguments.ends_with(
+      ExitStatus::lost,
+      "the lease was lost, or was about to be: the command was ended, or not started");
+  arguments.ends_with(ExitStatus::not_executable, "the command could not be executed");
+  arguments.ends_with(ExitStatus::not_found, "the command was not found");
+  arguments.ends_with(ExitStatus::by_signal, "the command was ended by signal n");
+  arguments.ends_with(
+      ExitStatus::cancelled,
+      "a signal came before the command was started, as while waiting for the lock");
   arguments.example("leasehold run backup -- /usr/local/bin/backup.sh",
                     "in a crontab: not twice at the same time");
   arguments.example("leasehold run report --wait 5m --ttl 1m -- make report",
@@ -356,21 +357,19 @@ Status Run::check() const {
   return {};
 }
 
-int Run::execute() {
+Ending Run::execute() {
   bool pass_interrupt_on = false;
-  int status = 0;
-  {
+  const Ending ending = [&] {
     Signals signals;
-    status = run(signals, pass_interrupt_on);
-  }
-  if (!pass_interrupt_on) return status;
+    return run(signals, pass_interrupt_on);
+  }();
   // A script around this program ends on Ctrl-C only if it gets the signal too and its child died
   // of it.
-  kill(0, SIGINT);
-  return status;
+  if (pass_interrupt_on) kill(0, SIGINT);
+  return ending;
 }
 
-int Run::run(Signals& signals, bool& pass_interrupt_on) {
+Ending Run::run(Signals& signals, bool& pass_interrupt_on) {
   auto lock = chosen_lock(options_.name);
   if (!lock) return report(lock.error());
   if (const auto ok = check(); !ok) return report(ok.error());
@@ -382,17 +381,15 @@ int Run::run(Signals& signals, bool& pass_interrupt_on) {
   if (connecting.end()) return not_started();
   if (!client) return report(client.error());
   RunSession session(options_, std::move(*lock), std::move(*client), signals);
-  const int status = session.go();
+  const Ending ending = session.go();
   pass_interrupt_on = session.pass_interrupt_on();
-  return status;
+  return ending;
 }
 
 }  // namespace
 
-Commands run_commands() {
-  static constexpr SubcommandEntry kAll[] = {
-      {"run", "Run a command while holding a lock", make<Run>}};
-  return kAll;
+SubcommandEntry run_command() {
+  return {"run", "Run a command while holding a lock", make<Run>};
 }
 
 }  // namespace leasehold::cli

@@ -7,7 +7,6 @@
 #include <stop_token>
 #include <utility>
 
-#include "cli/command/exit_status.h"
 #include "cli/command/output.h"
 #include "leasehold/process/group.h"
 
@@ -53,12 +52,13 @@ tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
   // Here, because everything since the grant may have taken long.
   if (const auto held = lease_.require(std::max(watch_.grace, kill_margin_)); !held) {
     return tl::unexpected(
-        NotStarted{"the command was not started: " + held.error().message, kExitLost});
+        NotStarted{"the command was not started: " + held.error().message, ExitStatus::lost});
   }
   auto started = process::Child::start(command);
   if (!started) {
     if (terminal_given_) terminal_->give_to(getpgrp());
-    return tl::unexpected(NotStarted{started.error().message, started.error().shell_status()});
+    return tl::unexpected(
+        NotStarted{started.error().message, Ending::passed_on(started.error().shell_status())});
   }
   child_ = std::move(*started);
   const std::stop_callback told(lease_.lost(), [this] { lost_.raise(); });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command/events.h"
+#include "cli/command/exit_status.h"
 #include "cli/command/signals.h"
 #include "leasehold/lease.h"
 #include "leasehold/process/child.h"
@@ -31,7 +32,7 @@ struct CommandEnd {
 // Why a command was not started, and what to exit with.
 struct NotStarted {
   std::string message;
-  int status;
+  Ending ending;
 };
 
 // One command, from its start to the end of its process group. Uses poll on four descriptors

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <cstdlib>
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +18,6 @@ namespace leasehold::cli {
 
 using namespace std::chrono_literals;
 using process::Child;
-using process::ExitStatus;
 using process::Piped;
 using process::read_all;
 using process::read_until;
@@ -33,7 +31,7 @@ using ::testing::Not;
 using Words = std::vector<std::string>;
 
 // Longer than anything here takes; only a failing test waits for it.
-inline constexpr auto kPatience = 30s;
+inline constexpr auto kPatience = 60s;
 
 struct Finished {
   int status = -1;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/command/number.h"
+
 namespace leasehold::cli {
 namespace {
 
@@ -30,6 +32,40 @@ TEST(Duration, RefusesEverythingElseInOneSentence) {
     const auto parsed = parse_duration(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_THAT(parsed.error().message, ::testing::HasSubstr("longer than a year")) << text;
+  }
+}
+
+TEST(Duration, OutsideItsRangeIsRefusedInTheSameWordsAsTheHelp) {
+  const auto why = [](std::string_view text, Range<Millis> range) {
+    return parse_duration(text, range).error().message;
+  };
+  const Range<Millis> any = kAnyDuration;
+  EXPECT_EQ(parse_duration("100ms", kTtls).value(), 100ms);
+  EXPECT_EQ(parse_duration("24h", kTtls).value(), 24h);
+  EXPECT_EQ(why("99ms", kTtls), "'99ms' is out of range: it must be 100ms to 24h");
+  EXPECT_EQ(why("9999h", kTtls), "'9999h' is out of range: it must be 100ms to 24h");
+  EXPECT_EQ(why("0", {1ms, any.most}), "'0' is out of range: it must be at least 1ms");
+  EXPECT_EQ(why("9999h", {1ms, any.most}), "'9999h' is longer than a year");
+  EXPECT_EQ(why("11m", {0ms, 10min}), "'11m' is out of range: it must be at most 10m");
+  EXPECT_THAT(why("x", kTtls), ::testing::EndsWith("1h; it must be 100ms to 24h"));
+  EXPECT_THAT(why("x", any), ::testing::EndsWith("5m or 1h"));
+}
+
+TEST(Duration, IsWrittenAsItIsRead) {
+  EXPECT_EQ(written(0ms), "0");
+  for (const char* text : {"1500ms", "30s", "90s", "5m", "24h", "8784h"}) {
+    EXPECT_EQ(written(parse_duration(text).value()), text);
+  }
+}
+
+TEST(Number, IsWholeAndInItsRange) {
+  EXPECT_EQ(parse_number("-3", kAnyNumber).value(), -3);
+  EXPECT_EQ(parse_number("9223372036854775807", {1, kAnyNumber.most}).value(), kAnyNumber.most);
+  for (const char* text :
+       {"", "x", "1.0", " 1", "1 ", "+1", "0x1", "0", "65", "9223372036854775808"}) {
+    const auto parsed = parse_number(text, {1, 64});
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().message, ::testing::EndsWith("is not a whole number from 1 to 64"));
   }
 }
 

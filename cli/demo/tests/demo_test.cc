@@ -148,7 +148,7 @@ TEST_F(DemoTest, ends_when_nobody_reads_on) {
   EXPECT_THAT(read_until(child.out().get(), "SIGSTOP", within(kPatience)), HasSubstr("SIGSTOP"));
   child.out().reset();
   EXPECT_EQ(read_all(child.err().get(), within(kPatience)), "") << "as with head(1)";
-  EXPECT_EQ(child.wait_for(kPatience), ExitStatus::exited(74));
+  EXPECT_EQ(child.wait_for(kPatience), process::ExitStatus::exited(74));
   expect_nothing_left();
 }
 

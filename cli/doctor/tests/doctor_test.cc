@@ -131,8 +131,8 @@ TEST_F(DoctorTest, WrongInputAndMissingStoresHaveTheirOwnStatus) {
   EXPECT_EQ(leasehold({"doctor", "--store", "nonsense"}).status, 64);
   EXPECT_EQ(leasehold({"doctor", "--store", "file:/tmp/x"}).status, 77);
   EXPECT_EQ(leasehold({"doctor", "--store", store(), "--ttl", "1ms"}).status, 64);
-  EXPECT_EQ(leasehold({"doctor", "--store", store(), "--within", "1ms"}).status, 64);
-  EXPECT_EQ(leasehold({"doctor", "--store", store(), "--within", "11m"}).status, 64);
+  EXPECT_EQ(leasehold({"doctor", "--store", store(), "--timeout", "1ms"}).status, 64);
+  EXPECT_EQ(leasehold({"doctor", "--store", store(), "--timeout", "11m"}).status, 64);
   EXPECT_EQ(leasehold({"doctor", "--store", store(), "--fail-on", "note"}).status, 64);
   EXPECT_EQ(leasehold({"doctor", "extra"}).status, 64);
 }

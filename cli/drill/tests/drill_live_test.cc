@@ -34,24 +34,28 @@ class DrillLiveTest : public CliTest {
   }
 };
 
-TEST_F(DrillLiveTest, Postgres) {
-  expect_held({"--store", "postgres", "--cycles", "6"}, 6);
+struct OwnStore {
+  std::string name;
+  unsigned cycles;
+};
+
+class DrillOfAStoreTest : public DrillLiveTest, public ::testing::WithParamInterface<OwnStore> {};
+
+TEST_P(DrillOfAStoreTest, RefusesWhatIsLate) {
+  const auto& [name, cycles] = GetParam();
+  expect_held({"--store", name, "--cycles", std::to_string(cycles)}, cycles);
 }
-TEST_F(DrillLiveTest, PostgresAdvisory) {
-  expect_held({"--store", "postgres-advisory", "--cycles", "6"}, 6);
-}
-TEST_F(DrillLiveTest, Redis) {
-  expect_held({"--store", "redis", "--cycles", "6"}, 6);
-}
-TEST_F(DrillLiveTest, Redlock) {
-  expect_held({"--store", "redlock", "--cycles", "6"}, 6);
-}
-TEST_F(DrillLiveTest, Etcd) {
-  expect_held({"--store", "etcd", "--cycles", "3"}, 3);
-}
-TEST_F(DrillLiveTest, Zookeeper) {
-  expect_held({"--store", "zookeeper", "--cycles", "3"}, 3);
-}
+
+INSTANTIATE_TEST_SUITE_P(Every, DrillOfAStoreTest,
+                         ::testing::Values(OwnStore{"postgres", 6},
+                                           OwnStore{"postgres-advisory", 6}, OwnStore{"redis", 6},
+                                           OwnStore{"redlock", 6}, OwnStore{"etcd", 3},
+                                           OwnStore{"zookeeper", 3}),
+                         [](const auto& store) {
+                           std::string name = store.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST_F(DrillLiveTest, TokensOfOneStoreAtTheFenceOfAnother) {
   expect_held({"--store", "sqlite", "--fence", "redis", "--cycles", "4"}, 4);
@@ -91,7 +95,7 @@ TEST_F(DrillLiveTest, OptionsOfAFencesUrlAreHeeded) {
   EXPECT_THAT(no_tls.err, HasSubstr("SSL"));
 }
 
-TEST_F(DrillLiveTest, AClaimIsNotToBeHadEverywhere) {
+TEST_F(DrillLiveTest, NotEveryFenceHasClaims) {
   const Finished end = drilled({"--store", "redis", "--fence", "etcd"});
   EXPECT_EQ(end.status, 77);
   EXPECT_THAT(end.err, HasSubstr("the store has no tokens, and the fence 'etcd' has no claims"));

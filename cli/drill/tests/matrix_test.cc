@@ -21,17 +21,17 @@ Result<drill::Drilled> run(const drill::Plan& plan) {
   return drilled(plan.store == "damaged" ? 1 : 0);
 }
 
-int status_of(const std::vector<std::string>& stores) {
+int number_of(const std::vector<std::string>& stores) {
   std::vector<drill::Plan> plans;
   for (const std::string& store : stores) plans.emplace_back().store = store;
-  return tell_drills(plans, run, false);
+  return static_cast<int>(tell_drills(plans, run, false));
 }
 
 TEST(DrillMatrixTest, DamageIsNotHiddenByADrillThatCouldNotBeHeld) {
-  EXPECT_EQ(status_of({"good"}), 0);
-  EXPECT_EQ(status_of({"good", "away"}), 69);
-  EXPECT_EQ(status_of({"damaged", "away", "good"}), 1);
-  EXPECT_EQ(status_of({"away", "damaged"}), 1);
+  EXPECT_EQ(number_of({"good"}), 0);
+  EXPECT_EQ(number_of({"good", "away"}), 69);
+  EXPECT_EQ(number_of({"damaged", "away", "good"}), 1);
+  EXPECT_EQ(number_of({"away", "damaged"}), 1);
 }
 
 }  // namespace

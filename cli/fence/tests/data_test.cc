@@ -69,7 +69,8 @@ TEST_F(FenceDataTest, SequenceOrdersOneHoldersWrites) {
 
 TEST_F(FenceDataTest, OnceModeWritesOnce) {
   const Finished done = under_lock(
-      "echo a | leasehold fence write $url --once && echo b | leasehold fence write $url --once");
+      "echo a | leasehold fence write $url --single-entry && echo b | leasehold fence write $url "
+      "--single-entry");
   EXPECT_EQ(done.status, 76);
   EXPECT_EQ(read("total"), "a\n");
 }

@@ -81,7 +81,7 @@ TEST_F(AdminTest, LookingAtADefaultStoreThatIsNotThereYetCreatesNothing) {
   EXPECT_THAT(leasehold({"show", "x"}).out, AllOf(HasSubstr("free\n"), HasSubstr("not there yet")));
   EXPECT_EQ(json::parse(leasehold({"show", "x", "--json"}).out).at("lock").at("state"), "free");
   EXPECT_EQ(leasehold({"release", "x", "--force"}).status, 75);
-  for (const Words& words : {Words{"doctor"}, Words{"rotate-lineage", "--force"}}) {
+  for (const Words& words : {Words{"doctor"}, Words{"rotate-store-id", "--force"}}) {
     const Finished done = leasehold(words);
     EXPECT_EQ(done.status, 69);
     EXPECT_THAT(done.err, HasSubstr(path("leasehold/locks.db") + " is not there yet"));
@@ -174,9 +174,9 @@ TEST_F(AdminTest, RotatedLineageIsTheOneThatTokensCarry) {
         .get<std::string>();
   };
   const std::string before = lineage();
-  EXPECT_EQ(leasehold({"rotate-lineage"}).status, 64) << "not by accident";
+  EXPECT_EQ(leasehold({"rotate-store-id"}).status, 64) << "not by accident";
   EXPECT_EQ(lineage(), before);
-  EXPECT_EQ(leasehold({"rotate-lineage", "--force"}).status, 0);
+  EXPECT_EQ(leasehold({"rotate-store-id", "--force"}).status, 0);
   EXPECT_NE(lineage(), before);
   EXPECT_THAT(leasehold({"run", "x", "--fenced", "--", "env"}).out,
               HasSubstr("LEASEHOLD_LINEAGE=" + lineage() + "\n"));

@@ -187,7 +187,7 @@ TEST_P(StoresTest, AtLeastKeepsTheLockAfterAQuickCommand) {
 
 TEST_P(StoresTest, RotatedLineageIsTold) {
   const json before = shown("nightly").at("lineage");
-  const Finished rotated = on_store({"rotate-lineage", "--force"});
+  const Finished rotated = on_store({"rotate-store-id", "--force"});
   EXPECT_EQ(rotated.status, 0) << rotated.err;
   const json after = shown("nightly").at("lineage");
   EXPECT_FALSE(after.is_null());
@@ -351,7 +351,7 @@ TEST_F(HangingStoreTest, ASignalEndsTheConnecting) {
   Child wrapper = start({"x", "--store", "redis://" + proxy.address(), "--", "true"});
   proxy.wait_for_connection();
   wrapper.signal(SIGTERM);
-  EXPECT_EQ(wrapper.wait_for(30s), ExitStatus::exited(130)) << errors();
+  EXPECT_EQ(wrapper.wait_for(30s), process::ExitStatus::exited(130)) << errors();
   EXPECT_THAT(errors(), HasSubstr("a signal came before the command was started"));
 }
 
@@ -371,7 +371,7 @@ TEST_F(HangingStoreTest, CtrlZStopsTheConnecting) {
   EXPECT_EQ(stopped, SIGTSTP);
   proxy.hold(false);
   wrapper->signal(SIGCONT);
-  EXPECT_EQ(wrapper->wait_for(30s), ExitStatus::exited(0));
+  EXPECT_EQ(wrapper->wait_for(30s), process::ExitStatus::exited(0));
 }
 
 TEST_F(HangingStoreTest, ASignalEndsTheConnectingOfARelay) {
@@ -386,7 +386,7 @@ TEST_F(HangingStoreTest, ASignalEndsTheConnectingOfARelay) {
   ASSERT_TRUE(relay);
   proxy.wait_for_connection();
   relay->signal(SIGTERM);
-  EXPECT_EQ(relay->wait_for(30s), ExitStatus::exited(0)) << "69 if it was not heard";
+  EXPECT_EQ(relay->wait_for(30s), process::ExitStatus::exited(0)) << "69 if it was not heard";
 }
 
 // The store's answer to the question whether the work was done comes when the lease is over.
@@ -424,7 +424,7 @@ TEST_P(LateAnswerTest, NothingIsStartedUnderALostLease) {
   table.in().reset();
   table.wait();
   wrapper.signal(SIGCONT);
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76)) << errors();
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(76)) << errors();
   EXPECT_EQ(shell("test -e " + path("started")).status, 1);
   EXPECT_THAT(errors(), AllOf(HasSubstr("not started"), Not(HasSubstr("ending the command"))));
 }
@@ -455,7 +455,7 @@ TEST_F(WithoutProcTest, WhatTheCommandLeavesRunningIsEndedBeforeTheLockIsFree) {
   run.err = process::Null{};
   auto wrapper = Child::start(run);
   ASSERT_TRUE(wrapper);
-  EXPECT_EQ(wrapper->wait_for(kPatience), ExitStatus::exited(3))
+  EXPECT_EQ(wrapper->wait_for(kPatience), process::ExitStatus::exited(3))
       << leasehold::testing::kNamespacesNeed;
   EXPECT_TRUE(wait_readable(wrapper->out().get(), within(0s))) << "the sleep goes on";
 }

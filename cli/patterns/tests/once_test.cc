@@ -60,7 +60,7 @@ TEST_F(OnceCommandTest, WhereNothingIsToBeInstalledThatIsSaid) {
   EXPECT_EQ(leasehold({"once", "install", "file:" + path("app.db")}).status, 77);
   const Finished done = leasehold({"serial", "install", url()});
   EXPECT_EQ(done.status, 77);
-  EXPECT_THAT(done.err, HasSubstr("serial queues of 'sqlite'"));
+  EXPECT_THAT(done.err, HasSubstr("no serial queue to install for 'sqlite'"));
 }
 
 }  // namespace

@@ -371,8 +371,9 @@ TEST_F(OutboxTest, WhatIsWrongIsSaidInOneSentence) {
   said({"relay", url(), "-c", "sh", "./x"}, 64, "one argument: --command 'sh ./x'");
   said({"relay", url(), "--", "sh", "./x"}, 64, "one argument: --command 'sh ./x'");
   said({"relay", url(), "-c", "x", "--attempts", "0"}, 64, "whole number from 1");
-  said({"relay", url(), "-c", "x", "--poll", "0"}, 64, "--poll: it must be above 0");
-  said({"relay", url(), "-c", "x", "--ttl", "1ms"}, 64, "100 ms");
+  said({"relay", url(), "-c", "x", "--poll", "0"}, 64,
+       "--poll: '0' is out of range: it must be at least 1ms");
+  said({"relay", url(), "-c", "x", "--ttl", "1ms"}, 64, "100ms");
   said({"relay", url(), "-c", "x", "--lock", ""}, 64, "lock name");
   said({"relay", url(), "--to", "sqlite:x"}, 64, "--to takes an http:// or https:// URL, or redis");
   said({"relay", url(), "--to", "ftp://x"}, 64, "--to takes an http:// or https:// URL, or redis");

@@ -149,7 +149,7 @@ TEST_F(TextsTest, BashCompletes) {
                        "printf '%s\\n' \"${COMPREPLY[@]}\""})
         .out;
   };
-  EXPECT_EQ(complete("leasehold r"), "run\nrelease\nrotate-lineage\n");
+  EXPECT_EQ(complete("leasehold r"), "run\nrelease\nrotate-store-id\n");
   EXPECT_THAT(complete("leasehold ''"), Not(HasSubstr("man\n")));
   EXPECT_EQ(complete("leasehold run --on"), "--on-lost\n--once\n");
   EXPECT_EQ(complete("leasehold run x --on-lost t"), "term\n");

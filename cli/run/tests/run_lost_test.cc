@@ -25,7 +25,7 @@ TEST_F(RunLostTest, ForceReleaseEndsTheWholeGroup) {
   Child wrapper = start_ready(run_shell({"x", "--ttl", "3s"}, kFamily));
   const Finished taken = leasehold({"release", "x", "--force"});
   EXPECT_EQ(taken.status, 0) << taken.err;
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(76));
   expect_group_gone(wrapper);
   EXPECT_THAT(errors(), AllOf(HasSubstr("the lease was lost"), HasSubstr("'x'")));
 }
@@ -37,7 +37,7 @@ TEST_F(RunLostTest, AFrozenWrapperEndsTheGroupWhenItWakesTooLate) {
   EXPECT_EQ(next.out, "next\n") << next.err;
   EXPECT_FALSE(wait_readable(wrapper.out().get(), within(0s))) << "frozen: nothing ended yet";
   wrapper.signal(SIGCONT);
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76)) << errors();
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(76)) << errors();
   expect_group_gone(wrapper);
 }
 
@@ -55,7 +55,7 @@ TEST_F(RunLostTest, AStubbornGroupIsDeadBeforeTheDeadline) {
   const auto blocked = std::chrono::steady_clock::now();  // the last renewal was before
   EXPECT_TRUE(wait_readable(alive.get(), within(kPatience)));
   EXPECT_LT(std::chrono::steady_clock::now() - blocked, ttl);
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(76));
   EXPECT_EQ(read_all(wrapper.out().get(), within(kPatience)), "asked\n") << "SIGTERM first";
   EXPECT_THAT(errors(), AllOf(HasSubstr("(TERM)"), HasSubstr("(KILL): the lease ends")))
       << "before the deadline, not at it";
@@ -76,7 +76,7 @@ class RunLostUnheardTest : public RunLostTest {
     ASSERT_EQ(read_until(wrapper->out().get(), "ready\n", within(kPatience)), "ready\n");
     const Blockade silence(path("leasehold/locks.db"));
     EXPECT_TRUE(wait_readable(wrapper->out().get(), within(kPatience))) << "the command goes on";
-    EXPECT_EQ(wrapper->wait_for(kPatience), ExitStatus::exited(76));
+    EXPECT_EQ(wrapper->wait_for(kPatience), process::ExitStatus::exited(76));
   }
 };
 
@@ -114,7 +114,7 @@ TEST_F(RunLostTest, AStoppedCommandIsAskedToo) {
   const std::string stopped = "grep -q '^State:.T' /proc/$(cat " + path("pid") + ")/status";
   ASSERT_EQ(shell("until " + stopped + "; do sleep 0.01; done").status, 0);
   ASSERT_EQ(leasehold({"release", "x", "--force"}).status, 0);
-  EXPECT_EQ(wrapper.wait_for(10s), ExitStatus::exited(76));
+  EXPECT_EQ(wrapper.wait_for(10s), process::ExitStatus::exited(76));
   EXPECT_EQ(read_until(wrapper.out().get(), "asked\n", within(0s)), "asked\n");
 }
 
@@ -123,7 +123,8 @@ TEST_F(RunLostTest, AListeningCommandHasTheGraceToTidyUp) {
                                         "trap 'echo tidy; exit 0' TERM; echo ready; "
                                         "while :; do sleep 0.05; done"));
   const Blockade silence(path("leasehold/locks.db"));
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76)) << "not 0: it was cut short";
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(76))
+      << "not 0: it was cut short";
   EXPECT_EQ(read_all(wrapper.out().get(), within(kPatience)), "tidy\n");
   EXPECT_THAT(errors(), Not(HasSubstr("(KILL): the lease ends")))
       << "before the deadline, not at it";
@@ -136,7 +137,7 @@ TEST_F(RunLostTest, AShortSilenceOfTheStoreHarmsNobody) {
     EXPECT_FALSE(wrapper.wait_for(1s)) << errors();
   }
   wrapper.in().reset();
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(4)) << errors();
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(4)) << errors();
 }
 
 TEST_F(RunLostTest, OnLostTermNeverKills) {
@@ -147,7 +148,7 @@ TEST_F(RunLostTest, OnLostTermNeverKills) {
   EXPECT_EQ(read_until(wrapper.out().get(), "asked\n", within(kPatience)), "asked\n");
   EXPECT_FALSE(wrapper.wait_for(2500ms)) << "longer than the ttl, and not killed";
   write("go", "");
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(76));
 }
 
 TEST_F(RunLostTest, OnLostIgnoreOnlyTells) {
@@ -159,7 +160,7 @@ TEST_F(RunLostTest, OnLostIgnoreOnlyTells) {
   }
   EXPECT_FALSE(wrapper.wait_for(500ms));
   write_all(wrapper.in().get(), "end\n");
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(8));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(8));
   EXPECT_THAT(errors(), AllOf(HasSubstr("the lease on 'x' was lost; the command goes on"),
                               HasSubstr("somebody else may have worked")));
 }
@@ -167,7 +168,7 @@ TEST_F(RunLostTest, OnLostIgnoreOnlyTells) {
 TEST_F(RunLostTest, ALostLeaseIsNotRememberedAsDone) {
   Child wrapper = start_ready(run_shell({"x", "--ttl", "2s", "--once", "k"}, "echo ready; read l"));
   ASSERT_EQ(leasehold({"release", "x", "--force"}).status, 0);
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(76));
   Child again = start_ready(run_shell({"x", "--ttl", "2s", "--once", "k"}, "echo ready; read l"));
   EXPECT_FALSE(again.poll());
 }
@@ -177,10 +178,10 @@ TEST_F(RunLostTest, TheSuccessorIsNotHurt) {
   wrapper.signal(SIGSTOP);
   Child next = start_ready(run_shell({"x", "--wait", "20s"}, "echo ready; read l; exit 2"));
   wrapper.signal(SIGCONT);
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(76));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(76));
   EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 75) << "the successor still holds it";
   next.in().reset();
-  EXPECT_EQ(next.wait_for(kPatience), ExitStatus::exited(2));
+  EXPECT_EQ(next.wait_for(kPatience), process::ExitStatus::exited(2));
 }
 
 }  // namespace

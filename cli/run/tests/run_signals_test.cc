@@ -24,14 +24,14 @@ TEST_F(RunSignalsTest, EverySignalReachesTheCommand) {
     Child wrapper =
         start_ready(run_shell({"x"}, "trap 'exit 42' " + name + "; sleep 600 & echo ready; wait"));
     wrapper.signal(number);
-    EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(42)) << name;
+    EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(42)) << name;
   }
 }
 
 TEST_F(RunSignalsTest, SignalsReachTheWholeGroup) {
   Child wrapper = start_ready(run_shell({"x"}, "sleep 60 & echo ready; wait"));
   wrapper.signal(SIGTERM);
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(128 + SIGTERM));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(128 + SIGTERM));
   EXPECT_TRUE(wait_readable(wrapper.out().get(), within(kPatience))) << "a grandchild survived";
 }
 
@@ -40,7 +40,7 @@ TEST_F(RunSignalsTest, ContinueReachesAStoppedCommand) {
   Child wrapper = start_ready(run_shell({"x"}, "echo ready; kill -STOP $$; echo on; exit 5"));
   // The command stops itself at some moment; a second CONT never hurts, a lost one would.
   while (!wrapper.wait_for(20ms)) wrapper.signal(SIGCONT);
-  EXPECT_EQ(wrapper.wait(), ExitStatus::exited(5));
+  EXPECT_EQ(wrapper.wait(), process::ExitStatus::exited(5));
 }
 
 // The standard signals that a command finds ignored. glibc keeps 32 and 33 to itself, and make(1)
@@ -72,7 +72,7 @@ TEST_F(RunSignalsTest, ASignalWhileWaitingCancels) {
   const std::string told = read_until(pty.master.get(), "\n", within(kPatience));
   EXPECT_THAT(told, AllOf(HasSubstr("waiting for 'x', held by"), HasSubstr(":sh")));
   waiter->signal(SIGTERM);
-  EXPECT_EQ(waiter->wait_for(kPatience), ExitStatus::exited(130));
+  EXPECT_EQ(waiter->wait_for(kPatience), process::ExitStatus::exited(130));
   EXPECT_THAT(leasehold({"show", "x", "--json"}).out, HasSubstr("\"waiters\": []"))
       << "its place in the queue is given up";
 }
@@ -130,7 +130,7 @@ TEST_F(RunSignalsTest, ASignalCancelsThoughTheStoreHangs) {
     Child wrapper = start({"x", "--wait", wait, "--", "true"});
     EXPECT_FALSE(wrapper.wait_for(1s)) << errors();  // then it listens to signals
     wrapper.signal(SIGTERM);
-    EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(130)) << errors();
+    EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(130)) << errors();
   }
   EXPECT_THAT(errors(), HasSubstr("a signal came before the command was started"));
 }
@@ -146,7 +146,7 @@ TEST_F(RunSignalsTest, AsTheFirstProcessItReapsOrphans) {
 
 TEST_F(RunSignalsTest, WhatTheCommandLeavesRunningIsEnded) {
   Child wrapper = start(run_shell({"x"}, "sleep 600 & exit 3"));
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(3));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(3));
   EXPECT_TRUE(wait_readable(wrapper.out().get(), within(kPatience))) << "the sleep goes on";
   EXPECT_THAT(errors(), HasSubstr("ended 1 process that the command left running"));
 }
@@ -164,7 +164,7 @@ TEST_F(RunSignalsTest, TheLockIsHeldUntilTheLastOfTheGroupHasEnded) {
   EXPECT_EQ(read_until(wrapper.out().get(), "busy\n", within(kPatience)), "busy\n");
   EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 75);
   shell("echo > " + path("go"));
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(0));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(0));
   EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
 }
 
@@ -173,14 +173,14 @@ TEST_F(RunSignalsTest, AStubbornLeftoverIsKilledAfterTheGrace) {
       run_shell({"x", "--grace", "100ms"},
                 "sh -c 'trap \"\" TERM; echo ready; while :; do sleep 1; done' & read l; exit 0"));
   wrapper.in().reset();
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::exited(0));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(0));
   EXPECT_THAT(errors(), HasSubstr("with SIGKILL"));
 }
 
 TEST_F(RunSignalsTest, AKilledWrapperTakesTheCommandWithIt) {
   Child wrapper = start_ready(run_shell({"x"}, "echo ready; exec sleep 600"));
   wrapper.signal(SIGKILL);
-  EXPECT_EQ(wrapper.wait_for(kPatience), ExitStatus::signalled(SIGKILL));
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::signalled(SIGKILL));
   EXPECT_TRUE(wait_readable(wrapper.out().get(), within(kPatience))) << "the command goes on";
 }
 

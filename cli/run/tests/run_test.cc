@@ -99,7 +99,7 @@ TEST_F(RunTest, WaitsAsLongAsAsked) {
   Child waiter = start(run_shell({"x", "--wait", "1m"}, "echo mine"));
   holder.in().reset();
   EXPECT_EQ(read_all(waiter.out().get(), within(kPatience)), "mine\n");
-  EXPECT_EQ(waiter.wait_for(kPatience), ExitStatus::exited(0));
+  EXPECT_EQ(waiter.wait_for(kPatience), process::ExitStatus::exited(0));
 }
 
 TEST_F(RunTest, RenewsWhileTheCommandRuns) {
@@ -107,7 +107,7 @@ TEST_F(RunTest, RenewsWhileTheCommandRuns) {
   EXPECT_EQ(leasehold({"run", "x", "--wait", "4s", "--", "true"}).status, 75)
       << "twice the ttl, and still held";
   holder.in().reset();
-  EXPECT_EQ(holder.wait_for(kPatience), ExitStatus::exited(0)) << errors();
+  EXPECT_EQ(holder.wait_for(kPatience), process::ExitStatus::exited(0)) << errors();
 }
 
 TEST_F(RunTest, StdinAndStdoutPassThrough) {
@@ -130,7 +130,7 @@ TEST_F(RunTest, AClosedStderrDoesNotEndTheWrapper) {
   pipe.read.reset();
   auto wrapper = Child::start(what);
   ASSERT_TRUE(wrapper);
-  EXPECT_EQ(wrapper->wait_for(kPatience), ExitStatus::exited(9)) << "not SIGPIPE";
+  EXPECT_EQ(wrapper->wait_for(kPatience), process::ExitStatus::exited(9)) << "not SIGPIPE";
 }
 
 TEST_F(RunTest, LabelsTheHolder) {

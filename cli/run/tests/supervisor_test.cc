@@ -48,7 +48,7 @@ TEST_P(SupervisorTest, StartsNothingThatItWouldHaveToEndAtOnce) {
   const auto end = run_after(kTtl - kGrace / 2);
   ASSERT_FALSE(end);
   EXPECT_FALSE(started());
-  EXPECT_EQ(end.error().status, 76);
+  EXPECT_EQ(end.error().ending.number(), 76);
   EXPECT_THAT(end.error().message, AllOf(HasSubstr("'x'"), HasSubstr("not started")));
 }
 
@@ -56,7 +56,7 @@ TEST_P(SupervisorTest, StartsNothingUnderALostLease) {
   const auto end = run_after(kTtl);
   ASSERT_FALSE(end);
   EXPECT_FALSE(started());
-  EXPECT_EQ(end.error().status, 76);
+  EXPECT_EQ(end.error().ending.number(), 76);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryPolicy, SupervisorTest,

@@ -1,0 +1,35 @@
+#include "cli/fence/json.h"
+
+#include "cli/command/json.h"
+
+namespace leasehold::cli {
+namespace {
+
+Json mark_of(const FenceMark& mark) {
+  return {{"resource", mark.resource.str()},
+          {"token", mark.mark ? Json(mark.mark->number.value()) : Json(nullptr)},
+          {"request", mark.mark ? Json(mark.mark->request.hex()) : Json(nullptr)},
+          {"lineage", mark.lineage ? Json(mark.lineage->str()) : Json(nullptr)},
+          {"refused", mark.refused},
+          {"claim", mark.claim ? Json(mark.claim->hex()) : Json(nullptr)}};
+}
+
+}  // namespace
+
+std::string fence_json(const std::vector<FenceMark>& marks, const std::vector<GuardedTable>& tables,
+                       const std::vector<doctor::MarkAhead>& ahead) {
+  Json above = Json::array();
+  for (const doctor::MarkAhead& it : ahead) {
+    above.push_back({{"resource", it.resource.str()}, {"counted_to", it.counted_to}});
+  }
+  Json list = Json::array();
+  for (const FenceMark& mark : marks) list.push_back(mark_of(mark));
+  Json guarded = Json::array();
+  for (const GuardedTable& table : tables) {
+    guarded.push_back(
+        {{"table", table.table}, {"resource", table.resource.str()}, {"armed", table.armed}});
+  }
+  return json_text({{"fences", list}, {"tables", guarded}, {"ahead_of_store", above}});
+}
+
+}  // namespace leasehold::cli

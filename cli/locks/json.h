@@ -1,0 +1,20 @@
+// Locks for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "leasehold/store.h"
+
+namespace leasehold::cli {
+
+// "held", "kept" (released, but nobody gets it yet) or "free".
+std::string state_of(const LockStatus& lock);
+
+// Without a store: the default one is not there yet.
+std::string locks_json(const std::optional<StoreTraits>& store,
+                       const std::vector<LockStatus>& locks);
+std::string lock_json(const std::optional<StoreTraits>& store, const LockStatus& lock);
+
+}  // namespace leasehold::cli
