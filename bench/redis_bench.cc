@@ -73,7 +73,8 @@ Side same_scripts(const rig::RedisServer& server) {
                     ttl = must(Ttl::of(Millis(30'000))), number = std::int64_t{0}]() mutable {
               const RequestId request = RequestId::random(system_random());
               const AcquireCall acquire{lock, request, owner, ttl};
-              const Reply granted = run(redis::acquire_call(keys, acquire, "-", store, ++number));
+              const Reply granted =
+                  run(redis::acquire_call(keys, acquire, acquire.queue, "-", store, ++number));
               if (granted->element[0]->integer != 1) stop("the lock is not free");
               const ReleaseCall release{lock, request};
               if (run(redis::release_call(keys, release, false, ++number))->integer != 1) {

@@ -175,7 +175,7 @@ void judge_keeping(Findings& findings, const std::string& fence, FenceAdmin& adm
   const auto kept = admin.check_marks();
   if (kept) return;
   findings.add(Severity::danger, "fence.marks",
-               {"The fence does not keep its marks: " + kept.error().message + ".",
+               {"The fence does not keep its marks: " + sentence(kept.error()) + ".",
                 "A statement by hand or by mistake can lower a mark, and let a stale holder in.",
                 "leasehold fence install '" + fence + "'"});
 }
@@ -219,10 +219,8 @@ void judge_fence(Findings& findings, const Registry& registry, const Pair& pair,
   auto admin = registry.open<FenceAdmin>(pair.fence);
   auto marks = admin ? (*admin)->marks() : fail(admin.error());
   if (!marks) {
-    const std::string& words = marks.error().store_words;
     findings.add(Severity::danger, "fence.installed",
-                 {"The fence does not answer: " + marks.error().message +
-                      (words.empty() ? "" : " (" + words + ")") + ".",
+                 {"The fence does not answer: " + sentence(marks.error()) + ".",
                   "There is nothing that refuses a holder that was overtaken.",
                   "leasehold fence install '" + shown + "'"});
     return;

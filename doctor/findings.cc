@@ -62,8 +62,7 @@ void Findings::unseen(std::string check, const std::string& what, const std::str
 
 void Findings::unseen(std::string check, const std::string& what, const Error& why,
                       std::string fix) {
-  const std::string words = why.store_words.empty() ? "" : " (" + why.store_words + ")";
-  unseen(std::move(check), what, why.message + words, std::move(fix));
+  unseen(std::move(check), what, sentence(why), std::move(fix));
 }
 
 WallTime wall_clock_now() {

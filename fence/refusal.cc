@@ -3,18 +3,14 @@
 namespace leasehold::fence {
 namespace {
 
-std::string words(const ResourceName& resource, const Token& token, Reason why,
-                  const Threshold& threshold) {
+std::string words(const Token& token, Reason why, const Threshold& threshold) {
   const std::string mark = std::to_string(threshold.token);
   switch (why) {
     case Reason::foreign:
       return " of lineage " + token.lineage.str() + ": it follows lineage " + threshold.lineage +
              " (mark " + mark +
              "). A lineage names the store and lock that count the tokens, and numbers of two "
-             "lineages cannot be compared. All who write must take the lock from one "
-             "store. If that store was replaced on purpose, run `leasehold fence adopt URL '" +
-             resource.str() + "' --lineage '" + token.lineage.str() + "' --at-least " +
-             std::to_string(token.number.value()) + "`";
+             "lineages cannot be compared. All who write must take the lock from one store";
     case Reason::swept:
       return ": marks up to " + mark + " were swept, so this one is too old to be judged";
     case Reason::adopted:
@@ -50,11 +46,23 @@ Reason reason_of(const Token& token, const Threshold& mark, bool single) {
 
 }  // namespace
 
+std::optional<Reason> reason_named(std::string_view name) {
+  for (const Reason why :
+       {Reason::foreign, Reason::swept, Reason::adopted, Reason::lower, Reason::twice,
+        Reason::again, Reason::late, Reason::reused, Reason::unnumbered}) {
+    if (to_string(why) == name) return why;
+  }
+  return std::nullopt;
+}
+
 Error refusal(const ResourceName& resource, const Token& token, Reason why, const Threshold& mark) {
   Error error(code_of(why), "resource '" + resource.str() + "' refused token " +
-                                std::to_string(token.number.value()) +
-                                words(resource, token, why, mark));
-  error.refusal = Refusal{token.number.value(), mark.token};
+                                std::to_string(token.number.value()) + words(token, why, mark));
+  error.refusal = Refusal{token.number.value(), mark.token, why, mark.lineage};
+  if (why == Reason::foreign) {
+    error.refusal->adopt = "'" + resource.str() + "' --lineage '" + token.lineage.str() +
+                           "' --at-least " + std::to_string(token.number.value());
+  }
   return error;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ Error refusal(const ResourceName& resource, const Token& token, Reason why, cons
 // The same for a token of which only is known that it was refused at `mark`: the numbers tell why.
 // `single`: it came in a mode in which a token may enter only once.
 Error refusal(const ResourceName& resource, const Token& token, const Threshold& mark, bool single);
+
+// As to_string() names it.
+std::optional<Reason> reason_named(std::string_view name);
 
 // `invalid`, for an adoption that would lower the mark of the same lineage.
 Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber at_least);

@@ -21,17 +21,7 @@ struct Attempt {
   bool operator==(const Attempt&) const = default;
 };
 
-enum class Reason {
-  foreign,     // a token of another lineage
-  swept,       // its mark would be among those that were swept
-  adopted,     // lower than the number that the operator adopted
-  lower,       // another holder has entered since
-  twice,       // the same number from another request
-  again,       // it has entered already, and wants to enter only if it has not
-  late,        // a later write of the same holder was done before
-  reused,      // its sequence number was used for another write
-  unnumbered,  // the holder numbers its writes, and this one has no number
-};
+using Reason = Refusal::Reason;
 
 struct Enter {
   Mark next;  // what to remember with it

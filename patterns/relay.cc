@@ -220,8 +220,7 @@ Status Relay::failed(const OutboxMessage& message, const Error& error) {
     tell(RelayEvent::Kind::not_now, message, &error);
     return {};
   }
-  const std::string why =
-      error.message + (error.store_words.empty() ? "" : " (" + error.store_words + ")");
+  const std::string why = sentence(error);
   auto set_aside = TRY(outbox_.failed(lease_.token(), message.id, why, options_.attempts));
   ++report_.failed;
   if (set_aside) {

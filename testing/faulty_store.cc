@@ -111,18 +111,10 @@ class FaultyStore final : public Store {
   void list(CallContext context, Completion<std::vector<LockStatus>> done) override {
     inner_->list(std::move(context), std::move(done));
   }
-  void rotate_lineage(CallContext context, Completion<StoreId> done) override {
-    inner_->rotate_lineage(std::move(context), std::move(done));
+  void rotate_store_id(CallContext context, Completion<StoreId> done) override {
+    inner_->rotate_store_id(std::move(context), std::move(done));
   }
-  void recall(LockName lock, std::string key, CallContext context,
-              Completion<std::optional<OnceRecord>> done) override {
-    inner_->recall(std::move(lock), std::move(key), std::move(context), std::move(done));
-  }
-  void record(LockName lock, RequestId request, std::string key, OnceRecord what,
-              CallContext context, Completion<std::monostate> done) override {
-    inner_->record(std::move(lock), request, std::move(key), std::move(what), std::move(context),
-                   std::move(done));
-  }
+  OnceRecords* once_records() override { return inner_->once_records(); }
 
  private:
   template <class Reply, class Send>

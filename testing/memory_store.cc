@@ -9,10 +9,6 @@ MemoryStore::MemoryStore(Guarantee guarantee) : id_(StoreId::random(system_rando
   traits_.instead = "Use a store that writes to disk.";
 }
 
-void MemoryStore::start(StoreEvents& events) {
-  events_ = &events;
-}
-
 void MemoryStore::end(const RequestId& request) {
   {
     const MutexLock lock(mutex_);
@@ -20,47 +16,39 @@ void MemoryStore::end(const RequestId& request) {
       if (row.holder == request) row.holder.reset();
     }
   }
-  events_->ended(request);
+  events().ended(request);
 }
 
-void MemoryStore::acquire(AcquireCall call, CallContext, Completion<AcquireReply> done) {
-  AcquireReply reply = [&]() -> AcquireReply {
-    const MutexLock lock(mutex_);
-    Row& row = rows_[call.lock];
-    const BootTime now = BootClock::now();
-    const bool held = row.holder && row.expires > now;
-    if (held && row.holder != call.request) return Busy{row.owner};
-    if (!held) row = {row.token + 1, call.request, call.owner.str(), now + call.ttl.length()};
-    return Granted{TokenNumber::of(row.token).value(), id_, call.ttl.length(), !held};
-  }();
-  done(std::move(reply));
+Result<AcquireReply> MemoryStore::do_acquire(const AcquireCall& call, const CallContext&) {
+  const MutexLock lock(mutex_);
+  Row& row = rows_[call.lock];
+  const BootTime now = BootClock::now();
+  const bool held = row.holder && row.expires > now;
+  if (held && row.holder != call.request) return Busy{row.owner};
+  if (!held) row = {row.token + 1, call.request, call.owner.str(), now + call.ttl.length()};
+  return Granted{TokenNumber::of(row.token).value(), id_, call.ttl.length(), !held};
 }
 
-void MemoryStore::renew(std::vector<RenewCall> calls, CallContext,
-                        Completion<std::vector<RenewReply>> done) {
+Result<std::vector<RenewReply>> MemoryStore::do_renew(const std::vector<RenewCall>& calls,
+                                                      const CallContext&) {
   std::vector<RenewReply> replies;
-  {
-    const MutexLock lock(mutex_);
-    const BootTime now = BootClock::now();
-    for (const RenewCall& call : calls) {
-      Row& row = rows_[call.lock];
-      const bool alive = row.holder == call.request && row.expires > now;
-      if (alive) row.expires = now + call.ttl.length();
-      replies.push_back(alive ? RenewReply::renewed : RenewReply::gone);
-    }
+  const MutexLock lock(mutex_);
+  const BootTime now = BootClock::now();
+  for (const RenewCall& call : calls) {
+    Row& row = rows_[call.lock];
+    const bool alive = row.holder == call.request && row.expires > now;
+    if (alive) row.expires = now + call.ttl.length();
+    replies.push_back(alive ? RenewReply::renewed : RenewReply::gone);
   }
-  done(std::move(replies));
+  return replies;
 }
 
-void MemoryStore::release(ReleaseCall call, CallContext, Completion<ReleaseReply> done) {
-  const bool released = [&] {
-    const MutexLock lock(mutex_);
-    Row& row = rows_[call.lock];
-    const bool alive = row.holder == call.request && row.expires > BootClock::now();
-    if (row.holder == call.request) row.holder.reset();
-    return alive;
-  }();
-  done(released ? ReleaseReply::released : ReleaseReply::not_held);
+Result<ReleaseReply> MemoryStore::do_release(const ReleaseCall& call, const CallContext&) {
+  const MutexLock lock(mutex_);
+  Row& row = rows_[call.lock];
+  const bool alive = row.holder == call.request && row.expires > BootClock::now();
+  if (row.holder == call.request) row.holder.reset();
+  return alive ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
 }  // namespace leasehold::testing

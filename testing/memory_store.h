@@ -4,27 +4,29 @@
 #include <map>
 
 #include "kit/threads/thread_safety.h"
-#include "leasehold/store.h"
+#include "store_base/blocking_store.h"
 
 namespace leasehold::testing {
 
 // Answers every call at once on the calling thread. Without a queue: waiters poll.
-class MemoryStore final : public Store {
+class MemoryStore final : public BlockingStore {
  public:
   explicit MemoryStore(Guarantee guarantee = Guarantee::correctness);
 
+  ~MemoryStore() override { close(); }
+
   const StoreTraits& traits() const override { return traits_; }
-  void start(StoreEvents& events) override;
-  void close() override {}
-  void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) override;
-  void renew(std::vector<RenewCall> calls, CallContext context,
-             Completion<std::vector<RenewReply>> done) override;
-  void release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) override;
 
   // Tells the engine that the holder's grant is over.
   void end(const RequestId& request);
 
  private:
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override;
+  Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
+                                           const CallContext& context) override;
+  Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override;
+  void do_close() override {}
+
   struct Row {
     std::int64_t token = 0;
     std::optional<RequestId> holder;
@@ -33,7 +35,6 @@ class MemoryStore final : public Store {
   };
 
   StoreTraits traits_;
-  StoreEvents* events_ = nullptr;
   const StoreId id_;
   Mutex mutex_;
   std::map<LockName, Row> rows_ LEASEHOLD_GUARDED_BY(mutex_);

@@ -17,7 +17,9 @@
 namespace leasehold::testing {
 
 using namespace std::chrono_literals;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 namespace {
@@ -499,7 +501,7 @@ struct BlockingCalls {
       // As many connections as there will be calls: connecting is not what is looked at.
       store.answer_after(100ms);
       std::vector<std::jthread> threads;
-      for (int i = 0; i < 12; ++i) {
+      for (int i = 0; i < 14; ++i) {
         threads.emplace_back([this] { EXPECT_TRUE(client.inspect(lock_name("held"))); });
       }
     }
@@ -533,7 +535,9 @@ struct BlockingCalls {
            const RequestId seen = leases.at("forced").request();
            return code(client.force_release(lock_name("forced"), seen, options));
          }},
-        {"rotate_lineage", [&] { return code(client.rotate_lineage(options)); }},
+        {"list_keys", [&] { return code(client.recorded_keys(lock_name("held"), options)); }},
+        {"forget", [&] { return code(client.forget(lock_name("held"), "key", options)); }},
+        {"rotate_store_id", [&] { return code(client.rotate_store_id(options)); }},
         {"release", [&] { return code(leases.at("released").release(limit, stop)); }},
         {"release_after", [&] { return code(leases.at("kept").release_after(1s, limit, stop)); }},
     };
@@ -582,6 +586,41 @@ TEST_P(StoreConformance, EveryCallEndsWithItsStopToken) {
     EXPECT_LT(end - began, 1min) << name << ": " << to_string(told);
   });
   store->answer_after(0ms);
+}
+
+TEST_P(StoreConformance, ClosedStoreRefusesEveryCallAndNamesItsAddressOnce) {
+  const auto closed = store->open();
+  SeenEvents events;
+  closed->start(events);
+  const std::string address = closed->traits().address;
+  closed->close();
+  const CallContext context{BootClock::now() + 1h, {}};
+  const LockName lock = lock_name("job");
+  const Ttl ttl = Ttl::of(30s).value();
+  std::map<std::string, std::promise<Error>> told;
+  const auto tell = [&](const char* name) {
+    return [&error = told[name]](const auto& reply) {  // a second time would throw
+      error.set_value(reply ? Error(ErrorCode::internal, "it did it") : reply.error());
+    };
+  };
+  closed->acquire({lock, new_request(), default_owner_label(), ttl}, context, tell("acquire"));
+  closed->renew({{lock, new_request(), ttl}}, context, tell("renew"));
+  closed->release({lock, new_request()}, context, tell("release"));
+  closed->inspect(lock, context, tell("inspect"));
+  closed->list(context, tell("list"));
+  closed->force_release(lock, new_request(), context, tell("force_release"));
+  closed->rotate_store_id(context, tell("rotate_store_id"));
+  if (OnceRecords* records = closed->once_records()) {
+    records->recall(lock, "key", context, tell("recall"));
+    records->list_keys(lock, context, tell("list_keys"));
+    records->forget(lock, "key", context, tell("forget"));
+  }
+  for (auto& [name, error] : told) {
+    const Error refusal = error.get_future().get();
+    EXPECT_EQ(refusal.code, ErrorCode::unavailable) << name << ": " << to_string(refusal);
+    EXPECT_EQ(refusal.address, address) << name;
+    EXPECT_THAT(refusal.message, ::testing::Not(HasSubstr("://"))) << name;
+  }
 }
 
 // ---- force release -------------------------------------------------------------------------
@@ -660,7 +699,7 @@ TEST_P(StoreConformance, LeaseSurvivesARestartInsideItsTtl) {
 TEST_P(StoreConformance, RotatedLineageMarksAllLaterTokens) {
   Client one = client();
   const auto before = status(one, "job").store;
-  const auto rotated = one.rotate_lineage();
+  const auto rotated = one.rotate_store_id();
   ASSERT_TRUE(rotated) << to_string(rotated.error());
   EXPECT_NE(*rotated, before);
   EXPECT_EQ(status(one, "job").store, *rotated);
@@ -728,6 +767,30 @@ TEST_P(StoreConformance, OnceKeyIsNeverCutShort) {
     EXPECT_TRUE(bad(one.recall(lock_name("job"), key), ErrorCode::invalid)) << key;
   }
   EXPECT_FALSE(one.recall(lock_name("job"), "k").value());
+}
+
+TEST_P(StoreConformance, RecordedKeysAreListedAndForgotten) {
+  Client one = client();
+  EXPECT_THAT(one.recorded_keys(lock_name("job")).value(), IsEmpty());
+  EXPECT_FALSE(one.forget(lock_name("job"), "a").value());
+  for (const char* lock : {"job", "job/other"}) {
+    auto lease = one.acquire(lock);
+    ASSERT_TRUE(lease);
+    for (const char* key : {"b", "a", "a/%2F \xc3\xa4", "c"}) {
+      ASSERT_TRUE(one.record(*lease, key, {"cmd", lock}));
+    }
+  }
+  EXPECT_THAT(one.recorded_keys(lock_name("job")).value(),
+              ElementsAre("a", "a/%2F \xc3\xa4", "b", "c"));
+  EXPECT_TRUE(one.forget(lock_name("job"), "a/%2F \xc3\xa4").value());
+  EXPECT_TRUE(one.forget(lock_name("job"), "b").value());
+  EXPECT_FALSE(one.forget(lock_name("job"), "b").value()) << "it was forgotten before";
+  EXPECT_THAT(client().recorded_keys(lock_name("job")).value(), ElementsAre("a", "c"));
+  EXPECT_FALSE(one.recall(lock_name("job"), "b").value());
+  EXPECT_EQ(one.recall(lock_name("job/other"), "b").value()->result, "job/other");
+  auto again = one.acquire("job");
+  ASSERT_TRUE(one.record(*again, "b", {"cmd", "new"}));
+  EXPECT_EQ(one.recall(lock_name("job"), "b").value()->result, "new");
 }
 
 TEST_P(StoreConformance, NothingIsRecordedWithoutTheLock) {

@@ -60,7 +60,7 @@ void expect_clear(const Error& error, bool done) {
     EXPECT_THAT(error.code, AnyOf(Eq(ErrorCode::outcome_unknown), Eq(ErrorCode::unavailable)))
         << to_string(error);
   }
-  EXPECT_NE(error.message.find("127.0.0.1"), std::string::npos)
+  EXPECT_NE(error.address.find("127.0.0.1"), std::string::npos)
       << "the address is missing: " << to_string(error);
 }
 

@@ -56,7 +56,7 @@ std::string line_of(std::string_view text) {
 }  // namespace
 
 std::string text_of(const Error& error) {
-  return error.store_words.empty() ? error.message : error.message + " (" + error.store_words + ")";
+  return sentence(error);
 }
 
 void note(std::string_view text) {
@@ -81,13 +81,9 @@ ExitStatus report_now(const Error& error) {
   return exit_status(error.code);
 }
 
-ExitStatus report_at(const std::string& url, Error error) {
-  constexpr std::string_view unknown = "fence adopt URL ";
-  const std::size_t at = error.message.find(unknown);
-  if (at != std::string::npos) {
-    error.message.replace(at, unknown.size(), "fence adopt '" + shown(url) + "' ");
-  }
-  return report(error);
+ExitStatus report_at(const std::string& url, const Error& error) {
+  note(sentence(error, "'" + shown(url) + "'"));
+  return exit_status(error.code);
 }
 
 ExitStatus print(std::string_view text) {

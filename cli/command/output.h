@@ -32,7 +32,7 @@ ExitStatus report(const Error& error);
 ExitStatus report_now(const Error& error);
 // The same for what the fence at `url` said, which does not know its URL: a command that it tells
 // names it.
-ExitStatus report_at(const std::string& url, Error error);
+ExitStatus report_at(const std::string& url, const Error& error);
 
 // Writes to stdout. Gives `done`, or `outcome_unknown` if that failed: after a note, unless nobody
 // reads on.

@@ -137,8 +137,9 @@ Error not_there_yet() {
 
 Error with_source(const std::optional<std::string>& given, Error error) {
   const bool from_environment = !given && named_url(given);
-  if (from_environment) error.message = std::string(kVariable) + ": " + error.message;
-  return error;
+  if (!from_environment) return error;
+  return error_at(std::string(kVariable) + (error.address.empty() ? "" : ": " + error.address),
+                  std::move(error));
 }
 
 Result<LockName> chosen_lock(const std::string& given) {

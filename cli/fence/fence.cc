@@ -241,7 +241,7 @@ class Fence final : public Subcommand {
     if (!marks) return report(marks.error());
     const auto tables = (*fence)->guards();
     if (!tables) return report(tables.error());
-    if (const auto kept = (*fence)->check_marks(); !kept) note(kept.error().message);
+    if (const auto kept = (*fence)->check_marks(); !kept) note(sentence(kept.error()));
     const auto ahead = ahead_of_store(*marks, store_);
     warn_of(ahead);
     if (json_) return print(fence_json(*marks, *tables, ahead));

@@ -30,7 +30,7 @@ class RotateStoreId final : public Subcommand {
     if (is_not_there_yet(store_)) return report(not_there_yet());
     auto client = open_existing_store(store_);
     if (!client) return report(client.error());
-    const auto id = client->rotate_lineage();
+    const auto id = client->rotate_store_id();
     if (!id) return report(id.error());
     return print("the store id of " + client->store().address + " is now " + id->hex() +
                  "; let it in at each fence: leasehold fence adopt URL RESOURCE --lineage " +

@@ -34,6 +34,18 @@ Result<Reply> ask(detail::ClientCore& core, const CallOptions& options, Send sen
   return std::move(*answer->reply);
 }
 
+Result<OnceRecords*> records_of(detail::ClientCore& core) {
+  if (OnceRecords* records = core.store().once_records()) return records;
+  return fail(
+      error_at(core.traits().address,
+               Error(ErrorCode::unsupported, "this store does not remember what was done once")));
+}
+
+Result<OnceRecords*> records_under(detail::ClientCore& core, const std::string& key) {
+  TRY(OnceKey::parse(key));
+  return records_of(core);
+}
+
 }  // namespace
 
 Client::Client(std::unique_ptr<Store> store, ConnectOptions options)
@@ -90,28 +102,43 @@ Result<ReleaseReply> Client::force_release(const LockName& lock, const RequestId
   });
 }
 
-Result<StoreId> Client::rotate_lineage(CallOptions options) {
+Result<StoreId> Client::rotate_store_id(CallOptions options) {
   return ask<StoreId>(*core_, options, [&](Store& store, CallContext context, auto done) {
-    store.rotate_lineage(std::move(context), std::move(done));
+    store.rotate_store_id(std::move(context), std::move(done));
   });
 }
 
 Result<std::optional<OnceRecord>> Client::recall(const LockName& lock, std::string key,
                                                  CallOptions options) {
-  TRY(OnceKey::parse(key));
+  OnceRecords& records = *TRY(records_under(*core_, key));
   return ask<std::optional<OnceRecord>>(
-      *core_, options, [&](Store& store, CallContext context, auto done) {
-        store.recall(lock, std::move(key), std::move(context), std::move(done));
+      *core_, options, [&](Store&, CallContext context, auto done) {
+        records.recall(lock, std::move(key), std::move(context), std::move(done));
       });
 }
 
 Status Client::record(const Lease& lease, std::string key, OnceRecord what, CallOptions options) {
-  TRY(OnceKey::parse(key));
-  TRY(ask<std::monostate>(*core_, options, [&](Store& store, CallContext context, auto completion) {
-    store.record(lease.lock(), lease.request(), std::move(key), std::move(what), std::move(context),
-                 std::move(completion));
+  OnceRecords& records = *TRY(records_under(*core_, key));
+  TRY(ask<std::monostate>(*core_, options, [&](Store&, CallContext context, auto done) {
+    records.record(lease.lock(), lease.request(), std::move(key), std::move(what),
+                   std::move(context), std::move(done));
   }));
   return {};
+}
+
+Result<std::vector<std::string>> Client::recorded_keys(const LockName& lock, CallOptions options) {
+  OnceRecords& records = *TRY(records_of(*core_));
+  return ask<std::vector<std::string>>(
+      *core_, options, [&](Store&, CallContext context, auto done) {
+        records.list_keys(lock, std::move(context), std::move(done));
+      });
+}
+
+Result<bool> Client::forget(const LockName& lock, std::string key, CallOptions options) {
+  OnceRecords& records = *TRY(records_under(*core_, key));
+  return ask<bool>(*core_, options, [&](Store&, CallContext context, auto done) {
+    records.forget(lock, std::move(key), std::move(context), std::move(done));
+  });
 }
 
 Result<Client> connect(std::string_view url, ConnectOptions options) {

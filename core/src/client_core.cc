@@ -108,8 +108,9 @@ Result<FencedLease> ClientCore::acquire_fenced(const LockName& lock,
                                                const AcquireOptions& options) {
   TRY(check_process());
   if (traits().guarantee != Guarantee::correctness) {
-    return fail(ErrorCode::unsafe_for_correctness, traits().address + " gives no safe tokens: " +
-                                                       traits().why + ". " + traits().instead);
+    return fail(error_at(traits().address, Error(ErrorCode::unsafe_for_correctness,
+                                                 "this store gives no safe tokens: " +
+                                                     traits().why + ". " + traits().instead)));
   }
   auto taken = TRY(take(lock, options));
   return FencedLease(std::move(taken));

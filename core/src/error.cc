@@ -30,11 +30,42 @@ std::string_view to_string(ErrorCode code) {
   return "internal";
 }
 
-std::string to_string(const Error& error) {
-  std::string line(to_string(error.code));
-  line += ": " + error.message;
+std::string_view to_string(Refusal::Reason why) {
+  switch (why) {
+    case Refusal::Reason::foreign:
+      return "foreign";
+    case Refusal::Reason::swept:
+      return "swept";
+    case Refusal::Reason::adopted:
+      return "adopted";
+    case Refusal::Reason::lower:
+      return "lower";
+    case Refusal::Reason::twice:
+      return "twice";
+    case Refusal::Reason::again:
+      return "again";
+    case Refusal::Reason::late:
+      return "late";
+    case Refusal::Reason::reused:
+      return "reused";
+    case Refusal::Reason::unnumbered:
+      return "unnumbered";
+  }
+  return "";
+}
+
+std::string sentence(const Error& error, std::string_view url) {
+  std::string line = error.address.empty() ? error.message : error.address + ": " + error.message;
+  if (error.refusal && !error.refusal->adopt.empty()) {
+    line += ". If that store was replaced on purpose, run `leasehold fence adopt " +
+            std::string(url) + " " + error.refusal->adopt + "`";
+  }
   if (!error.store_words.empty()) line += " (" + error.store_words + ")";
   return line;
+}
+
+std::string to_string(const Error& error) {
+  return std::string(to_string(error.code)) + ": " + sentence(error);
 }
 
 }  // namespace leasehold

@@ -95,8 +95,8 @@ Result<ReleaseOutcome> Lease::release(Millis within, std::stop_token stop) {
 Result<ReleaseOutcome> Lease::release_after(Millis keep_for, Millis within, std::stop_token stop) {
   const StoreTraits& store = control_->core->traits();
   if (!store.keeps_after_release) {
-    return fail(ErrorCode::unsupported,
-                "the store " + store.address + " cannot keep a lock that nobody holds");
+    return fail(error_at(store.address, Error(ErrorCode::unsupported,
+                                              "this store cannot keep a lock that nobody holds")));
   }
   return end(keep_for, within, stop);
 }

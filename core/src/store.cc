@@ -4,8 +4,8 @@ namespace leasehold {
 namespace {
 
 Error cannot(const Store& store, std::string_view what) {
-  return Error(ErrorCode::unsupported,
-               "the store " + store.traits().address + " cannot " + std::string(what));
+  return error_at(store.traits().address,
+                  Error(ErrorCode::unsupported, "this store cannot " + std::string(what)));
 }
 
 }  // namespace
@@ -26,17 +26,8 @@ void Store::force_release(LockName, RequestId, CallContext, Completion<ReleaseRe
   done(fail(cannot(*this, "take a lock away from its holder")));
 }
 
-void Store::rotate_lineage(CallContext, Completion<StoreId> done) {
-  done(fail(cannot(*this, "begin a new lineage")));
-}
-
-void Store::recall(LockName, std::string, CallContext, Completion<std::optional<OnceRecord>> done) {
-  done(fail(cannot(*this, "remember what was done once")));
-}
-
-void Store::record(LockName, RequestId, std::string, OnceRecord, CallContext,
-                   Completion<std::monostate> done) {
-  done(fail(cannot(*this, "remember what was done once")));
+void Store::rotate_store_id(CallContext, Completion<StoreId> done) {
+  done(fail(cannot(*this, "take a new id")));
 }
 
 }  // namespace leasehold

@@ -24,7 +24,7 @@ Why why_of(Reason reason) {
 
 Objection objection(const ResourceState& state, const Ticket& ticket, Reason reason) {
   const Error error = fence::refusal(ticket.resource, ticket.attempt.token, reason, state.mark);
-  Objection found{why_of(reason), error.message, *error.refusal};
+  Objection found{why_of(reason), sentence(error), *error.refusal};
   if (found.why == Why::out_of_order) {
     found.sentence += ". Its last request had number " +
                       std::to_string(state.mark.holder->sequence) +

@@ -65,7 +65,8 @@ std::string body_of(const Problem& problem) {
   if (problem.resource) body += ",\"resource\":" + json_string(*problem.resource);
   if (problem.numbers) {
     body += ",\"offered\":" + std::to_string(problem.numbers->offered) +
-            ",\"mark\":" + std::to_string(problem.numbers->mark);
+            ",\"mark\":" + std::to_string(problem.numbers->mark) +
+            ",\"reason\":" + json_string(to_string(problem.numbers->why));
   }
   if (problem.sequence) body += ",\"sequence\":" + std::to_string(*problem.sequence);
   return body + "}\n";

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fence/refusal.h"
 #include "http_client.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/gate/adapter.h"
@@ -29,7 +30,8 @@ Error error_of(const Reply& reply) {
   if (reply.status == 409) {
     Error error(ErrorCode::fenced_out, detail);
     error.refusal =
-        Refusal{json.value("offered", std::int64_t{0}), json.value("mark", std::int64_t{0})};
+        Refusal{json.value("offered", std::int64_t{0}), json.value("mark", std::int64_t{0}),
+                fence::reason_named(json.value("reason", "")).value()};
     return error;
   }
   if (reply.status == 400 || reply.status == 404 || reply.status == 428)

@@ -95,7 +95,7 @@ class RelayTest : public ::testing::Test, public OutboxTarget {
   ScriptedOutbox outbox_;
   RelayOptions options_{.until_empty = true};
   std::function<Status(const OutboxMessage&)> answer_;
-  testing::FakeClock clock_;
+  testing::FakeClock clock_{BootClock::now()};
   BootTime deadline_;
   Client client_{std::make_unique<testing::MemoryStore>()};
 };

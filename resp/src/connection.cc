@@ -255,7 +255,7 @@ Result<std::unique_ptr<Connection>> Connector::connect(const CallContext& contex
   if (error.code == ErrorCode::outcome_unknown) {
     error.code = context.stop.stop_requested() ? ErrorCode::cancelled : ErrorCode::unavailable;
   }
-  error.message = state_->address + ": " + error.message;
+  error.address = state_->address;
   error.store_words = state_->without_secret(std::move(error.store_words));
   return fail(std::move(error));
 }

@@ -28,8 +28,9 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
 
   void begin() {
     if (++rounds_ > kMostRounds) {
-      return done_(fail(ErrorCode::unavailable,
-                        session_.address + ": the leases of etcd end faster than they are used"));
+      return done_(fail(error_at(
+          session_.address,
+          Error(ErrorCode::unavailable, "the leases of etcd end faster than they are used"))));
     }
     const auto claim = session_.claims.find(call_.request);
     if (claim && claim->state == Claim::State::over) return end_old_claim(*claim);
@@ -186,8 +187,9 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   void not_in_folder(const wire::KeyValue* first) {
     const bool withdrawn = first == nullptr || waiters_lease_ != 0;
     if (withdrawn) {
-      return done_(fail(ErrorCode::unavailable,
-                        session_.address + ": request " + call_.request.hex() + " was withdrawn"));
+      return done_(fail(error_at(
+          session_.address,
+          Error(ErrorCode::unavailable, "request " + call_.request.hex() + " was withdrawn"))));
     }
     if (!call_.queue) return done_(Busy{owner_of(*first)});
     get_waiters_lease();
@@ -287,10 +289,11 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     if (age <= lease.ttl / 6) {
       return answer(lease.ttl - age, /*fresh=*/true, lineage_in(lineage));
     }
-    done_(fail(ErrorCode::outcome_unknown,
-               session_.address + ": the lock was granted on an old lease, and whether that was "
-                                  "kept alive is not known",
-               alive_ ? "" : alive_.error().words));
+    done_(fail(error_at(session_.address,
+                        Error(ErrorCode::outcome_unknown,
+                              "the lock was granted on an old lease, and whether that was kept "
+                              "alive is not known",
+                              alive_ ? "" : alive_.error().words))));
   }
 
   void hold(bool keeps_expiry) {

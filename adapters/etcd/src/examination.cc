@@ -453,7 +453,7 @@ Result<Diagnosis> examine(const Url& url, const ExamineOptions& options) {
     Findings findings(it.endpoint);
     findings.add(
         Severity::warning, "etcd.endpoint",
-        {"It does not answer: " + last->message + " (" + last->store_words + ").",
+        {"It does not answer: " + sentence(*last) + ".",
          "The others of the URL must do without it.", "Start it, or take it out of the URL"});
     append(absent, findings.take());
   }

@@ -5,10 +5,36 @@
 namespace leasehold::etcd {
 namespace {
 
-constexpr std::string_view kNoSpace = "space exceeded";
+constexpr const char* kNoSpace = "NOSPACE";  // as etcd names the alarm
 
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
+using Meaning = Failure::Meaning;
+
+struct Phrase {
+  std::string_view part;
+  Meaning meaning;
+};
+constexpr Phrase kPhrases[] = {
+    {"requested lease not found", Meaning::lease_gone},
+    {"space exceeded", Meaning::no_space},
+    {"invalid auth token", Meaning::token_refused},
+    {"user name is empty", Meaning::token_refused},
+    {"revision of auth store is old", Meaning::token_refused},
+    {"too many operations", Meaning::not_accepted},
+    {"duplicate key", Meaning::not_accepted},
+    {"request is too large", Meaning::not_accepted},
+    {"larger than max", Meaning::not_accepted},
+    {"key is not provided", Meaning::not_accepted},
+};
+
+Meaning meaning_of(const std::string& words) {
+  for (const auto& [part, meaning] : kPhrases) {
+    if (words.find(part) != std::string::npos) return meaning;
+  }
+  return Meaning::other;
+}
+
+bool is_servers_word(const grpc::Status& status) {
+  return status.error_message().starts_with("etcdserver: ");
 }
 
 // As the server's side of gRPC says it; ours begins with a capital.
@@ -30,7 +56,7 @@ bool proves_refusal(const grpc::Status& status) {
     case grpc::StatusCode::OUT_OF_RANGE:
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       // gRPC itself uses some of these too, when the answer cannot be read.
-      return status.error_message().starts_with("etcdserver: ") || too_large(status);
+      return is_servers_word(status) || too_large(status);
     default:
       return false;
   }
@@ -41,46 +67,38 @@ bool proves_refusal(const grpc::Status& status) {
 Failure Failure::of(const grpc::Status& status) {
   return {.kind = proves_refusal(status) ? Kind::refused : Kind::ambiguous,
           .silence = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED,
-          .words = status.error_message()};
-}
-
-bool Failure::lease_is_gone() const {
-  return kind == Kind::refused && contains(words, "requested lease not found");
-}
-
-bool Failure::out_of_space() const {
-  return kind == Kind::refused && contains(words, kNoSpace);
+          .words = status.error_message(),
+          .meaning = meaning_of(status.error_message()),
+          .servers_word = is_servers_word(status)};
 }
 
 bool is_full(const Error& error) {
-  return error.code == ErrorCode::unavailable && contains(error.store_words, kNoSpace);
+  return error.store_code == kNoSpace;
 }
 
 ErrorCode code_when_full(bool nothing_has_changed) {
   return nothing_has_changed ? ErrorCode::unavailable : ErrorCode::outcome_unknown;
 }
 
-bool Failure::token_is_refused() const {
-  return kind == Kind::refused &&
-         (contains(words, "invalid auth token") || contains(words, "user name is empty") ||
-          contains(words, "revision of auth store is old"));
-}
-
 Error Failure::error(const std::string& address) const {
   switch (kind) {
     case Kind::stopped:
-      return Error(ErrorCode::cancelled, address + ": stopped before anything was sent");
+      return error_at(address, Error(ErrorCode::cancelled, "stopped before anything was sent"));
     case Kind::closed:
-      return Error(ErrorCode::unavailable, address + ": the store is closed");
+      return error_at(address, Error(ErrorCode::unavailable, "the store is closed"));
     case Kind::not_sent:
-      return Error(ErrorCode::unavailable, address + ": no etcd server can be reached", words);
-    case Kind::refused:
-      return Error(ErrorCode::unavailable, address + ": etcd refused", words);
+      return error_at(address,
+                      Error(ErrorCode::unavailable, "no etcd server can be reached", words));
+    case Kind::refused: {
+      Error error(ErrorCode::unavailable, "etcd refused", words);
+      if (out_of_space()) error.store_code = kNoSpace;
+      return error_at(address, std::move(error));
+    }
     case Kind::ambiguous:
       break;
   }
-  return Error(ErrorCode::outcome_unknown, address + ": etcd did not say whether it was done",
-               words);
+  return error_at(address,
+                  Error(ErrorCode::outcome_unknown, "etcd did not say whether it was done", words));
 }
 
 }  // namespace leasehold::etcd

@@ -44,15 +44,6 @@ std::vector<std::string> content_of(const std::vector<Operation>& operations) {
   return parts;
 }
 
-// The server refused because of what it was asked to do.
-bool is_the_callers(const std::string& words) {
-  return words.find("too many operations") != std::string::npos ||
-         words.find("duplicate key") != std::string::npos ||
-         words.find("request is too large") != std::string::npos ||
-         words.find("larger than max") != std::string::npos ||
-         words.find("key is not provided") != std::string::npos;
-}
-
 }  // namespace
 
 CallContext context_of(const EnterOptions& options) {
@@ -74,9 +65,9 @@ Result<wire::TxnResponse> FenceMarks::txn(wire::TxnRequest request, const Limits
   transport_->tidy();
   if (answer) return std::move(*answer);
   Error error = answer.error().error(address_);
-  if (answer.error().kind == Failure::Kind::refused && is_the_callers(error.store_words)) {
+  if (answer.error().is_the_callers()) {
     error.code = ErrorCode::invalid;
-    error.message = address_ + ": etcd does not accept these operations";
+    error.message = "etcd does not accept these operations";
   }
   return fail(std::move(error));
 }

@@ -36,8 +36,11 @@ class Keys {
     return folder(lock) + request.hex();
   }
   std::string lineage() const { return prefix_ + "!lineage"; }
+  std::string once(const LockName& lock) const {
+    return prefix_ + "!once/" + percent_encode(lock.str()) + "/";
+  }
   std::string once(const LockName& lock, const std::string& key) const {
-    return prefix_ + "!once/" + percent_encode(lock.str()) + "/" + percent_encode(key);
+    return once(lock) + percent_encode(key);
   }
   // The marks of fences, and per resource a key that is put once for each refusal.
   std::string marks() const { return prefix_ + "!fence/"; }

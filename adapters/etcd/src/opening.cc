@@ -8,12 +8,9 @@
 namespace leasehold::etcd {
 
 Error not_opened(const std::string& address, const Failure& failure) {
-  Error error = failure.error(address);
-  if (failure.ambiguous()) {
-    error =
-        Error(ErrorCode::unavailable, address + ": no etcd server answers there", failure.words);
-  }
-  return error;
+  if (!failure.ambiguous()) return failure.error(address);
+  return error_at(address,
+                  Error(ErrorCode::unavailable, "no etcd server answers there", failure.words));
 }
 
 Result<Opened> open_transport(const Options& options, const CallContext& context) {

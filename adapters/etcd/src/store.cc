@@ -184,6 +184,12 @@ void EtcdStore::acquire(AcquireCall call, CallContext context, Completion<Acquir
 
 void EtcdStore::renew(std::vector<RenewCall> calls, CallContext context,
                       Completion<std::vector<RenewReply>> done) {
+  const bool closed = [this] {
+    MutexLock lock(mutex_);
+    return closed_;
+  }();
+  // What it does not hold is gone without a word to the server.
+  if (closed) return done(fail(session_.error(Failure{.kind = Failure::Kind::closed})));
   etcd::renew(session_, std::move(calls), std::move(context), std::move(done));
 }
 
@@ -257,7 +263,7 @@ void EtcdStore::force_release(LockName lock, RequestId seen, CallContext context
   etcd::force_release(session_, std::move(lock), seen, std::move(context), std::move(done));
 }
 
-void EtcdStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
+void EtcdStore::rotate_store_id(CallContext context, Completion<StoreId> done) {
   const StoreId fresh = StoreId::random(system_random());
   wire::TxnRequest txn;
   *txn.add_success() = put(session_.keys.lineage(), fresh.hex(), 0);
@@ -283,14 +289,16 @@ void EtcdStore::recall(LockName lock, std::string key, CallContext context,
         if (kv == nullptr) return done(std::optional<OnceRecord>());
         auto record = decode_record(kv->value());
         if (record) return done(std::move(record));
-        done(fail(ErrorCode::unavailable, "the record is not as Leasehold writes it"));
+        done(fail(error_at(session_.address, Error(ErrorCode::unavailable,
+                                                   "the record is not as Leasehold writes it"))));
       });
 }
 
 void EtcdStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
                        CallContext context, Completion<std::monostate> done) {
-  const auto lost = [lock] {
-    return fail(ErrorCode::lost, "lock '" + lock.str() + "' is not held any more");
+  const auto lost = [this, lock] {
+    return fail(error_at(session_.address,
+                         Error(ErrorCode::lost, "lock '" + lock.str() + "' is not held any more")));
   };
   const auto claim = session_.claims.find(request);
   const bool held = claim && claim->state == Claim::State::held;
@@ -312,6 +320,40 @@ void EtcdStore::record(LockName lock, RequestId request, std::string key, OnceRe
                  if (!still_held) return done(lost());
                  done(std::monostate());  // there is a record already, and it stays
                });
+}
+
+void EtcdStore::list_keys(LockName lock, CallContext context,
+                          Completion<std::vector<std::string>> done) {
+  const std::string folder = session_.keys.once(lock);
+  wire::TxnRequest txn;
+  *txn.add_success() = all_in(folder);
+  txn.mutable_success(0)->mutable_range()->set_keys_only(true);
+  session_.txn(std::move(txn), repeated_within(context),
+               [this, folder,
+                done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
+                 if (!response) return done(fail(session_.error(response.error())));
+                 std::vector<std::string> keys;
+                 for (const wire::KeyValue& kv : response->responses(0).range().kvs()) {
+                   const auto key =
+                       percent_decode(std::string_view(kv.key()).substr(folder.size()));
+                   if (key) keys.push_back(*key);
+                 }
+                 std::sort(keys.begin(), keys.end());
+                 done(std::move(keys));
+               });
+}
+
+void EtcdStore::forget(LockName lock, std::string key, CallContext context, Completion<bool> done) {
+  const std::string once = session_.keys.once(lock, key);
+  wire::TxnRequest txn;
+  *txn.add_compare() = created_at(once, 0);
+  *txn.add_failure() = erase(once);
+  session_.txn(
+      std::move(txn), once_within(context),
+      [this, done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
+        if (!response) return done(fail(session_.error(response.error())));
+        done(!response->succeeded());
+      });
 }
 
 Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {

@@ -15,7 +15,7 @@ namespace leasehold::etcd {
 
 // No call blocks; answers and events come on gRPC's threads. A thread of its own keeps places in
 // queues, and ends what has expired.
-class EtcdStore final : public Store, private WatchListener {
+class EtcdStore final : public Store, private OnceRecords, private WatchListener {
  public:
   // As open_transport() does, and makes the store's lineage if it has none.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options,
@@ -33,13 +33,18 @@ class EtcdStore final : public Store, private WatchListener {
   void list(CallContext context, Completion<std::vector<LockStatus>> done) override;
   void force_release(LockName lock, RequestId seen, CallContext context,
                      Completion<ReleaseReply> done) override;
-  void rotate_lineage(CallContext context, Completion<StoreId> done) override;
+  void rotate_store_id(CallContext context, Completion<StoreId> done) override;
+  OnceRecords* once_records() override { return this; }
+
+ private:
   void recall(LockName lock, std::string key, CallContext context,
               Completion<std::optional<OnceRecord>> done) override;
   void record(LockName lock, RequestId request, std::string key, OnceRecord what,
               CallContext context, Completion<std::monostate> done) override;
+  void list_keys(LockName lock, CallContext context,
+                 Completion<std::vector<std::string>> done) override;
+  void forget(LockName lock, std::string key, CallContext context, Completion<bool> done) override;
 
- private:
   EtcdStore(Options options, std::unique_ptr<Transport> transport);
 
   void key_deleted(const RequestId& request, Watched which) override;

@@ -103,9 +103,9 @@ std::string known_fault(const Version& version) {
 Result<std::string> fault_of(const std::string& address, const std::string& version) {
   const auto parsed = Version::parse(version);
   if (!parsed || *parsed < kOldestVersion) {
-    return fail(ErrorCode::unavailable,
-                address + ": etcd is too old: version 3.4 or later is needed",
-                "version " + version);
+    return fail(error_at(
+        address, Error(ErrorCode::unavailable, "etcd is too old: version 3.4 or later is needed",
+                       "version " + version)));
   }
   const std::string fault = known_fault(*parsed);
   return fault.empty() ? "" : "etcd " + version + ": " + fault;

@@ -288,7 +288,7 @@ Error refusal_of(const std::string& url) {
 void expect_refused(const std::string& url, const std::string& address, const std::string& words) {
   const Error error = refusal_of(url);
   EXPECT_EQ(error.code, ErrorCode::unavailable) << to_string(error);
-  EXPECT_THAT(error.message, HasSubstr(address));
+  EXPECT_THAT(sentence(error), HasSubstr(address));
   EXPECT_THAT(error.store_words, HasSubstr(words));
   EXPECT_THAT(to_string(error), Not(HasSubstr("wr0ng")));
 }

@@ -1,6 +1,7 @@
 #include "leasehold/postgres/adapter.h"
 
 #include "admin_connection.h"
+#include "advisory_store.h"
 #include "examination.h"
 #include "fence_admin.h"
 #include "kit/try.h"
@@ -10,7 +11,6 @@
 #include "options.h"
 #include "outbox.h"
 #include "row_store.h"
-#include "session_store.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
   auto options = TRY(Options::of(url));
   if (options.mode == Mode::advisory) {
-    return SessionStore::open(std::move(options), system_random(), opening.begin());
+    return AdvisoryStore::open(std::move(options), system_random(), opening.begin());
   }
   return RowStore::open(std::move(options), system_random(), opening.begin());
 }

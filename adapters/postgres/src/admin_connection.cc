@@ -30,10 +30,7 @@ Result<AdminConnection> AdminConnection::open(const Url& url) {
   auto options = TRY(Options::of(url));
   const waiting::Alarm never;
   auto connection = Connection::open(options.hosts, {BootClock::now() + kPatience, {}}, never);
-  if (!connection) {
-    connection.error().message = options.address + ": " + connection.error().message;
-    return fail(std::move(connection.error()));
-  }
+  if (!connection) return fail(error_at(options.address, std::move(connection.error())));
   if (!begin_each_with((*connection)->handle(), patient_and_trusting_no_names())) {
     return fail(ErrorCode::unavailable, "libpq is out of memory");
   }

@@ -27,10 +27,10 @@ class AdminConnection {
   Session session_of_role() const;
   PGconn* handle() const { return connection_->handle(); }
 
-  // The same result; a failure begins with the address.
+  // The same result; a failure has the address.
   template <class T>
   Result<T> named(Result<T> result) const {
-    if (!result) result.error().message = address_ + ": " + result.error().message;
+    if (!result) result.error().address = address_;
     return result;
   }
 

@@ -33,8 +33,7 @@ Status CommonStore::prepare(const CallContext& context) {
   Error error = std::move(ready.error());
   // Nobody has asked for a lock yet: what is unknown about the schema is found out next time.
   if (error.code == ErrorCode::outcome_unknown) error.code = ErrorCode::unavailable;
-  error.message = "cannot use " + options_.address + ": " + error.message;
-  return fail(std::move(error));
+  return fail(error_at(options_.address, std::move(error)));
 }
 
 Status CommonStore::look_and_prepare(const CallContext& context) {
@@ -82,67 +81,75 @@ Result<Rows> CommonStore::ask(const Statement& statement, Parameters parameters,
 
 // ---- what is rarely asked ------------------------------------------------------------------
 
-void CommonStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
-  const auto rows = ask(status_, {lock.str().c_str()}, context);
-  auto locks = rows ? read_status(*rows) : fail(rows.error());
-  if (!locks) return answer<LockStatus>(done, fail(std::move(locks.error())));
-  if (locks->empty()) {
-    return answer<LockStatus>(done, fail(ErrorCode::unavailable, "the table meta is empty"));
-  }
-  answer<LockStatus>(done, std::move(locks->front()));
+Result<LockStatus> CommonStore::do_inspect(const InspectCall& call, const CallContext& context) {
+  const auto rows = TRY(ask(status_, {call.lock.str().c_str()}, context));
+  auto locks = TRY(read_status(rows));
+  if (locks.empty()) return fail(ErrorCode::unavailable, "the table meta is empty");
+  return std::move(locks.front());
 }
 
-void CommonStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
-  const auto rows = ask(status_, {nullptr}, context);
-  answer<std::vector<LockStatus>>(done, rows ? read_status(*rows) : fail(rows.error()));
+Result<std::vector<LockStatus>> CommonStore::do_list(const CallContext& context) {
+  const auto rows = TRY(ask(status_, {nullptr}, context));
+  return read_status(rows);
 }
 
-void CommonStore::force_release(LockName lock, RequestId seen, CallContext context,
-                                Completion<ReleaseReply> done) {
-  const auto rows = ask(force_release_, {lock.str().c_str(), seen.hex().c_str()}, context);
-  if (!rows) return answer<ReleaseReply>(done, fail(rows.error()));
-  answer<ReleaseReply>(done, rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held);
-}
-
-void CommonStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
-  const StoreId rows_id = StoreId::random(random_);
-  const StoreId sessions_id = StoreId::random(random_);
-  const auto rows = ask(statement("", "SELECT @S.rotate($1, $2)"),
-                        {rows_id.hex().c_str(), sessions_id.hex().c_str()}, context);
-  if (!rows) return answer<StoreId>(done, fail(rows.error()));
-  answer<StoreId>(done, own(rows_id, sessions_id));
-}
-
-void CommonStore::recall(LockName lock, std::string key, CallContext context,
-                         Completion<std::optional<OnceRecord>> done) {
-  using Found = std::optional<OnceRecord>;
+Result<ReleaseReply> CommonStore::do_force_release(const ForceReleaseCall& call,
+                                                   const CallContext& context) {
   const auto rows =
-      ask(statement("",
-                    "SELECT pg_catalog.encode(parameters, 'hex'), pg_catalog.encode(result, 'hex') "
-                    "FROM @S.once WHERE lock OPERATOR(pg_catalog.=) $1"
-                    " AND key OPERATOR(pg_catalog.=) $2"),
-          {lock.str().c_str(), key.c_str()}, context);
-  if (!rows) return answer<Found>(done, fail(rows.error()));
-  if (rows->count() == 0) return answer<Found>(done, Found());
-  auto parameters = bytes_of(rows->text(0));
-  auto result = bytes_of(rows->text(1));
-  if (!parameters || !result) {
-    return answer<Found>(done, fail(parameters ? result.error() : parameters.error()));
-  }
-  answer<Found>(done, OnceRecord{std::move(*parameters), std::move(*result)});
+      TRY(ask(force_release_, {call.lock.str().c_str(), call.seen.hex().c_str()}, context));
+  return rows.flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
-void CommonStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
-                         CallContext context, Completion<std::monostate> done) {
-  const auto rows = ask(record_,
-                        {lock.str().c_str(), request.hex().c_str(), key.c_str(),
-                         hex_of(what.parameters).c_str(), hex_of(what.result).c_str()},
-                        context);
-  if (!rows) return answer<std::monostate>(done, fail(rows.error()));
-  if (rows->flag(0)) return answer<std::monostate>(done, std::monostate());
-  answer<std::monostate>(
-      done, fail(ErrorCode::lost,
-                 "the lease of lock '" + lock.str() + "' ended before the result could be stored"));
+Result<StoreId> CommonStore::do_rotate_store_id(const CallContext& context) {
+  const StoreId rows = StoreId::random(random_);
+  const StoreId advisory = StoreId::random(random_);
+  TRY(ask(statement("", "SELECT @S.rotate($1, $2)"), {rows.hex().c_str(), advisory.hex().c_str()},
+          context));
+  return own(rows, advisory);
+}
+
+// ---- what was done once --------------------------------------------------------------------
+
+Result<std::optional<OnceRecord>> CommonStore::do_recall(const RecallCall& call,
+                                                         const CallContext& context) {
+  const auto rows = TRY(
+      ask(statement("",
+                    "SELECT pg_catalog.encode(parameters, 'hex'), pg_catalog.encode(result, 'hex')"
+                    " FROM @S.once WHERE lock OPERATOR(pg_catalog.=) $1"
+                    " AND key OPERATOR(pg_catalog.=) $2"),
+          {call.lock.str().c_str(), call.key.c_str()}, context));
+  if (rows.count() == 0) return std::nullopt;
+  auto parameters = TRY(bytes_of(rows.text(0)));
+  auto result = TRY(bytes_of(rows.text(1)));
+  return OnceRecord{std::move(parameters), std::move(result)};
+}
+
+Status CommonStore::do_record(const RecordCall& call, const CallContext& context) {
+  const auto rows =
+      TRY(ask(record_,
+              {call.lock.str().c_str(), call.request.hex().c_str(), call.key.c_str(),
+               hex_of(call.what.parameters).c_str(), hex_of(call.what.result).c_str()},
+              context));
+  if (rows.flag(0)) return {};
+  return fail(not_recorded(call.lock));
+}
+
+Result<std::vector<std::string>> CommonStore::do_list_keys(const ListKeysCall& call,
+                                                           const CallContext& context) {
+  const auto rows = TRY(ask(
+      statement("", "SELECT key FROM @S.once WHERE lock OPERATOR(pg_catalog.=) $1 ORDER BY key"),
+      {call.lock.str().c_str()}, context));
+  std::vector<std::string> keys;
+  for (int row = 0; row < rows.count(); ++row) keys.emplace_back(rows.text(0, row));
+  return keys;
+}
+
+Result<bool> CommonStore::do_forget(const ForgetCall& call, const CallContext& context) {
+  const auto rows = TRY(ask(statement("",
+                                      "DELETE FROM @S.once WHERE lock OPERATOR(pg_catalog.=) $1"
+                                      " AND key OPERATOR(pg_catalog.=) $2"),
+                            {call.lock.str().c_str(), call.key.c_str()}, context));
+  return rows.changed() > 0;
 }
 
 }  // namespace leasehold::postgres

@@ -9,28 +9,19 @@
 
 #include "connection.h"
 #include "leasehold/random.h"
-#include "leasehold/store.h"
 #include "options.h"
 #include "server.h"
+#include "store_base/blocking_store.h"
+#include "store_base/doubts.h"
 #include "waiting/call_wait.h"
 #include "waiting/connection_pool.h"
-#include "waiting/doubts.h"
 
 namespace leasehold::postgres {
 
-class CommonStore : public Store {
+class CommonStore : public BlockingStore {
  public:
   const StoreTraits& traits() const override { return server_.traits; }
-  void start(StoreEvents& events) override { events_ = &events; }
-  void inspect(LockName lock, CallContext context, Completion<LockStatus> done) override;
-  void list(CallContext context, Completion<std::vector<LockStatus>> done) override;
-  void force_release(LockName lock, RequestId seen, CallContext context,
-                     Completion<ReleaseReply> done) override;
-  void rotate_lineage(CallContext context, Completion<StoreId> done) override;
-  void recall(LockName lock, std::string key, CallContext context,
-              Completion<std::optional<OnceRecord>> done) override;
-  void record(LockName lock, RequestId request, std::string key, OnceRecord what,
-              CallContext context, Completion<std::monostate> done) override;
+  OnceRecords* once_records() override { return own_once_records(); }
 
  protected:
   using Pool = waiting::ConnectionPool<Connection>;
@@ -50,8 +41,8 @@ class CommonStore : public Store {
   [[nodiscard]] virtual Status suits(const Server& server) const = 0;
   // What every connection has prepared, unless a pooler is in between.
   virtual std::vector<const Statement*> statements() const = 0;
-  // Which of the two new lineages is that of this kind of locks.
-  virtual const StoreId& own(const StoreId& rows, const StoreId& sessions) const = 0;
+  // Which of the two new ids is that of this kind of locks.
+  virtual const StoreId& own(const StoreId& rows, const StoreId& advisory) const = 0;
 
   Result<std::unique_ptr<Connection>> connect(const CallContext& context);
   using Look = waiting::Look;
@@ -61,21 +52,26 @@ class CommonStore : public Store {
                    Look look = Look::always);
   Statement statement(const char* name, const std::string& sql) const;
 
-  template <class Reply>
-  void answer(const Completion<Reply>& done, Result<Reply> reply) const {
-    if (!reply) reply.error().message = options_.address + ": " + reply.error().message;
-    done(std::move(reply));
-  }
-
   const Options options_;
   Random& random_;
   waiting::Alarm closing_;
   Server server_;
-  StoreEvents* events_ = nullptr;
-  waiting::Doubts doubts_;
+  Doubts doubts_;
   Pool pool_;
 
  private:
+  Result<LockStatus> do_inspect(const InspectCall& call, const CallContext& context) override;
+  Result<std::vector<LockStatus>> do_list(const CallContext& context) override;
+  Result<ReleaseReply> do_force_release(const ForceReleaseCall& call,
+                                        const CallContext& context) override;
+  Result<StoreId> do_rotate_store_id(const CallContext& context) override;
+  Result<std::optional<OnceRecord>> do_recall(const RecallCall& call,
+                                              const CallContext& context) override;
+  Status do_record(const RecordCall& call, const CallContext& context) override;
+  Result<std::vector<std::string>> do_list_keys(const ListKeysCall& call,
+                                                const CallContext& context) override;
+  Result<bool> do_forget(const ForgetCall& call, const CallContext& context) override;
+
   [[nodiscard]] Status look_and_prepare(const CallContext& context);
 
   const Statement status_;

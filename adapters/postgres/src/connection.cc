@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <set>
 
 #include "kit/try.h"
 
@@ -137,6 +138,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::vector<Host>& ho
                                                      const CallContext& context,
                                                      const waiting::Alarm& closing) {
   Error all(ErrorCode::unavailable, "");
+  std::set<std::string> said;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     // A host that says nothing must leave time for the others.
     const auto left = context.deadline - BootClock::now();
@@ -146,9 +148,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::vector<Host>& ho
     auto opened = open_one(hosts[i], wait);
     if (opened || opened.error().code == ErrorCode::cancelled) return opened;
     const std::string& why = opened.error().message;
-    if (all.message.find(why) == std::string::npos) {
-      all.message += (all.message.empty() ? "" : ", ") + why;
-    }
+    if (said.insert(why).second) all.message += (all.message.empty() ? "" : ", ") + why;
     if (!opened.error().store_words.empty()) {
       all.store_words += (all.store_words.empty() ? "" : "; ") + opened.error().store_words;
     }
@@ -286,8 +286,10 @@ Result<Rows> Connection::refused(PGresult* result) {
   // insufficient_privilege
   const char* hint =
       state == "42501" ? "; docs/postgres.md has the GRANT lines that a role needs" : "";
-  return fail(ErrorCode::unavailable, "the server refused (SQLSTATE " + state + ")" + hint,
+  Error error(ErrorCode::unavailable, "the server refused (SQLSTATE " + state + ")" + hint,
               words_of(result));
+  error.store_code = state;
+  return fail(std::move(error));
 }
 
 Result<Rows> Connection::next_result(waiting::CallWait& wait) {

@@ -161,7 +161,7 @@ class Examination {
       return std::nullopt;
     }
     findings_.add(Severity::danger, check,
-                  {seen, "Leasehold refuses it: " + server.error().message + ".",
+                  {seen, "Leasehold refuses it: " + sentence(server.error()) + ".",
                    "PostgreSQL 14 or later, a database of encoding UTF8, and behind a pooler "
                    "default_transaction_isolation = 'read committed'"});
     return std::nullopt;
@@ -521,9 +521,8 @@ Result<std::optional<Reached>> find_primary(const std::vector<Host>& hosts,
     Findings findings(hosts[i].address);
     if (!standby) {
       last = standby.error();
-      const std::string words = last->store_words.empty() ? "" : " (" + last->store_words + ")";
       findings.add(Severity::warning, "postgres.hosts",
-                   {"It does not answer: " + last->message + words + ".",
+                   {"It does not answer: " + sentence(*last) + ".",
                     "It cannot take over as another host of the URL.",
                     "Start it, or take it out of the URL"});
     } else if (standby->flag(0)) {
@@ -567,7 +566,7 @@ Result<Diagnosis> examine(const Url& url, const ExamineOptions& options) {
   std::vector<Finding> of_hosts;
   auto primary = find_primary(parsed.hosts, options.context, never, of_hosts);
   if (!primary) {
-    primary.error().message = parsed.address + ": " + primary.error().message;
+    primary.error().address = parsed.address;
     return fail(std::move(primary.error()));
   }
   Diagnosis diagnosis;

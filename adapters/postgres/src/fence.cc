@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "fence/refusal.h"
 #include "fence_functions.h"
 #include "kit/try.h"
 
@@ -81,6 +82,15 @@ class Entering {
   Entry entry_;
 };
 
+// In the words of every fence. A schema of an earlier build does not tell why.
+Error explained(const ResourceName& resource, const Token& token, Error error) {
+  if (!error.refusal || error.refusal->lineage.empty()) return error;
+  Error refused = fence::refusal(resource, token, error.refusal->why,
+                                 {error.refusal->lineage, error.refusal->mark});
+  refused.store_code = std::move(error.store_code);
+  return refused;
+}
+
 }  // namespace
 
 Status install_fence(pg_conn* connection) {
@@ -116,7 +126,8 @@ Result<Fence> Fence::open(pg_conn* connection, ResourceName resource) {
 Status Fence::enter(const Token& token, Entry entry) const {
   const Session session(connection_);
   TRY(session.check_inside());
-  TRY(Entering(resource_, token, entry).enter(session));
+  auto entered = Entering(resource_, token, entry).enter(session);
+  if (!entered) return fail(explained(resource_, token, std::move(entered.error())));
   return {};
 }
 
@@ -124,7 +135,10 @@ Result<OwnedTransaction> Fence::begin(const Token& token, Entry entry) const {
   const Session session(connection_);
   TRY(session.check_outside());
   auto entered = Entering(resource_, token, entry).begin(session, connection_);
-  if (!entered) return fail(counted(session, resource_, std::move(entered.error())));
+  if (!entered) {
+    return fail(
+        counted(session, resource_, explained(resource_, token, std::move(entered.error()))));
+  }
   return OwnedTransaction(connection_, TransactionId{entered->number(1)});
 }
 

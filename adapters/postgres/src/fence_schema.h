@@ -120,6 +120,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   said text := format('leasehold: fenced_out: resource ''%s'' refused token %s', a_resource, a_token);
+  reason text;
 BEGIN
   SELECT claim, lineage, request, coalesce(token, least) AS number, token IS NULL AS adopted INTO STRICT m
     FROM leasehold_fence.mark WHERE resource = a_resource;
@@ -127,23 +128,28 @@ BEGIN
     PERFORM leasehold_fence.wrong('this resource is used with claims, not with tokens');
   END IF;
   IF m.lineage <> a_lineage THEN
+    reason := 'foreign';
     said := said || format(' of lineage %s: it follows lineage %s (mark %s). A lineage names the store '
       'and lock that count the tokens, and numbers of two lineages cannot be compared. All who write '
       'must take the lock from one store. If that store was replaced on purpose, run '
       '`leasehold fence adopt URL ''%s'' --lineage ''%s'' --at-least %s`',
       a_lineage, m.lineage, m.number, a_resource, a_lineage, a_token);
   ELSIF m.adopted THEN
+    reason := 'adopted';
     said := said || format(': its lineage was adopted from token %s on, and this one is lower', m.number);
   ELSIF a_token < m.number THEN
+    reason := 'lower';
     said := said || format(': its mark is %s, so another holder has entered since', m.number);
   ELSIF a_request = m.request THEN
+    reason := 'again';
     said := said || format(': its mark is %s already, and in once mode a token enters once', m.number);
   ELSE
+    reason := 'twice';
     said := said || format(': its mark is %s from another request id; the store has granted this '
       'number twice', m.number);
   END IF;
   RAISE EXCEPTION USING ERRCODE = 'LH001', MESSAGE = said,
-    DETAIL = format('offered=%s mark=%s', a_token, m.number);
+    DETAIL = format('offered=%s mark=%s reason=%s lineage=%s', a_token, m.number, reason, m.lineage);
 END $$;
 
 -- One statement inserts the first mark, or waits for the row and compares with what is then there;

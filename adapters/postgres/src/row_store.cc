@@ -32,7 +32,7 @@ RowStore::RowStore(Options options, Random& random)
       renew_(statement("renew", "SELECT @S.renew($1, $2, $3)")),
       release_(statement("release", "SELECT @S.release($1, $2, $3, $4)")),
       listener_([this](const CallContext& context) { return connect(context); },
-                [this](const RequestId& request) { events_->nudged(request); }, random, closing_) {}
+                [this](const RequestId& request) { events().nudged(request); }, random, closing_) {}
 
 Result<std::unique_ptr<Store>> RowStore::open(Options options, Random& random,
                                               const CallContext& context) {
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Store>> RowStore::open(Options options, Random& random,
   return store;
 }
 
-void RowStore::close() {
+void RowStore::do_close() {
   closing_.raise();
   pool_.close();
   listener_.stop();
@@ -49,7 +49,7 @@ void RowStore::close() {
 
 // ---- asking --------------------------------------------------------------------------------
 
-Result<AcquireReply> RowStore::acquire(const AcquireCall& call, const CallContext& context) {
+Result<AcquireReply> RowStore::do_acquire(const AcquireCall& call, const CallContext& context) {
   std::optional<std::int64_t> presence;
   if (call.queue && !server_.pooled) presence = listener_.presence(context);
   const std::string presence_text = presence ? std::to_string(*presence) : "";
@@ -67,12 +67,8 @@ Result<AcquireReply> RowStore::acquire(const AcquireCall& call, const CallContex
   return reply;
 }
 
-void RowStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
-  answer(done, acquire(call, context));
-}
-
-void RowStore::renew(std::vector<RenewCall> calls, CallContext context,
-                     Completion<std::vector<RenewReply>> done) {
+Result<std::vector<RenewReply>> RowStore::do_renew(const std::vector<RenewCall>& calls,
+                                                   const CallContext& context) {
   TextArray locks;
   TextArray requests;
   TextArray ttls;
@@ -82,24 +78,23 @@ void RowStore::renew(std::vector<RenewCall> calls, CallContext context,
     ttls.add(number(call.ttl.length()));
   }
   const auto rows =
-      ask(renew_, {locks.c_str(), requests.c_str(), ttls.c_str()}, context, Look::if_rested);
-  if (!rows) return answer<std::vector<RenewReply>>(done, fail(rows.error()));
+      TRY(ask(renew_, {locks.c_str(), requests.c_str(), ttls.c_str()}, context, Look::if_rested));
   std::vector<RenewReply> replies;
-  for (const bool renewed : read_flags(rows->text(0))) {
+  for (const bool renewed : read_flags(rows.text(0))) {
     replies.push_back(renewed ? RenewReply::renewed : RenewReply::gone);
   }
-  answer<std::vector<RenewReply>>(done, std::move(replies));
+  return replies;
 }
 
-void RowStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
+Result<ReleaseReply> RowStore::do_release(const ReleaseCall& call, const CallContext& context) {
   listener_.waits_no_more(call.request);
-  const auto rows = ask(release_,
-                        {call.lock.str().c_str(), call.request.hex().c_str(),
-                         number(call.keep_for).c_str(), doubts_.doubts(call.request) ? "t" : "f"},
-                        context, Look::if_rested);
-  if (!rows) return answer<ReleaseReply>(done, fail(rows.error()));
+  const auto rows =
+      TRY(ask(release_,
+              {call.lock.str().c_str(), call.request.hex().c_str(), number(call.keep_for).c_str(),
+               doubts_.doubts(call.request) ? "t" : "f"},
+              context, Look::if_rested));
   doubts_.settle(call.request);
-  answer<ReleaseReply>(done, rows->flag(0) ? ReleaseReply::released : ReleaseReply::not_held);
+  return rows.flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
 }  // namespace leasehold::postgres

@@ -17,12 +17,6 @@ class RowStore final : public CommonStore {
                                                            const CallContext& context);
   ~RowStore() override { close(); }
 
-  void close() override;
-  void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) override;
-  void renew(std::vector<RenewCall> calls, CallContext context,
-             Completion<std::vector<RenewReply>> done) override;
-  void release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) override;
-
  private:
   RowStore(Options options, Random& random);
 
@@ -32,7 +26,11 @@ class RowStore final : public CommonStore {
   }
   const StoreId& own(const StoreId& rows, const StoreId&) const override { return rows; }
 
-  Result<AcquireReply> acquire(const AcquireCall& call, const CallContext& context);
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override;
+  Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
+                                           const CallContext& context) override;
+  Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override;
+  void do_close() override;
 
   const Statement acquire_;
   const Statement renew_;

@@ -1,11 +1,11 @@
 #include "schema.h"
 
+#include "advisory_schema.h"
 #include "kit/try.h"
 #include "leasehold/id.h"
 #include "part.h"
 #include "row_schema.h"
 #include "schema_owner.h"
-#include "session_schema.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -42,7 +42,7 @@ END $do$
 )sql";
 
 std::string creation(const SchemaPlace& place, Random& random) {
-  std::string ddl = std::string(kMeta) + kPartFunctions + kRowSchema + kSessionSchema;
+  std::string ddl = std::string(kMeta) + kPartFunctions + kRowSchema + kAdvisorySchema;
   ddl += "INSERT INTO @S.meta(version, row_store, session_store) VALUES (@VERSION, '" +
          StoreId::random(random).hex() + "', '" + StoreId::random(random).hex() +
          "') ON CONFLICT (one) DO UPDATE SET version = excluded.version;";

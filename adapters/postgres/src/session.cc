@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "fence/refusal.h"
 #include "kit/try.h"
 #include "leasehold/id.h"
 
@@ -47,21 +49,32 @@ std::string without(std::string_view prefix, std::string_view text) {
   return std::string(text.starts_with(prefix) ? text.substr(prefix.size()) : text);
 }
 
-std::int64_t number_after(std::string_view label, std::string_view text) {
-  std::int64_t value = 0;
+std::string_view after(std::string_view label, std::string_view text) {
   const std::size_t at = text.find(label);
-  if (at == std::string_view::npos) return value;
-  const std::string_view digits = text.substr(at + label.size());
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return at == std::string_view::npos ? std::string_view() : text.substr(at + label.size());
+}
+
+std::int64_t number_in(std::string_view text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
+}
+
+// "offered=33 mark=34 reason=lower lineage=<the rest>". A claim that is refused has no numbers.
+std::optional<Refusal> refusal_in(std::string_view detail) {
+  if (detail.empty()) return std::nullopt;
+  Refusal refusal{number_in(after("offered=", detail)), number_in(after(" mark=", detail))};
+  const std::string_view reason = after(" reason=", detail);
+  const auto why = fence::reason_named(reason.substr(0, reason.find(' ')));
+  if (!why) return refusal;
+  refusal.why = *why;
+  refusal.lineage = after(" lineage=", detail);
+  return refusal;
 }
 
 Error refused(const PGresult* result) {
   Error error(ErrorCode::fenced_out, without(kFencedOut, field(result, PG_DIAG_MESSAGE_PRIMARY)));
-  const std::string_view numbers = field(result, PG_DIAG_MESSAGE_DETAIL);
-  if (!numbers.empty()) {
-    error.refusal = Refusal{number_after("offered=", numbers), number_after("mark=", numbers)};
-  }
+  error.refusal = refusal_in(field(result, PG_DIAG_MESSAGE_DETAIL));
   return error;
 }
 
@@ -78,16 +91,26 @@ bool is_callers_fault(std::string_view state) {
          is_one_of(state, {"LH002", "LH003", "LH004", "42703", "42804"});
 }
 
+// invalid_schema_name, undefined_function, undefined_table
+bool says_missing(std::string_view state) {
+  return is_one_of(state, {"3F000", "42883", "42P01"});
+}
+// insufficient_privilege
+constexpr std::string_view kForbiddenState = "42501";
+// serialization_failure, deadlock_detected
+bool says_conflict(std::string_view state) {
+  return is_one_of(state, {"40001", "40P01"});
+}
+// lock_not_available, query_canceled
+bool says_too_long(std::string_view state) {
+  return is_one_of(state, {"55P03", "57014"});
+}
+
 std::string sentence_for(std::string_view state) {
-  // invalid_schema_name, undefined_function, undefined_table
-  if (is_one_of(state, {"3F000", "42883", "42P01"})) return kMissing;
-  if (state == "42501") {
-    return kForbidden;
-  }
-  // serialization_failure, deadlock_detected
-  if (is_one_of(state, {"40001", "40P01"})) return kConflict;
-  // lock_not_available, query_canceled
-  if (is_one_of(state, {"55P03", "57014"})) return kTooLong;
+  if (says_missing(state)) return kMissing;
+  if (state == kForbiddenState) return kForbidden;
+  if (says_conflict(state)) return kConflict;
+  if (says_too_long(state)) return kTooLong;
   if (state == "25006") return "the server or this transaction is read-only";
   return "the server refused (SQLSTATE " + std::string(state) + ")";
 }
@@ -122,19 +145,21 @@ void hang_up(PGconn* connection) {
 }  // namespace
 
 Error forbidden() {
-  return Error(ErrorCode::unavailable, kForbidden);
+  Error error(ErrorCode::unavailable, kForbidden);
+  error.store_code = kForbiddenState;
+  return error;
 }
 bool is_missing(const Error& error) {
-  return error.message == kMissing;
+  return says_missing(error.store_code);
 }
 bool is_forbidden(const Error& error) {
-  return error.message == kForbidden;
+  return error.store_code == kForbiddenState;
 }
 bool is_conflict(const Error& error) {
-  return error.message == kConflict;
+  return says_conflict(error.store_code);
 }
 bool is_too_long(const Error& error) {
-  return error.message == kTooLong;
+  return says_too_long(error.store_code);
 }
 
 std::string bounded(Millis span) {
@@ -183,7 +208,7 @@ Status Session::check_outside() const {
 
 // A transaction that was open when the connection broke is rolled back: nobody sent its COMMIT.
 Error Session::failure(const PGresult* result, bool inside) const {
-  const std::string_view state = field(result, PG_DIAG_SQLSTATE);
+  const std::string state(field(result, PG_DIAG_SQLSTATE));
   const std::string words = words_of(result);
   // Anything worse than an ERROR has ended the session.
   const bool goes_on = field(result, PG_DIAG_SEVERITY_NONLOCALIZED) == "ERROR";
@@ -192,12 +217,16 @@ Error Session::failure(const PGresult* result, bool inside) const {
                  "the connection was lost before the answer came",
                  words.empty() ? one_line(PQerrorMessage(connection_)) : words);
   }
-  if (state == "LH001") return refused(result);
-  if (is_callers_fault(state)) {
+  Error error = [&] {
+    if (state == "LH001") return refused(result);
+    if (!is_callers_fault(state)) {
+      return Error(ErrorCode::unavailable, sentence_for(state), words);
+    }
     return Error(ErrorCode::invalid, without(kInvalid, field(result, PG_DIAG_MESSAGE_PRIMARY)),
                  words_besides_primary(result));
-  }
-  return Error(ErrorCode::unavailable, sentence_for(state), words);
+  }();
+  error.store_code = state;
+  return error;
 }
 
 Result<Rows> Session::answer(PGresult* result, bool inside) const {

@@ -893,7 +893,7 @@ TEST_F(FenceTest, WrongUrlsAreInvalidAndServersThatAreNotThereUnavailable) {
   const auto nobody = admin_of("postgres://postgres:hunter2@127.0.0.1:1/shop");
   ASSERT_TRUE(bad(nobody, ErrorCode::unavailable));
   EXPECT_THAT(to_string(nobody.error()), ::testing::Not(HasSubstr("hunter2")));
-  EXPECT_THAT(nobody.error().message, HasSubstr("127.0.0.1:1"));
+  EXPECT_THAT(nobody.error().address, HasSubstr("127.0.0.1:1"));
   const auto missing = admin_of(fence_server().url("no_such_database"));
   ASSERT_TRUE(bad(missing, ErrorCode::unavailable));
   EXPECT_THAT(to_string(missing.error()), HasSubstr("no_such_database"));

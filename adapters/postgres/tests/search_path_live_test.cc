@@ -163,7 +163,7 @@ END $do$)sql");
         EXPECT_TRUE(bad(client.acquire(lock, {.wait = Millis(50)}), ErrorCode::timeout));
       });
       waiter.join();
-      EXPECT_TRUE(good(client.rotate_lineage()));
+      EXPECT_TRUE(good(client.rotate_store_id()));
     }
     auto fence = adapter.offers.open<FenceAdmin>(parsed).value();
     EXPECT_TRUE(good(fence->install()));

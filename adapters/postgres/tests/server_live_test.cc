@@ -36,7 +36,7 @@ Error unavailable(const std::string& url, const std::string& address,
                   const OpenOptions& options = {}) {
   Error error = refusal(url, options);
   EXPECT_EQ(error.code, ErrorCode::unavailable) << to_string(error);
-  EXPECT_THAT(error.message, HasSubstr(address));
+  EXPECT_THAT(sentence(error), HasSubstr(address));
   return error;
 }
 

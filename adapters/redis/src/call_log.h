@@ -4,13 +4,13 @@
 #include <atomic>
 #include <cstdint>
 
-#include "waiting/doubts.h"
+#include "store_base/doubts.h"
 
 namespace leasehold::redis {
 
 // Calls are numbered, and the release of a doubtful request leaves its number at the server, where
 // the late acquire finds it. Thread safe.
-class CallLog : public waiting::Doubts {
+class CallLog : public Doubts {
  public:
   std::int64_t next_number() { return ++last_; }
 

@@ -1,5 +1,6 @@
 #include "calls.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "leasehold/resp/command.h"
@@ -62,12 +63,12 @@ std::string ahead_of(const Value& value, const Value& waiter) {
 
 }  // namespace
 
-ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, const std::string& channel,
-                        const StoreId& new_store, std::int64_t number) {
+ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, bool queue,
+                        const std::string& channel, const StoreId& new_store, std::int64_t number) {
   return {Scripts::all().acquire,
           {keys.lock, keys.token(), kStoreKey, released_key(call.request), keys.queue(),
            keys.waiters()},
-          {call.request.hex(), call.owner.str(), text(call.ttl.length()), call.queue ? "1" : "0",
+          {call.request.hex(), call.owner.str(), text(call.ttl.length()), queue ? "1" : "0",
            channel, new_store.hex(), text(kCounterLife), std::to_string(number)}};
 }
 
@@ -113,6 +114,18 @@ ScriptCall begin_call(const StoreId& new_store) {
 std::string recall_command(const LockKeys& keys, const std::string& key) {
   std::string command;
   resp::append_command(command, {"HGET", keys.once(), key});
+  return command;
+}
+
+std::string list_keys_command(const LockKeys& keys) {
+  std::string command;
+  resp::append_command(command, {"HKEYS", keys.once()});
+  return command;
+}
+
+std::string forget_command(const LockKeys& keys, const std::string& key) {
+  std::string command;
+  resp::append_command(command, {"HDEL", keys.once(), key});
   return command;
 }
 
@@ -218,6 +231,14 @@ Result<std::optional<OnceRecord>> read_recall(const Value& reply) {
   const auto size = number_in<std::size_t>(take_word(stored));
   if (!size || *size > stored.size()) return unexpected_reply();
   return OnceRecord{std::string(stored.substr(0, *size)), std::string(stored.substr(*size))};
+}
+
+Result<std::vector<std::string>> read_keys(const Value& reply) {
+  if (reply.type != Type::array && reply.type != Type::set) return unexpected_reply();
+  std::vector<std::string> keys;
+  for (const Value& it : reply.items) keys.push_back(it.text);
+  std::sort(keys.begin(), keys.end());
+  return keys;
 }
 
 Result<StoreId> read_store(const Value& reply) {

@@ -15,8 +15,8 @@ namespace leasehold::redis {
 // Where a waiter is told to ask again; '-': nowhere.
 inline constexpr const char* kNoChannel = "-";
 
-ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, const std::string& channel,
-                        const StoreId& new_store, std::int64_t number);
+ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, bool queue,
+                        const std::string& channel, const StoreId& new_store, std::int64_t number);
 ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& calls);
 // `doubtful`: an acquire with a lower number may still be on its way, and must find it released.
 ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
@@ -27,6 +27,8 @@ ScriptCall record_call(const LockKeys& keys, const RequestId& request, const std
                        const OnceRecord& what);
 ScriptCall begin_call(const StoreId& new_store);
 std::string recall_command(const LockKeys& keys, const std::string& key);
+std::string list_keys_command(const LockKeys& keys);
+std::string forget_command(const LockKeys& keys, const std::string& key);
 std::string rotate_command(const StoreId& id);
 
 // The value of a lock key.
@@ -48,6 +50,7 @@ struct LockValue {
 [[nodiscard]] Result<LockStatus> read_status(const resp::Value& reply, const LockName& lock,
                                              const LockKeys& keys);
 [[nodiscard]] Result<std::optional<OnceRecord>> read_recall(const resp::Value& reply);
+[[nodiscard]] Result<std::vector<std::string>> read_keys(const resp::Value& reply);
 [[nodiscard]] Result<StoreId> read_store(const resp::Value& reply);
 
 }  // namespace leasehold::redis

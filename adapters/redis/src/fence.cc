@@ -18,7 +18,8 @@ Ticket ticket_of(const Token& token, const EnterOptions& options) {
 }
 
 Error taken_over(const Claim& claim, Error error) {
-  if (!script_said(error, "FENCEDOUT")) return error;
+  if (error.store_code != kRefused) return error;
+  error.address.clear();  // the sentence names the resource
   const std::string sentence = "resource '" + claim.resource().str() + "' refused request " +
                                claim.request().hex() + ": another request has claimed it since";
   error.message = error.code == ErrorCode::fenced_out
@@ -39,8 +40,8 @@ Result<TokenNumber> take(Server& server, const ResourceName& resource, const Req
     const FenceCall call(resource, {.mode = "claim", .number = seen, .request = request.hex()});
     const auto reply = call.run(server, rest);
     if (reply) return TokenNumber::parse(reply->text);
-    if (!script_said(reply.error(), "FENCEMOVED")) return fail(reply.error());
-    seen = script_words(reply.error()).front();
+    if (reply.error().store_code != kMoved) return fail(reply.error());
+    seen = std::to_string(reply.error().refusal->mark);
   }
 }
 

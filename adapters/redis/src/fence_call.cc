@@ -31,34 +31,78 @@ std::string after_first_word(const std::string& words) {
   return space == std::string::npos ? "" : words.substr(space + 1);
 }
 
+Reason reason_of(std::string_view word) {
+  if (word == "lineage") return Reason::foreign;
+  if (word == "adopted") return Reason::adopted;
+  if (word == "lower") return Reason::lower;
+  if (word == "twice") return Reason::twice;
+  return word == "once" ? Reason::again : Reason::late;
+}
+
+std::int64_t number_of(std::string_view digits) {
+  const auto number = TokenNumber::parse(digits);
+  return number ? number->value() : 0;
+}
+
+// "FENCEDOUT <why> <offered> <mark> [lineage]", where the name of a lock may have spaces in it, or
+// "FENCEMOVED <mark>" and "FENCELOWER <mark>".
+Refusal refusal_in(std::string_view words) {
+  std::vector<std::string_view> before;
+  const std::size_t count = words.starts_with(kRefused) ? 4 : 2;
+  while (before.size() < count && !words.empty()) {
+    before.push_back(first_word(words));
+    words.remove_prefix(std::min(words.size(), before.back().size() + 1));
+  }
+  before.resize(count);
+  Refusal refusal;
+  refusal.mark = number_of(before.back());
+  if (count == 2) return refusal;
+  refusal.why = reason_of(before[1]);
+  refusal.offered = number_of(before[2]);
+  refusal.lineage = words;
+  return refusal;
+}
+
+Error script_error(ErrorCode code, std::string message, const std::string& words) {
+  Error error(code, std::move(message), words);
+  error.store_code = first_word(words);
+  return error;
+}
+
 // What an error reply means: the script runs the command last, so that every error that it answers
 // by itself came before the command, or is the command's own.
-Error meaning(const Server& server, const std::string& words) {
+Error meaning_of(const std::string& words) {
   const std::string_view word = first_word(words);
-  if (word == "FENCEDOUT") return Error(ErrorCode::fenced_out, "the fence refused", words);
-  if (word == "FENCEINVALID") return Error(ErrorCode::invalid, after_first_word(words), words);
-  if (word == "FENCEVERSION") {
-    return Error(ErrorCode::unavailable, server.address() + ": " + after_first_word(words), words);
+  if (word == kRefused || word == kMoved || word == kLower) {
+    Error error = script_error(word == kRefused ? ErrorCode::fenced_out : ErrorCode::invalid,
+                               "the fence refused", words);
+    error.refusal = refusal_in(words);
+    return error;
   }
-  if (word.starts_with("FENCE")) return Error(ErrorCode::invalid, "the fence refused", words);
+  if (word == "FENCEINVALID") {
+    return script_error(ErrorCode::invalid, after_first_word(words), words);
+  }
+  if (word == "FENCEVERSION") {
+    return script_error(ErrorCode::unavailable, after_first_word(words), words);
+  }
+  if (word.starts_with("FENCE")) {
+    return script_error(ErrorCode::invalid, "the fence refused", words);
+  }
   const bool script_broke = words.find("user_script") != std::string::npos;
   Error error = error_of(words);
   if (error.code == ErrorCode::outcome_unknown && !script_broke) {
-    return Error(ErrorCode::invalid, server.address() + ": Redis does not accept the command",
-                 words);
+    return script_error(ErrorCode::invalid, "Redis does not accept the command", words);
   }
   if (word == "WRONGTYPE") {
-    return Error(ErrorCode::invalid,
-                 server.address() + ": the key holds data of another kind than the command is for",
-                 words);
+    return script_error(ErrorCode::invalid,
+                        "the key holds data of another kind than the command is for", words);
   }
-  error.message = server.address() + ": " + error.message;
   return error;
 }
 
 Result<Value> once(Server& server, const ScriptCall& call, const CallContext& context) {
   auto reply = server.answer(call, context);
-  if (reply && reply->is_error()) return fail(meaning(server, reply->text));
+  if (reply && reply->is_error()) return fail(error_at(server.address(), meaning_of(reply->text)));
   return reply;
 }
 
@@ -70,20 +114,10 @@ bool pause(Server& server, const CallContext& context) {
          BootClock::now() < context.deadline;
 }
 
-Reason reason_of(std::string_view word) {
-  if (word == "lineage") return Reason::foreign;
-  if (word == "adopted") return Reason::adopted;
-  if (word == "lower") return Reason::lower;
-  if (word == "twice") return Reason::twice;
-  return word == "once" ? Reason::again : Reason::late;
-}
-
-Error doubtful(Error last) {
-  Error error(
-      ErrorCode::outcome_unknown,
-      "the reply to the command was lost, and what became of it is not known: " + last.message,
-      last.store_words);
-  error.refusal = last.refusal;
+Error doubtful(Error error) {
+  error.code = ErrorCode::outcome_unknown;
+  error.message =
+      "the reply to the command was lost, and what became of it is not known: " + error.message;
   return error;
 }
 
@@ -117,8 +151,8 @@ Result<Value> FenceCall::run(Server& server, const EnterOptions& options) const 
     if (!in_doubt) return reply;
     const bool settled = code != ErrorCode::outcome_unknown && code != ErrorCode::unavailable;
     // In once mode the refusal may be the answer to its own entry, whose reply was lost.
-    const auto words = script_words(reply.error());
-    const bool perhaps_its_own = !words.empty() && words.front() == "once";
+    const auto& refusal = reply.error().refusal;
+    const bool perhaps_its_own = refusal && refusal->why == Reason::again;
     if (settled && !has_command_ && !perhaps_its_own) return reply;
     if (settled || !may_repeat_ || !pause(server, context)) {
       return fail(doubtful(std::move(reply.error())));
@@ -126,37 +160,17 @@ Result<Value> FenceCall::run(Server& server, const EnterOptions& options) const 
   }
 }
 
-bool script_said(const Error& error, std::string_view word) {
-  return first_word(error.store_words) == word;
-}
-
-std::vector<std::string_view> script_words(const Error& error) {
-  std::vector<std::string_view> words;
-  std::string_view rest = error.store_words;
-  while (!rest.empty()) {
-    words.push_back(first_word(rest));
-    rest.remove_prefix(std::min(rest.size(), words.back().size() + 1));
-  }
-  if (!words.empty()) words.erase(words.begin());
-  return words;
-}
-
 Error explained(const ResourceName& resource, const Token& token, Error error) {
-  if (!script_said(error, "FENCEDOUT")) return error;
-  const auto words = script_words(error);
-  const auto mark = TokenNumber::parse(words.size() > 2 ? words[2] : "");
-  if (!mark) return error;
-  // The lock's name in the lineage may have spaces in it.
-  const std::string lineage = words.size() > 3 ? error.store_words.substr(static_cast<std::size_t>(
-                                                     words[3].data() - error.store_words.data()))
-                                               : "";
-  Error refused = fence::refusal(resource, token, reason_of(words[0]), {lineage, mark->value()});
-  refused.store_words = error.store_words;
-  if (error.code == ErrorCode::fenced_out) return refused;
-  Error unknown(error.code, "the reply to the command was lost, and now " + refused.message,
-                error.store_words);
-  unknown.refusal = refused.refusal;
-  return unknown;
+  const bool refused = error.store_code == kRefused && error.refusal->mark > 0;
+  if (!refused) return error;
+  Error told = fence::refusal(resource, token, error.refusal->why,
+                              {error.refusal->lineage, error.refusal->mark});
+  error.message = error.code == ErrorCode::fenced_out
+                      ? told.message
+                      : "the reply to the command was lost, and now " + told.message;
+  error.refusal = std::move(told.refusal);
+  error.address.clear();  // the sentence names the resource
+  return error;
 }
 
 CallContext context_of(const EnterOptions& options) {

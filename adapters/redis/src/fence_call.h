@@ -23,9 +23,8 @@ class FenceCall {
  public:
   FenceCall(const ResourceName& resource, const Ticket& ticket, const Command& command = {});
 
-  // The command's answer, or the failure that an error of the script stands for; a refusal's words
-  // are still the script's. Is done again while its outcome is not known, if that is safe and there
-  // is time.
+  // The command's answer, or the failure that an error of the script stands for. Is done again
+  // while its outcome is not known, if that is safe and there is time.
   [[nodiscard]] Result<resp::Value> run(Server& server, const EnterOptions& options) const;
 
  private:
@@ -34,10 +33,13 @@ class FenceCall {
   bool may_repeat_;
 };
 
-// Whether the script itself answered with this word, such as FENCEDOUT.
-bool script_said(const Error& error, std::string_view word);
-// The words after that one.
-std::vector<std::string_view> script_words(const Error& error);
+// What the script itself answers with, as Error::store_code. The errors have a Refusal; of the last
+// two only its mark means something.
+inline constexpr std::string_view kRefused = "FENCEDOUT";
+inline constexpr std::string_view kMoved = "FENCEMOVED";
+inline constexpr std::string_view kLower = "FENCELOWER";
+inline constexpr std::string_view kUnknown = "FENCEUNKNOWN";
+
 // A refusal of the script with a sentence and both numbers; other errors as they are.
 Error explained(const ResourceName& resource, const Token& token, Error error);
 

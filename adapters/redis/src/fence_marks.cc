@@ -84,18 +84,14 @@ Status adopt_lineage(Server& server, const ResourceName& resource, const Lineage
       {.mode = "adopt", .number = std::to_string(at_least.value()), .lineage = lineage.str()});
   const auto done = call.run(server, options);
   if (done) return {};
-  if (!script_said(done.error(), "FENCELOWER")) return fail(done.error());
-  const auto words = script_words(done.error());
-  const auto mark = TokenNumber::parse(words.empty() ? "" : words.front());
-  return fail(fence::would_lower(resource, mark ? mark->value() : 0, at_least));
+  if (done.error().store_code != kLower) return fail(done.error());
+  return fail(fence::would_lower(resource, done.error().refusal->mark, at_least));
 }
 
 Status reset_mark(Server& server, const ResourceName& resource, const EnterOptions& options) {
   const auto done = FenceCall(resource, {.mode = "reset", .number = ""}).run(server, options);
   if (done) return {};
-  if (script_said(done.error(), "FENCEUNKNOWN")) {
-    return fail(fence::unknown_resource(resource));
-  }
+  if (done.error().store_code == kUnknown) return fail(fence::unknown_resource(resource));
   return fail(done.error());
 }
 

@@ -41,11 +41,12 @@ Introduction introduction_of(const resp::Greeting& greeting, const std::string& 
 Result<std::string> read_info(Server& server, const CallContext& context) {
   std::string command;
   resp::append_command(command, {"INFO"});
-  const auto asked = server.run(command, context);
+  auto asked = server.run(command, context);
   if (asked) return "\n" + asked->text;
-  const bool refused = !asked.error().store_words.empty();
+  const bool refused = !asked.error().store_code.empty();
   if (refused) return "";
-  return fail(ErrorCode::unavailable, asked.error().message);
+  asked.error().code = ErrorCode::unavailable;
+  return fail(std::move(asked.error()));
 }
 
 Result<resp::Greeting> greeting_of(Server& server, const CallContext& context) {
@@ -56,12 +57,14 @@ Result<resp::Greeting> greeting_of(Server& server, const CallContext& context) {
 Status check_usable(const Introduction& introduction, const std::string& address) {
   const std::string& mode = introduction.mode;
   if (!mode.empty() && mode != "standalone") {
-    return fail(ErrorCode::unsupported, address + ": the server runs as a " + mode +
-                                            ", which is not supported; name a single server");
+    return fail(error_at(address, Error(ErrorCode::unsupported,
+                                        "the server runs as a " + mode +
+                                            ", which is not supported; name a single server")));
   }
   if (!introduction.version.empty() && std::atoi(introduction.version.c_str()) < kOldestMajor) {
-    return fail(ErrorCode::unavailable, address + ": the server is Redis " + introduction.version +
-                                            "; at least 5.0 is needed");
+    return fail(error_at(
+        address, Error(ErrorCode::unavailable, "the server is Redis " + introduction.version +
+                                                   "; at least 5.0 is needed")));
   }
   return {};
 }

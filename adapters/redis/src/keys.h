@@ -22,8 +22,14 @@ struct LockKeys {
   static LockKeys of(const std::string& prefix, const LockName& name) {
     return LockKeys(prefix + name.str());
   }
+  // `invalid` if it could be mistaken for a key of another kind.
+  [[nodiscard]] static Result<LockKeys> usable_of(const std::string& prefix, const LockName& name) {
+    LockKeys keys = of(prefix, name);
+    if (keys.usable()) return keys;
+    return fail(ErrorCode::invalid, "lock '" + name.str() + "' would be a key that begins with '" +
+                                        std::string(kOwnKeys) + "'; such keys are Leasehold's own");
+  }
 
-  // Whether it cannot be mistaken for a key of another kind.
   bool usable() const { return !lock.starts_with(kOwnKeys); }
 
   const std::string lock;

@@ -72,7 +72,7 @@ class NodeExamination {
     if (const auto ok = check_usable(it, server_.address()); !ok) {
       findings_.add(Severity::danger, check,
                     {"It is Redis " + it.version + ", running as " + it.mode + ".",
-                     "Leasehold refuses it: " + ok.error().message + ".",
+                     "Leasehold refuses it: " + sentence(ok.error()) + ".",
                      "Name a standalone server of version 5 or later"});
       return false;
     }
@@ -230,11 +230,10 @@ class NodeExamination {
         continue;
       }
       if (BootClock::now() >= context_.deadline) break;
-      findings_.add(
-          Severity::danger, "redis.writes",
-          {"It refuses to write: " + done.error().message + " (" + done.error().store_words + ").",
-           fenced() ? "No mark can be entered." : "No lock can be taken or renewed.",
-           "Mend what it says"});
+      findings_.add(Severity::danger, "redis.writes",
+                    {"It refuses to write: " + sentence(done.error()) + ".",
+                     fenced() ? "No mark can be entered." : "No lock can be taken or renewed.",
+                     "Mend what it says"});
       return;
     }
     if (!trips.empty()) (void)ask({"DEL", key});

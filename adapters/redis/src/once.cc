@@ -99,8 +99,7 @@ Result<OnceResult> KeyAtWork::finish(Result<std::string> result) {
   if (!stored) {
     return fail(ErrorCode::outcome_unknown,
                 "the work was done under key '" + key_.str() +
-                    "', but its result may not be stored: " + stored.error().message,
-                stored.error().store_words);
+                    "', but its result may not be stored: " + sentence(stored.error()));
   }
   if (stored->integer == 1) return OnceResult{std::move(*result), false};
   return fail(ErrorCode::lost, "the work under key '" + key_.str() +

@@ -34,11 +34,11 @@ Result<OpenServer> open_server(const Url& url) {
 Result<std::shared_ptr<Server>> open_keeping_server(const Url& url, std::string_view consequence) {
   auto opened = TRY(open_server(url));
   if (!opened.introduction.evicts_lasting_keys) return std::move(opened.server);
-  return fail(ErrorCode::unsafe_for_correctness,
-              opened.server->address() +
-                  ": the server throws any key away when its memory is full, " +
-                  std::string(consequence) +
-                  "; set maxmemory-policy to noeviction or to one of the volatile ones");
+  return fail(error_at(
+      opened.server->address(),
+      Error(ErrorCode::unsafe_for_correctness,
+            "the server throws any key away when its memory is full, " + std::string(consequence) +
+                "; set maxmemory-policy to noeviction or to one of the volatile ones")));
 }
 
 }  // namespace leasehold::redis

@@ -105,10 +105,7 @@ class Quorum::Round {
       loans_[node].reset();
     }
     if (BootClock::now() >= context.deadline) quorum_.nodes_[node]->rest();
-    if (error.message.find(server(node).address()) == std::string::npos) {
-      error.message = server(node).address() + ": " + error.message;
-    }
-    answers_[node] = without(std::move(error));
+    answers_[node] = without(error_at(server(node).address(), std::move(error)));
   }
 
   Quorum& quorum_;

@@ -10,9 +10,9 @@
 #include "kit/threads/thread_safety.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
+#include "store_base/renew_replies.h"
 #include "tally.h"
 #include "used_locks.h"
-#include "waiting/renew_replies.h"
 
 namespace leasehold::redis {
 
@@ -56,8 +56,8 @@ Meeting meet(Server& server, const StoreId& new_store, const CallContext& contex
 }
 
 Error not_waited_for(const Server& server) {
-  return Error(ErrorCode::unavailable,
-               server.address() + ": it had not answered when the others were done");
+  return error_at(server.address(),
+                  Error(ErrorCode::unavailable, "it had not answered when the others were done"));
 }
 
 // How many meetings have ended, and with how many votes. Thread safe.
@@ -101,7 +101,7 @@ Result<Answers> answers_of(std::vector<std::future<Meeting>> meetings) {
       answers[node].error = meeting.votes.error();
     }
   }
-  if (!usable) return fail(std::move(usable.error()));
+  if (!usable) return fail(usable.error().code, sentence(usable.error()));
   return answers;
 }
 
@@ -135,19 +135,6 @@ Result<Answers> meet_all(Quorum& quorum, const CallContext& context) {
   return answers_of(std::move(meetings));
 }
 
-template <class Reply>
-void finish(const StoreTraits& traits, const CallContext& context, const Completion<Reply>& done,
-            Result<Reply> reply) {
-  if (!reply) {
-    Error& error = reply.error();
-    error.message = traits.address + ": " + error.message;
-    if (error.code == ErrorCode::unavailable && context.stop.stop_requested()) {
-      error.code = ErrorCode::cancelled;
-    }
-  }
-  done(std::move(reply));
-}
-
 }  // namespace
 
 StoreTraits redlock_traits(const Options& options) {
@@ -169,8 +156,7 @@ Result<std::unique_ptr<Store>> RedlockStore::open(Options options, const CallCon
   const auto refuse = [&](Error error) {
     quorum->close();
     if (context.stop.stop_requested()) error.code = ErrorCode::cancelled;
-    error.message = traits.address + ": " + error.message;
-    return fail(std::move(error));
+    return fail(error_at(traits.address, std::move(error)));
   };
   const auto answers = meet_all(*quorum, context);
   if (!answers) return refuse(answers.error());
@@ -187,31 +173,19 @@ RedlockStore::RedlockStore(Options options, std::unique_ptr<Quorum> quorum, Stor
       quorum_(std::move(quorum)),
       leftovers_(*quorum_) {}
 
-void RedlockStore::close() {
+void RedlockStore::do_close() {
   quorum_->close();
   leftovers_.close();
 }
 
-Result<LockKeys> RedlockStore::keys_of(const LockName& lock) const {
-  LockKeys keys = LockKeys::of(options_.prefix, lock);
-  if (keys.usable()) return keys;
-  return fail(ErrorCode::invalid, "lock '" + lock.str() + "' would be a key that begins with '" +
-                                      std::string(kOwnKeys) + "'; such keys are Leasehold's own");
-}
-
 // ---- acquire -------------------------------------------------------------------------------
 
-void RedlockStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
-  call.queue = false;
-  finish<AcquireReply>(traits_, context, done, vote(call, context));
-}
-
-Result<AcquireReply> RedlockStore::vote(const AcquireCall& call, const CallContext& context) {
-  const auto keys = TRY(keys_of(call.lock));
+Result<AcquireReply> RedlockStore::do_acquire(const AcquireCall& call, const CallContext& context) {
+  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
   const BootTime started = BootClock::now();
   const Millis ttl = call.ttl.length();
-  const auto question =
-      Question::of(acquire_call(keys, call, kNoChannel, new_store_, log_.next_number()));
+  const auto question = Question::of(
+      acquire_call(keys, call, /*queue=*/false, kNoChannel, new_store_, log_.next_number()));
   const Answers votes = quorum_->ask(question, context, node_time(options_.node_timeout, ttl));
 
   std::vector<TokenNumber> tokens;
@@ -270,37 +244,40 @@ void RedlockStore::take_back(const LockKeys& keys, const AcquireCall& call, cons
 
 // ---- renew and release ---------------------------------------------------------------------
 
-void RedlockStore::renew(std::vector<RenewCall> calls, CallContext context,
-                         Completion<std::vector<RenewReply>> done) {
-  using Replies = std::vector<RenewReply>;
-  finish<Replies>(traits_, context, done, [&]() -> Result<Replies> {
-    if (calls.empty()) return Replies();
-    const Millis shortest =
-        std::min_element(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
-          return a.ttl < b.ttl;
-        })->ttl.length();
-    const Answers answers = quorum_->ask(Question::of(renew_call(options_.prefix, calls)), context,
-                                         node_time(options_.node_timeout, shortest));
-    Replies replies;
-    std::optional<Error> doubt;
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const Tally tally = count(answers, [&](const Value& it) { return is_one(it.at(i)); });
-      const bool renewed = tally.yes >= quorum_->majority();
-      const bool may_live = tally.yes + tally.unanswered() >= quorum_->majority();
-      if (!renewed && may_live) {
-        doubt = too_few(answers, tally.answered(), true);
-        replies.push_back(RenewReply::unknown);
-        continue;
-      }
-      replies.push_back(renewed ? RenewReply::renewed : RenewReply::gone);
+Result<std::vector<RenewReply>> RedlockStore::do_renew(const std::vector<RenewCall>& calls,
+                                                       const CallContext& context) {
+  std::vector<RenewReply> replies;
+  if (calls.empty()) return replies;
+  const Millis shortest =
+      std::min_element(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+        return a.ttl < b.ttl;
+      })->ttl.length();
+  const Answers answers = quorum_->ask(Question::of(renew_call(options_.prefix, calls)), context,
+                                       node_time(options_.node_timeout, shortest));
+  std::optional<Error> doubt;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const Tally tally = count(answers, [&](const Value& it) { return is_one(it.at(i)); });
+    const bool renewed = tally.yes >= quorum_->majority();
+    const bool may_live = tally.yes + tally.unanswered() >= quorum_->majority();
+    if (!renewed && may_live) {
+      doubt = too_few(answers, tally.answered(), true);
+      replies.push_back(RenewReply::unknown);
+      continue;
     }
-    return waiting::unless_all_unknown(std::move(replies), std::move(doubt));
-  }());
+    replies.push_back(renewed ? RenewReply::renewed : RenewReply::gone);
+  }
+  return unless_all_unknown(std::move(replies), std::move(doubt));
 }
 
-// `insist`: what did not answer is asked again in the background, once the outcome is known.
-Result<ReleaseReply> RedlockStore::release_all(const Question& question, const CallContext& context,
-                                               bool insist) {
+// What did not answer is asked again in the background.
+void RedlockStore::insist(const Question& question, const Answers& answers) {
+  for (std::size_t node = 0; node < answers.size(); ++node) {
+    if (answers[node].kind != Answer::Kind::given) leftovers_.add(node, question);
+  }
+}
+
+Result<ReleaseReply> RedlockStore::release_all(const Question& question,
+                                               const CallContext& context) {
   const Answers answers = quorum_->ask(question, context, options_.node_timeout);
   const Tally tally = count(answers, is_one);
   const bool released = tally.yes >= quorum_->majority();
@@ -308,35 +285,30 @@ Result<ReleaseReply> RedlockStore::release_all(const Question& question, const C
   if (!released && may_be) {
     return fail(too_few(answers, tally.answered(), tally.yes + tally.unknown > 0));
   }
-  for (std::size_t node = 0; insist && node < answers.size(); ++node) {
-    if (answers[node].kind != Answer::Kind::given) leftovers_.add(node, question);
-  }
+  insist(question, answers);
   return released ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
-void RedlockStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
-  auto reply = [&]() -> Result<ReleaseReply> {
-    const auto keys = TRY(keys_of(call.lock));
-    return release_all(
-        Question::of(release_call(keys, call, log_.doubts(call.request), log_.next_number())),
-        context, true);
-  }();
-  if (reply) log_.settle(call.request);
-  finish(traits_, context, done, std::move(reply));
+Result<ReleaseReply> RedlockStore::do_release(const ReleaseCall& call, const CallContext& context) {
+  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+  const auto released = TRY(release_all(
+      Question::of(release_call(keys, call, log_.doubts(call.request), log_.next_number())),
+      context));
+  log_.settle(call.request);
+  return released;
 }
 
-void RedlockStore::force_release(LockName lock, RequestId seen, CallContext context,
-                                 Completion<ReleaseReply> done) {
-  finish<ReleaseReply>(traits_, context, done, [&]() -> Result<ReleaseReply> {
-    const auto keys = TRY(keys_of(lock));
-    return release_all(Question::of(force_release_call(keys, seen)), context, true);
-  }());
+Result<ReleaseReply> RedlockStore::do_force_release(const ForceReleaseCall& call,
+                                                    const CallContext& context) {
+  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+  return release_all(Question::of(force_release_call(keys, call.seen)), context);
 }
 
 // ---- looking -------------------------------------------------------------------------------
 
-Result<LockStatus> RedlockStore::look(const LockName& lock, const CallContext& context) {
-  const auto keys = TRY(keys_of(lock));
+Result<LockStatus> RedlockStore::do_inspect(const InspectCall& call, const CallContext& context) {
+  const LockName& lock = call.lock;
+  const auto keys = TRY(LockKeys::usable_of(options_.prefix, lock));
   const Answers answers =
       quorum_->ask(Question::of(inspect_call(keys)), context, options_.node_timeout);
   LockStatus whole{.lock = lock,
@@ -367,10 +339,6 @@ Result<LockStatus> RedlockStore::look(const LockName& lock, const CallContext& c
   return whole;
 }
 
-void RedlockStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
-  finish(traits_, context, done, look(lock, context));
-}
-
 Result<std::set<LockName>> RedlockStore::used_locks(const CallContext& context) {
   std::set<LockName> all;
   Answers answers(quorum_->size());
@@ -389,66 +357,83 @@ Result<std::set<LockName>> RedlockStore::used_locks(const CallContext& context) 
   return all;
 }
 
-void RedlockStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
-  using Locks = std::vector<LockStatus>;
-  finish<Locks>(traits_, context, done, [&]() -> Result<Locks> {
-    const auto names = TRY(used_locks(context));
-    Locks locks;
-    for (const LockName& name : names) {
-      auto status = TRY(look(name, context));
-      if (status.holder) locks.push_back(std::move(status));
-    }
-    return locks;
-  }());
+Result<std::vector<LockStatus>> RedlockStore::do_list(const CallContext& context) {
+  const auto names = TRY(used_locks(context));
+  std::vector<LockStatus> locks;
+  for (const LockName& name : names) {
+    auto status = TRY(do_inspect({name}, context));
+    if (status.holder) locks.push_back(std::move(status));
+  }
+  return locks;
 }
 
-// ---- lineage and once ----------------------------------------------------------------------
+// ---- store id and once ---------------------------------------------------------------------
 
-void RedlockStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
-  finish<StoreId>(traits_, context, done, [&]() -> Result<StoreId> {
-    const StoreId id = StoreId::random(system_random());
-    const Answers answers =
-        quorum_->ask(Question{rotate_command(id)}, context, options_.node_timeout);
-    const Tally tally = count(answers, [](const Value&) { return true; });
-    if (tally.yes >= quorum_->majority()) return id;
-    return fail(too_few(answers, tally.yes, tally.yes + tally.unknown > 0));
-  }());
+Result<StoreId> RedlockStore::do_rotate_store_id(const CallContext& context) {
+  const StoreId id = StoreId::random(system_random());
+  const Answers answers =
+      quorum_->ask(Question{rotate_command(id)}, context, options_.node_timeout);
+  const Tally tally = count(answers, [](const Value&) { return true; });
+  if (tally.yes >= quorum_->majority()) return id;
+  return fail(too_few(answers, tally.yes, tally.yes + tally.unknown > 0));
 }
 
-void RedlockStore::recall(LockName lock, std::string key, CallContext context,
-                          Completion<std::optional<OnceRecord>> done) {
-  using Found = std::optional<OnceRecord>;
-  finish<Found>(traits_, context, done, [&]() -> Result<Found> {
-    const auto keys = TRY(keys_of(lock));
-    const Answers answers =
-        quorum_->ask(Question{recall_command(keys, key)}, context, options_.node_timeout);
-    std::vector<std::pair<std::string, std::string>> records;
-    const Tally tally = count(answers, [&](const Value& value) {
-      const auto found = read_recall(value);
-      if (found && *found) records.emplace_back((*found)->parameters, (*found)->result);
-      return found.has_value();
-    });
-    if (tally.yes < quorum_->majority()) return fail(too_few(answers, tally.yes, false));
-    const auto most = most_common(records);
-    if (!most) return std::nullopt;
-    return OnceRecord{most->first, most->second};
-  }());
+Result<std::optional<OnceRecord>> RedlockStore::do_recall(const RecallCall& call,
+                                                          const CallContext& context) {
+  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+  const Answers answers =
+      quorum_->ask(Question{recall_command(keys, call.key)}, context, options_.node_timeout);
+  std::vector<std::pair<std::string, std::string>> records;
+  const Tally tally = count(answers, [&](const Value& value) {
+    const auto found = read_recall(value);
+    if (found && *found) records.emplace_back((*found)->parameters, (*found)->result);
+    return found.has_value();
+  });
+  if (tally.yes < quorum_->majority()) return fail(too_few(answers, tally.yes, false));
+  const auto most = most_common(records);
+  if (!most) return std::nullopt;
+  return OnceRecord{most->first, most->second};
 }
 
-void RedlockStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
-                          CallContext context, Completion<std::monostate> done) {
-  finish<std::monostate>(traits_, context, done, [&]() -> Result<std::monostate> {
-    const auto keys = TRY(keys_of(lock));
-    const Answers answers = quorum_->ask(Question::of(record_call(keys, request, key, what)),
-                                         context, options_.node_timeout);
-    const Tally tally = count(answers, is_one);
-    if (tally.yes >= quorum_->majority()) return std::monostate();
-    if (tally.yes + tally.unanswered() >= quorum_->majority()) {
-      return fail(too_few(answers, tally.answered(), tally.yes + tally.unknown > 0));
-    }
-    return fail(ErrorCode::lost,
-                "the lease of lock '" + lock.str() + "' ended before the result could be stored");
-  }());
+Status RedlockStore::do_record(const RecordCall& call, const CallContext& context) {
+  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+  const Answers answers =
+      quorum_->ask(Question::of(record_call(keys, call.request, call.key, call.what)), context,
+                   options_.node_timeout);
+  const Tally tally = count(answers, is_one);
+  if (tally.yes >= quorum_->majority()) return {};
+  if (tally.yes + tally.unanswered() >= quorum_->majority()) {
+    return fail(too_few(answers, tally.answered(), tally.yes + tally.unknown > 0));
+  }
+  return fail(not_recorded(call.lock));
+}
+
+// One node is enough for recall() to find it.
+Result<std::vector<std::string>> RedlockStore::do_list_keys(const ListKeysCall& call,
+                                                            const CallContext& context) {
+  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+  const Answers answers =
+      quorum_->ask(Question{list_keys_command(keys)}, context, options_.node_timeout);
+  std::set<std::string> all;
+  const Tally tally = count(answers, [&](const Value& value) {
+    const auto some = read_keys(value);
+    if (some) all.insert(some->begin(), some->end());
+    return some.has_value();
+  });
+  if (tally.yes < quorum_->majority()) return fail(too_few(answers, tally.yes, false));
+  return std::vector<std::string>(all.begin(), all.end());
+}
+
+Result<bool> RedlockStore::do_forget(const ForgetCall& call, const CallContext& context) {
+  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+  const Question question{forget_command(keys, call.key)};
+  const Answers answers = quorum_->ask(question, context, options_.node_timeout);
+  const Tally tally = count(answers, is_one);
+  if (tally.answered() < quorum_->majority()) {
+    return fail(too_few(answers, tally.answered(), tally.yes + tally.unknown > 0));
+  }
+  insist(question, answers);
+  return tally.yes > 0;
 }
 
 Result<std::unique_ptr<Store>> open_redlock(const Url& url, const OpenOptions& opening) {

@@ -8,16 +8,16 @@
 #include "call_log.h"
 #include "calls.h"
 #include "leasehold/registry.h"
-#include "leasehold/store.h"
 #include "leftovers.h"
 #include "options.h"
 #include "quorum.h"
+#include "store_base/blocking_store.h"
 
 namespace leasehold::redis {
 
 // Every call works on the thread it comes from, and asks all nodes at once. A node that cannot be
 // reached is a lost vote. A thread of its own takes votes back that a silent node may have.
-class RedlockStore final : public Store {
+class RedlockStore final : public BlockingStore {
  public:
   // Connects to all at once. `unavailable` unless a majority can be used, or if a node is too old
   // ever to be; `unsupported` if one is a cluster or a sentinel.
@@ -26,32 +26,32 @@ class RedlockStore final : public Store {
   ~RedlockStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
-  void start(StoreEvents&) override {}  // nobody is told anything unasked
-  void close() override;
-  void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) override;
-  void renew(std::vector<RenewCall> calls, CallContext context,
-             Completion<std::vector<RenewReply>> done) override;
-  void release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) override;
-  void inspect(LockName lock, CallContext context, Completion<LockStatus> done) override;
-  void list(CallContext context, Completion<std::vector<LockStatus>> done) override;
-  void force_release(LockName lock, RequestId seen, CallContext context,
-                     Completion<ReleaseReply> done) override;
-  void rotate_lineage(CallContext context, Completion<StoreId> done) override;
-  void recall(LockName lock, std::string key, CallContext context,
-              Completion<std::optional<OnceRecord>> done) override;
-  void record(LockName lock, RequestId request, std::string key, OnceRecord what,
-              CallContext context, Completion<std::monostate> done) override;
+  OnceRecords* once_records() override { return own_once_records(); }
 
  private:
   RedlockStore(Options options, std::unique_ptr<Quorum> quorum, StoreTraits traits);
 
-  Result<LockKeys> keys_of(const LockName& lock) const;
-  Result<AcquireReply> vote(const AcquireCall& call, const CallContext& context);
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override;
+  Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
+                                           const CallContext& context) override;
+  Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override;
+  Result<LockStatus> do_inspect(const InspectCall& call, const CallContext& context) override;
+  Result<std::vector<LockStatus>> do_list(const CallContext& context) override;
+  Result<ReleaseReply> do_force_release(const ForceReleaseCall& call,
+                                        const CallContext& context) override;
+  Result<StoreId> do_rotate_store_id(const CallContext& context) override;
+  Result<std::optional<OnceRecord>> do_recall(const RecallCall& call,
+                                              const CallContext& context) override;
+  Status do_record(const RecordCall& call, const CallContext& context) override;
+  Result<std::vector<std::string>> do_list_keys(const ListKeysCall& call,
+                                                const CallContext& context) override;
+  Result<bool> do_forget(const ForgetCall& call, const CallContext& context) override;
+  void do_close() override;
+
   void take_back(const LockKeys& keys, const AcquireCall& call, const Answers& votes,
                  const CallContext& context);
-  Result<ReleaseReply> release_all(const Question& question, const CallContext& context,
-                                   bool insist);
-  Result<LockStatus> look(const LockName& lock, const CallContext& context);
+  Result<ReleaseReply> release_all(const Question& question, const CallContext& context);
+  void insist(const Question& question, const Answers& answers);
   Result<std::set<LockName>> used_locks(const CallContext& context);
 
   const Options options_;

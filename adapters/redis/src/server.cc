@@ -52,10 +52,11 @@ bool is_over(const Result<Value>& reply) {
 Error error_of(const std::string& words) {
   const std::string_view word = first_word(words);
   const bool refused = std::find(kRefusals.begin(), kRefusals.end(), word) != kRefusals.end();
-  if (!refused) {
-    return Error(ErrorCode::outcome_unknown, "the server failed, perhaps half way", words);
-  }
-  return Error(ErrorCode::unavailable, explained(word), words);
+  Error error =
+      refused ? Error(ErrorCode::unavailable, explained(word), words)
+              : Error(ErrorCode::outcome_unknown, "the server failed, perhaps half way", words);
+  error.store_code = word;
+  return error;
 }
 
 bool is_unknown_script(const Value& reply) {
@@ -91,7 +92,7 @@ void Server::drop(Pool::Loan& loan) {
 Result<Value> Server::checked(Result<Value> reply) const {
   if (reply && !reply->is_error()) return reply;
   Error error = reply ? error_of(reply->text) : std::move(reply.error());
-  error.message = address() + ": " + error.message;
+  error.address = address();
   error.store_words = connector_->without_secret(std::move(error.store_words));
   return fail(std::move(error));
 }

@@ -38,8 +38,7 @@ inline std::string complaints(const Answers& answers) {
   for (const Answer& it : answers) {
     if (it.kind == Answer::Kind::given) continue;
     if (!text.empty()) text += "; ";
-    text += it.error.message;
-    if (!it.error.store_words.empty()) text += " (" + it.error.store_words + ")";
+    text += sentence(it.error);
   }
   return text;
 }

@@ -348,7 +348,7 @@ TEST_F(RedisFenceLive, AServerThatIsDownIsUnavailable) {
   proxy_.refuse(true);
   const auto down = door.run(test_token(33, 1), {"SET", "k", "v"}, {.sequence = 1, .within = 1s});
   EXPECT_EQ(code_of(down), ErrorCode::unavailable);
-  EXPECT_THAT(down.error().message, HasSubstr(proxy_.address()));
+  EXPECT_THAT(down.error().address, HasSubstr(proxy_.address()));
   EXPECT_EQ(Resources::open("redis://" + proxy_.address()).error().code, ErrorCode::unavailable);
 }
 

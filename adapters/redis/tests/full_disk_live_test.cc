@@ -50,7 +50,7 @@ void check_with_fsync_every_second(const std::filesystem::path& disk) {
   fill_disk(disk / "filler");
   const Use use(store);
   EXPECT_EQ(use.failure.code, ErrorCode::unavailable) << to_string(use.failure);
-  EXPECT_THAT(use.failure.message, HasSubstr(server.address()));
+  EXPECT_THAT(use.failure.address, HasSubstr(server.address()));
   EXPECT_THAT(use.failure.store_words, HasSubstr("MISCONF Errors writing to the AOF file"));
   EXPECT_THAT(use.failure.store_words, HasSubstr("No space left on device"));
   const auto opened = redis::adapters().front().open_store(Url::parse(server.url()).value(), {});
@@ -70,12 +70,12 @@ void check_with_fsync_always(const std::filesystem::path& disk) {
   const Use use(store);
   EXPECT_THAT(use.failure.code, AnyOf(ErrorCode::unavailable, ErrorCode::outcome_unknown))
       << to_string(use.failure);
-  EXPECT_THAT(use.failure.message, HasSubstr(server.address()));
+  EXPECT_THAT(use.failure.address, HasSubstr(server.address()));
   while (server.process().runs()) std::this_thread::sleep_for(1ms);
   const auto nobody = store.acquire(new_request());
   ASSERT_FALSE(nobody);
   EXPECT_EQ(nobody.error().code, ErrorCode::unavailable) << to_string(nobody.error());
-  EXPECT_THAT(nobody.error().message, HasSubstr(server.address()));
+  EXPECT_THAT(nobody.error().address, HasSubstr(server.address()));
 
   std::filesystem::remove(disk / "filler");
   server.process().start();

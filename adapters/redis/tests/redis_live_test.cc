@@ -321,7 +321,7 @@ TEST_F(RedisLive, LateAcquireDoesNotUndoItsRelease) {
   const AcquireCall call{lock_name("job"), new_request(), OwnerLabel::parse("me").value(),
                          Ttl::of(30s).value(), true};
   const auto acquire = [&](std::int64_t number) {
-    const auto reply = server->run(redis::acquire_call(keys, call, redis::kNoChannel,
+    const auto reply = server->run(redis::acquire_call(keys, call, call.queue, redis::kNoChannel,
                                                        StoreId::random(system_random()), number),
                                    context);
     return redis::read_acquire(reply.value(), 30s).value();

@@ -45,7 +45,7 @@ bool takes_a_lock(const std::string& url) {
 // `unavailable`, with the address in the sentence and what the server or the TLS library said.
 void expect_unavailable(const Error& error, const std::string& address, const std::string& words) {
   EXPECT_EQ(error.code, ErrorCode::unavailable) << to_string(error);
-  EXPECT_THAT(error.message, HasSubstr(address));
+  EXPECT_THAT(sentence(error), HasSubstr(address));
   EXPECT_THAT(error.store_words, HasSubstr(words));
 }
 
@@ -66,7 +66,7 @@ TEST(Refusals, NobodyThere) {
   const rig::Port nobody = rig::Port::take();
   const Error error = refusal("redis://" + nobody.address());
   EXPECT_EQ(error.code, ErrorCode::unavailable);
-  EXPECT_THAT(error.message, HasSubstr(nobody.address()));
+  EXPECT_THAT(error.address, HasSubstr(nobody.address()));
   EXPECT_THAT(error.store_words, HasSubstr("refused"));
 }
 
@@ -86,7 +86,7 @@ TEST(Refusals, SilentServerEndsAtTheDeadline) {
   ASSERT_EQ(listen(listener.get(), 8), 0);
   const Error error = refusal("redis://" + silent.address());
   EXPECT_EQ(error.code, ErrorCode::unavailable);
-  EXPECT_THAT(error.message, AllOf(HasSubstr(silent.address()), HasSubstr("waiting")));
+  EXPECT_THAT(sentence(error), AllOf(HasSubstr(silent.address()), HasSubstr("waiting")));
 }
 
 TEST(Refusals, AnotherProtocol) {
@@ -105,7 +105,7 @@ TEST(Refusals, OldServer) {
   const Parrot old({"-ERR unknown command 'HELLO'\r\n", "$24\r\n\r\nredis_version:4.0.14\r\n\r\n"});
   const Error error = refusal("redis://" + old.address());
   EXPECT_EQ(error.code, ErrorCode::unavailable);
-  EXPECT_THAT(error.message, AllOf(HasSubstr(old.address()), HasSubstr("is Redis 4.0.14")));
+  EXPECT_THAT(sentence(error), AllOf(HasSubstr(old.address()), HasSubstr("is Redis 4.0.14")));
 }
 
 TEST(Refusals, PasswordsAndUsers) {
@@ -151,7 +151,7 @@ TEST(Refusals, DocumentedUserIsEnough) {
   EXPECT_TRUE(client.record(*next, "key", {"a", "b"}));
   EXPECT_TRUE(client.recall(lock_name("job"), "key").value());
   EXPECT_TRUE(client.force_release(lock_name("job"), next->request()));
-  EXPECT_TRUE(client.rotate_lineage());
+  EXPECT_TRUE(client.rotate_store_id());
 }
 
 TEST(Refusals, UserWhoMayNotPublishStillHandsOver) {
@@ -267,7 +267,7 @@ TEST(Refusals, NoMemoryLeft) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
   EXPECT_THAT(refused.error().store_words, HasSubstr("OOM"));
-  EXPECT_THAT(refused.error().message, HasSubstr(server.address()));
+  EXPECT_THAT(refused.error().address, HasSubstr(server.address()));
   server.cli({"CONFIG", "SET", "maxmemory", "0"});
   EXPECT_TRUE(store.acquire(new_request())) << "it recovers";
 }
@@ -369,7 +369,7 @@ void expect_quoted(const Error& error, const std::vector<std::string>& nodes,
   EXPECT_EQ(error.code, ErrorCode::unavailable) << to_string(error);
   EXPECT_THAT(error.message, HasSubstr("only " + usable + " of 3 nodes answered"));
   for (const std::string& it : nodes) {
-    EXPECT_THAT(error.message, HasSubstr(it));
+    EXPECT_THAT(error.address, HasSubstr(it));
     EXPECT_THAT(error.store_words, ContainsRegex(it + ": [^;]*" + words));
   }
 }

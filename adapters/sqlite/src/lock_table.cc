@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "kit/try.h"
+#include "store_base/blocking_store.h"
 
 namespace leasehold::sqlite {
 namespace {
@@ -881,7 +882,7 @@ Result<std::vector<LockStatus>> LockTable::list() {
 }
 
 // Nothing is granted in the new lineage before it is on disk.
-Result<StoreId> LockTable::rotate_lineage() {
+Result<StoreId> LockTable::rotate_store_id() {
   const StoreId id = StoreId::random(*options_.random);
   const auto reserved = TRY(begin_lineage(id));
   const auto settled = settle_patiently([&]() -> Status {
@@ -944,15 +945,30 @@ Status LockTable::store_record(const LockName& lock, const RequestId& request,
     const Use row(*holds);
     row->bind(1, lock.str()).bind(2, request.bytes()).bind(3, now());
     const auto held = TRY(row->step());
-    if (!held) {
-      return fail(ErrorCode::lost,
-                  "the lease of lock '" + lock.str() + "' ended before the result could be stored");
-    }
+    if (!held) return fail(not_recorded(lock));
   }
   auto insert = TRY(sql(kRecord));
   insert->bind(1, lock.str()).bind(2, key).bind(3, what.parameters).bind(4, what.result);
   TRY(insert->run());
   return transaction.commit();
+}
+
+Result<std::vector<std::string>> LockTable::list_keys(const LockName& lock) {
+  auto row =
+      TRY(database_.connection().prepare("SELECT key FROM once WHERE lock = ?1 ORDER BY key"));
+  row.bind(1, lock.str());
+  std::vector<std::string> keys;
+  while (TRY(row.step())) keys.emplace_back(row.text(0));
+  return keys;
+}
+
+Result<bool> LockTable::forget(const LockName& lock, const std::string& key) {
+  const Connection db = database_.connection();
+  auto remove = TRY(db.prepare("DELETE FROM once WHERE lock = ?1 AND key = ?2"));
+  TRY(remove.bind(1, lock.str()).bind(2, key).run());
+  const bool was_there = db.changes() > 0;
+  TRY(after_commit(db.sync_log()));
+  return was_there;
 }
 
 }  // namespace leasehold::sqlite

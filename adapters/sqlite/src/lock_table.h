@@ -74,11 +74,13 @@ class LockTable {
   [[nodiscard]] Result<ReleaseReply> force_release(const LockName& lock, const RequestId& seen);
   [[nodiscard]] Result<LockStatus> inspect(const LockName& lock);
   [[nodiscard]] Result<std::vector<LockStatus>> list();
-  [[nodiscard]] Result<StoreId> rotate_lineage();
+  [[nodiscard]] Result<StoreId> rotate_store_id();
   [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock,
                                                          const std::string& key);
   [[nodiscard]] Status record(const LockName& lock, const RequestId& request,
                               const std::string& key, const OnceRecord& what);
+  [[nodiscard]] Result<std::vector<std::string>> list_keys(const LockName& lock);
+  [[nodiscard]] Result<bool> forget(const LockName& lock, const std::string& key);
 
   WakeFolder& wake_folder() { return wake_folder_; }
 

@@ -41,26 +41,20 @@ Result<std::unique_ptr<Store>> SqliteStore::open(LockTable::Options options,
   return std::unique_ptr<Store>(new SqliteStore(std::move(table), std::move(traits), random));
 }
 
-void SqliteStore::close() {
-  if (table_) table_->hurry();
+void SqliteStore::do_close() {
+  table_->hurry();
   turnstile_.close();
   wake_socket_.reset();
   table_.reset();
 }
 
-template <class Reply, class Work>
-void SqliteStore::with_table(CallContext context, const Completion<Reply>& done, Work work) {
-  Result<Reply> reply = [&]() -> Result<Reply> {
-    auto pass = TRY(turnstile_.enter(context));
-    table_->be_patient(
-        {context, [&](Pause pause) { return pass.step_aside(context, pause).has_value(); }});
-    return work(*table_);
-  }();
-  if (!reply && reply.error().code == ErrorCode::unavailable && context.stop.stop_requested()) {
-    reply.error().code = ErrorCode::cancelled;
-  }
-  if (!reply) reply.error().message = traits_.address + ": " + reply.error().message;
-  done(std::move(reply));
+template <class Work>
+std::invoke_result_t<Work, LockTable&> SqliteStore::with_table(const CallContext& context,
+                                                               Work work) {
+  auto pass = TRY(turnstile_.enter(context));
+  table_->be_patient(
+      {context, [&](Pause pause) { return pass.step_aside(context, pause).has_value(); }});
+  return work(*table_);
 }
 
 // Made when this process first waits, so that short programs do without.
@@ -71,7 +65,7 @@ const std::string& SqliteStore::wake_address() {
   } else {
     wake_socket_ =
         WakeSocket::bind(table_->wake_folder(), random_,
-                         {.on_wake = [this](const RequestId& it) { events_->nudged(it); },
+                         {.on_wake = [this](const RequestId& it) { events().nudged(it); },
                           .on_sign = [this] { give_sign(); }});
   }
   return wake_socket_ ? wake_socket_->address() : nowhere;
@@ -88,58 +82,58 @@ void SqliteStore::give_sign() {
   }
 }
 
-void SqliteStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
-  with_table<AcquireReply>(std::move(context), done, [&](LockTable& table) {
+Result<AcquireReply> SqliteStore::do_acquire(const AcquireCall& call, const CallContext& context) {
+  return with_table(context, [&](LockTable& table) {
     static const std::string nowhere;
     return table.acquire(call, call.queue ? wake_address() : nowhere);
   });
 }
 
-void SqliteStore::renew(std::vector<RenewCall> calls, CallContext context,
-                        Completion<std::vector<RenewReply>> done) {
-  with_table<std::vector<RenewReply>>(std::move(context), done,
-                                      [&](LockTable& table) { return table.renew(calls); });
+Result<std::vector<RenewReply>> SqliteStore::do_renew(const std::vector<RenewCall>& calls,
+                                                      const CallContext& context) {
+  return with_table(context, [&](LockTable& table) { return table.renew(calls); });
 }
 
-void SqliteStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
-  with_table<ReleaseReply>(std::move(context), done,
-                           [&](LockTable& table) { return table.release(call); });
+Result<ReleaseReply> SqliteStore::do_release(const ReleaseCall& call, const CallContext& context) {
+  return with_table(context, [&](LockTable& table) { return table.release(call); });
 }
 
-void SqliteStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
-  with_table<LockStatus>(std::move(context), done,
-                         [&](LockTable& table) { return table.inspect(lock); });
+Result<LockStatus> SqliteStore::do_inspect(const InspectCall& call, const CallContext& context) {
+  return with_table(context, [&](LockTable& table) { return table.inspect(call.lock); });
 }
 
-void SqliteStore::list(CallContext context, Completion<std::vector<LockStatus>> done) {
-  with_table<std::vector<LockStatus>>(std::move(context), done,
-                                      [&](LockTable& table) { return table.list(); });
+Result<std::vector<LockStatus>> SqliteStore::do_list(const CallContext& context) {
+  return with_table(context, [](LockTable& table) { return table.list(); });
 }
 
-void SqliteStore::force_release(LockName lock, RequestId seen, CallContext context,
-                                Completion<ReleaseReply> done) {
-  with_table<ReleaseReply>(std::move(context), done,
-                           [&](LockTable& table) { return table.force_release(lock, seen); });
+Result<ReleaseReply> SqliteStore::do_force_release(const ForceReleaseCall& call,
+                                                   const CallContext& context) {
+  return with_table(context,
+                    [&](LockTable& table) { return table.force_release(call.lock, call.seen); });
 }
 
-void SqliteStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
-  with_table<StoreId>(std::move(context), done,
-                      [&](LockTable& table) { return table.rotate_lineage(); });
+Result<StoreId> SqliteStore::do_rotate_store_id(const CallContext& context) {
+  return with_table(context, [](LockTable& table) { return table.rotate_store_id(); });
 }
 
-void SqliteStore::recall(LockName lock, std::string key, CallContext context,
-                         Completion<std::optional<OnceRecord>> done) {
-  with_table<std::optional<OnceRecord>>(std::move(context), done,
-                                        [&](LockTable& table) { return table.recall(lock, key); });
+Result<std::optional<OnceRecord>> SqliteStore::do_recall(const RecallCall& call,
+                                                         const CallContext& context) {
+  return with_table(context, [&](LockTable& table) { return table.recall(call.lock, call.key); });
 }
 
-void SqliteStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
-                         CallContext context, Completion<std::monostate> done) {
-  with_table<std::monostate>(std::move(context), done,
-                             [&](LockTable& table) -> Result<std::monostate> {
-                               TRY(table.record(lock, request, key, what));
-                               return std::monostate();
-                             });
+Status SqliteStore::do_record(const RecordCall& call, const CallContext& context) {
+  return with_table(context, [&](LockTable& table) {
+    return table.record(call.lock, call.request, call.key, call.what);
+  });
+}
+
+Result<std::vector<std::string>> SqliteStore::do_list_keys(const ListKeysCall& call,
+                                                           const CallContext& context) {
+  return with_table(context, [&](LockTable& table) { return table.list_keys(call.lock); });
+}
+
+Result<bool> SqliteStore::do_forget(const ForgetCall& call, const CallContext& context) {
+  return with_table(context, [&](LockTable& table) { return table.forget(call.lock, call.key); });
 }
 
 Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {

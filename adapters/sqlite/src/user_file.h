@@ -21,10 +21,10 @@ class UserFile {
   Connection connection() const { return database_.connection(); }
   sqlite3* handle() const { return database_.handle(); }
 
-  // The same result; a failure begins with the path.
+  // The same result; a failure has the path.
   template <class T>
   Result<T> named(Result<T> result) const {
-    if (!result) result.error().message = path_ + ": " + result.error().message;
+    if (!result) result.error().address = path_;
     return result;
   }
 

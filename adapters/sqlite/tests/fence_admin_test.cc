@@ -125,7 +125,7 @@ TEST_F(FenceAdminTest, NotInstalled) {
   ASSERT_TRUE(good(admin));
   const auto marks = (*admin)->marks();
   ASSERT_TRUE(bad(marks, ErrorCode::unavailable));
-  EXPECT_THAT(marks.error().message, HasSubstr(path));
+  EXPECT_THAT(sentence(marks.error()), HasSubstr(path));
   EXPECT_THAT(marks.error().message, HasSubstr("leasehold fence install"));
   EXPECT_TRUE(bad((*admin)->adopt(ResourceName::parse("a").value(), lineage_of('a'),
                                   TokenNumber::of(1).value()),

@@ -715,7 +715,7 @@ TEST_F(LockTableTest, WhoWaitsToStoreAnOutcomeLetsOthersPass) {
   EXPECT_EQ(stepped_aside, 3);
   stepped_aside = 0;
   table->be_patient({{BootClock::now() + 10s, {}}, end_after_three});
-  EXPECT_EQ(table->rotate_lineage().error().code, ErrorCode::outcome_unknown);
+  EXPECT_EQ(table->rotate_store_id().error().code, ErrorCode::outcome_unknown);
   EXPECT_EQ(stepped_aside, 3);
 }
 

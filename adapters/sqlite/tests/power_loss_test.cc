@@ -240,7 +240,7 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     if (is_first) {
       const auto seen = table.inspect(name("job"));
       if (seen) lineage = seen->store;
-      const auto id = table.rotate_lineage();
+      const auto id = table.rotate_store_id();
       if (id) promised.push_back({.step = disk.steps(), .new_lineage = *id});
     }
     use(table, 1);
@@ -406,7 +406,7 @@ const Settled kSettled[] = {
        return table.record(job(), holder, "key", {"", "0"}).has_value();
      }},
     {"Lineage",
-     [](LockTable& table, const RequestId&) { return table.rotate_lineage().has_value(); }},
+     [](LockTable& table, const RequestId&) { return table.rotate_store_id().has_value(); }},
 };
 
 class StayingReaderTest : public ReaderTest, public ::testing::WithParamInterface<Settled> {};

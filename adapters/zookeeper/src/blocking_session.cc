@@ -70,16 +70,17 @@ Error BlockingSession::late(const CallContext& context, bool sent) const {
   const bool stopped = context.stop.stop_requested();
   const std::string why = stopped ? "stop was requested" : "no answer within the time allowed";
   if (sent) {
-    return Error(ErrorCode::outcome_unknown,
-                 options_.address + ": " + why + ", after the request was sent");
+    return error_at(options_.address,
+                    Error(ErrorCode::outcome_unknown, why + ", after the request was sent"));
   }
-  return Error(stopped ? ErrorCode::cancelled : ErrorCode::unavailable,
-               options_.address + ": " + why);
+  return error_at(options_.address,
+                  Error(stopped ? ErrorCode::cancelled : ErrorCode::unavailable, why));
 }
 
 Error BlockingSession::lost(int rc) const {
-  return Error(ErrorCode::outcome_unknown,
-               options_.address + ": the connection broke before the answer came", words_of(rc));
+  return error_at(options_.address,
+                  Error(ErrorCode::outcome_unknown, "the connection broke before the answer came",
+                        words_of(rc)));
 }
 
 Result<BlockingSession::SessionPtr> BlockingSession::ready(const CallContext& context) {
@@ -87,11 +88,7 @@ Result<BlockingSession::SessionPtr> BlockingSession::ready(const CallContext& co
   const auto status = answer_to<Status>(
       context, [&](auto done) { session->when_ready([done](const Status& it) { done(it); }); });
   if (!status) return fail(late(context, /*sent=*/false));
-  if (!*status) {
-    Error error = status->error();
-    error.message = options_.address + ": " + error.message;
-    return fail(std::move(error));
-  }
+  if (!*status) return fail(error_at(options_.address, status->error()));
   return session;
 }
 
@@ -117,8 +114,8 @@ Result<std::optional<BlockingSession::Node>> BlockingSession::read(const std::st
     if (outcome_of(rc) == Outcome::done) return node;
     if (outcome_of(rc) == Outcome::no_node) return std::nullopt;
     if (!broke(rc) || !time_is_left(context)) {
-      return fail(ErrorCode::unavailable, options_.address + ": " + path + " cannot be read",
-                  words_of(rc));
+      return fail(error_at(options_.address,
+                           Error(ErrorCode::unavailable, path + " cannot be read", words_of(rc))));
     }
   }
 }
@@ -139,8 +136,8 @@ Result<std::optional<std::vector<std::string>>> BlockingSession::children(
     if (outcome_of(rc) == Outcome::done) return std::move(names);
     if (outcome_of(rc) == Outcome::no_node) return std::nullopt;
     if (!broke(rc) || !time_is_left(context)) {
-      return fail(ErrorCode::unavailable, options_.address + ": " + path + " cannot be read",
-                  words_of(rc));
+      return fail(error_at(options_.address,
+                           Error(ErrorCode::unavailable, path + " cannot be read", words_of(rc))));
     }
   }
 }

@@ -48,7 +48,7 @@ class Call final : public AnyCall, public std::enable_shared_from_this<Call<Repl
 
   void answer(Reply reply) { finish(std::move(reply)); }
   void refuse(Error error) override {
-    error.message = address_ + ": " + error.message;
+    error.address = address_;
     finish(tl::unexpected<Error>(std::move(error)));
   }
 

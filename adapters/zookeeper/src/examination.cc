@@ -52,10 +52,9 @@ class ServerExamination {
   void run(bool wrote) {
     const auto srvr = ask_word(host_, "srvr", shortly(how_.context));
     if (!srvr && srvr.error().code != ErrorCode::unsupported) {
-      findings_.add(
-          Severity::warning, "zookeeper.hosts",
-          {"It does not answer: " + srvr.error().message + " (" + srvr.error().store_words + ").",
-           "The ensemble must do without it.", "Start it, or take it out of the URL"});
+      findings_.add(Severity::warning, "zookeeper.hosts",
+                    {"It does not answer: " + sentence(srvr.error()) + ".",
+                     "The ensemble must do without it.", "Start it, or take it out of the URL"});
       return;
     }
     if (srvr) {

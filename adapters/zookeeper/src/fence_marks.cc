@@ -106,9 +106,10 @@ std::string FenceMarks::refused_path(const ResourceName& resource) const {
 Status FenceMarks::install(const CallContext& context) {
   const auto rc = TRY(session_.create(folder(), "", context));
   if (outcome_of(rc) == Outcome::done || outcome_of(rc) == Outcome::node_exists) return {};
-  return fail(ErrorCode::unavailable,
-              session_.options().address + ": the server does not let this client make " + folder(),
-              words_of(rc));
+  return fail(
+      error_at(session_.options().address,
+               Error(ErrorCode::unavailable, "the server does not let this client make " + folder(),
+                     words_of(rc))));
 }
 
 Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const CallContext& context) {
@@ -137,9 +138,9 @@ Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& 
   if (at == 0) return mark_refused(done.rc, is_new, context);
   const std::string which =
       at - 1 < operations.size() ? " on " + path_of(operations[at - 1]) : std::string();
-  return fail(ErrorCode::invalid,
-              session_.options().address + ": ZooKeeper refused the operation" + which,
-              words_of(done.rc));
+  return fail(error_at(
+      session_.options().address,
+      Error(ErrorCode::invalid, "ZooKeeper refused the operation" + which, words_of(done.rc))));
 }
 
 // The transaction has failed at the mark itself.
@@ -152,8 +153,8 @@ Result<Commit> FenceMarks::mark_refused(int rc, bool is_new, const CallContext& 
   const bool changed =
       is_new ? outcome == Outcome::node_exists : rc == kBadVersion || outcome == Outcome::no_node;
   if (changed) return Commit::conflict;
-  return fail(ErrorCode::unavailable, session_.options().address + ": ZooKeeper refused the mark",
-              words_of(rc));
+  return fail(error_at(session_.options().address,
+                       Error(ErrorCode::unavailable, "ZooKeeper refused the mark", words_of(rc))));
 }
 
 // ZooKeeper counts how often a node was set.

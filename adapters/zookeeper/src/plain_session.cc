@@ -20,10 +20,12 @@ Result<std::unique_ptr<PlainSession>> PlainSession::open(const Options& options,
   const auto state = session->first_->wait(context);
   if (state == Connection::State::connected) return session;
   if (state == Connection::State::denied) {
-    return fail(ErrorCode::unavailable, options.address + ": the server refuses the user");
+    return fail(
+        error_at(options.address, Error(ErrorCode::unavailable, "the server refuses the user")));
   }
-  return fail(ErrorCode::unavailable, options.address + ": no server of the ensemble serves",
-              states_of(options.hosts).words);
+  return fail(
+      error_at(options.address, Error(ErrorCode::unavailable, "no server of the ensemble serves",
+                                      states_of(options.hosts).words)));
 }
 
 std::optional<PlainSession::Node> PlainSession::get(const std::string& path,

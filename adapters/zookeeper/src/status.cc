@@ -169,7 +169,7 @@ void ZookeeperStore::list(CallContext context, Completion<std::vector<LockStatus
   });
 }
 
-void ZookeeperStore::rotate_lineage(CallContext context, Completion<StoreId> done) {
+void ZookeeperStore::rotate_store_id(CallContext context, Completion<StoreId> done) {
   auto call = begin<StoreId>(context, std::move(done));
   if (call->over()) return;
   with_session(call, [call](const SessionPtr& session) {
@@ -214,6 +214,7 @@ std::optional<OnceRecord> unpacked(const std::string& data) {
 
 constexpr std::size_t kMostRecord = 900'000;  // the server takes less than a megabyte
 constexpr std::size_t kMostKey = 4096;
+constexpr std::string_view kKeyNode = "/key-";
 
 Error key_too_long(const std::string& key) {
   return Error(ErrorCode::invalid, "the key of a record is at most " + std::to_string(kMostKey) +
@@ -222,13 +223,16 @@ Error key_too_long(const std::string& key) {
 
 }  // namespace
 
+std::string ZookeeperStore::once_folder_of(const LockName& lock) const {
+  return options_.base + "/" + std::string(kOnceFolder) + "/" + encode(lock.str());
+}
+
 void ZookeeperStore::recall(LockName lock, std::string key, CallContext context,
                             Completion<std::optional<OnceRecord>> done) {
   auto call = begin<std::optional<OnceRecord>>(context, std::move(done));
   if (call->over()) return;
   if (key.size() > kMostKey) return call->refuse(key_too_long(key));
-  const std::string path = options_.base + "/" + std::string(kOnceFolder) + "/" +
-                           encode(lock.str()) + "/key-" + encode(key);
+  const std::string path = once_folder_of(lock) + std::string(kKeyNode) + encode(key);
   with_session(call, [call, path](const SessionPtr& session) {
     session->server().sync(path, [](int) {});
     session->server().get(path, false, [call](int rc, const std::string& data, const NodeStat&) {
@@ -266,8 +270,7 @@ void ZookeeperStore::record(LockName lock, RequestId request, std::string key, O
   if (!session) {
     return call->refuse(Error(ErrorCode::lost, "lock '" + lock.str() + "' is not held any more"));
   }
-  const std::string path = options_.base + "/" + std::string(kOnceFolder) + "/" +
-                           encode(lock.str()) + "/key-" + encode(key);
+  const std::string path = once_folder_of(lock) + std::string(kKeyNode) + encode(key);
   session->when_ready(
       [this, call, place, session, path, data = packed(what)](const Status& status) {
         if (call->over()) return;
@@ -311,6 +314,49 @@ void ZookeeperStore::write_record(const std::shared_ptr<Call<std::monostate>>& c
             Error(outcome == Outcome::lost ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
                   "the record was not confirmed", words_of(rc)));
       });
+}
+
+void ZookeeperStore::list_keys(LockName lock, CallContext context,
+                               Completion<std::vector<std::string>> done) {
+  auto call = begin<std::vector<std::string>>(context, std::move(done));
+  if (call->over()) return;
+  const std::string folder = once_folder_of(lock);
+  with_session(call, [call, folder](const SessionPtr& session) {
+    session->server().sync(folder, [](int) {});
+    session->server().children(folder, [call](int rc, const std::vector<std::string>& names) {
+      const Outcome outcome = outcome_of(rc);
+      if (outcome != Outcome::done && outcome != Outcome::no_node) {
+        return call->refuse(
+            Error(ErrorCode::unavailable, "the records could not be listed", words_of(rc)));
+      }
+      std::vector<std::string> keys;
+      for (const std::string_view name : names) {
+        constexpr std::string_view ours = kKeyNode.substr(1);
+        const auto key = name.starts_with(ours) ? decode(name.substr(ours.size())) : std::nullopt;
+        if (key) keys.push_back(*key);
+      }
+      std::sort(keys.begin(), keys.end());
+      call->answer(std::move(keys));
+    });
+  });
+}
+
+void ZookeeperStore::forget(LockName lock, std::string key, CallContext context,
+                            Completion<bool> done) {
+  auto call = begin<bool>(context, std::move(done));
+  if (call->over()) return;
+  const std::string path = once_folder_of(lock) + std::string(kKeyNode) + encode(key);
+  with_session(call, [call, path](const SessionPtr& session) {
+    call->sent();
+    session->server().remove(path, [call](int rc) {
+      const Outcome outcome = outcome_of(rc);
+      if (outcome == Outcome::done) return call->answer(true);
+      if (outcome == Outcome::no_node) return call->answer(false);
+      call->refuse(
+          Error(outcome == Outcome::lost ? ErrorCode::outcome_unknown : ErrorCode::unavailable,
+                "that the record was forgotten was not confirmed", words_of(rc)));
+    });
+  });
 }
 
 }  // namespace leasehold::zookeeper

@@ -26,7 +26,7 @@ namespace leasehold::zookeeper {
 // No call blocks: replies come on the completion threads of the sessions, one each, and on the
 // agenda's thread for deadlines. What may block has a thread of its own: to look host names up, and
 // to end sessions. Only close() waits for it.
-class ZookeeperStore final : public Store, private SessionListener {
+class ZookeeperStore final : public Store, private OnceRecords, private SessionListener {
  public:
   explicit ZookeeperStore(Options options);
   ~ZookeeperStore() override { close(); }
@@ -46,13 +46,18 @@ class ZookeeperStore final : public Store, private SessionListener {
   void list(CallContext context, Completion<std::vector<LockStatus>> done) override;
   void force_release(LockName lock, RequestId seen, CallContext context,
                      Completion<ReleaseReply> done) override;
-  void rotate_lineage(CallContext context, Completion<StoreId> done) override;
+  void rotate_store_id(CallContext context, Completion<StoreId> done) override;
+  OnceRecords* once_records() override { return this; }
+
+ private:
   void recall(LockName lock, std::string key, CallContext context,
               Completion<std::optional<OnceRecord>> done) override;
   void record(LockName lock, RequestId request, std::string key, OnceRecord what,
               CallContext context, Completion<std::monostate> done) override;
+  void list_keys(LockName lock, CallContext context,
+                 Completion<std::vector<std::string>> done) override;
+  void forget(LockName lock, std::string key, CallContext context, Completion<bool> done) override;
 
- private:
   struct Ask;       // an acquire on its way
   struct Leave;     // a release on its way
   struct Renewal;   // a renew on its way
@@ -73,6 +78,7 @@ class ZookeeperStore final : public Store, private SessionListener {
   std::shared_ptr<Call<Reply>> begin(const CallContext& context, Completion<Reply> done) {
     return Call<Reply>::begin(agenda_, traits_.address, context, std::move(done));
   }
+  std::string once_folder_of(const LockName& lock) const;
   std::string folder_of(const LockName& lock) const {
     return options_.base + "/" + encode(lock.str());
   }

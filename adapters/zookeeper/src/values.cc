@@ -59,9 +59,10 @@ Result<bool> Cell::write(const Seen& seen, const std::string& value) const {
   if (outcome == Outcome::no_node) {
     return fail(ErrorCode::invalid, "the parent of node '" + path_ + "' is not there");
   }
-  return fail(ErrorCode::unavailable,
-              session_->options().address + ": the server does not let this client write " + path_,
-              words_of(done.rc));
+  return fail(
+      error_at(session_->options().address,
+               Error(ErrorCode::unavailable, "the server does not let this client write " + path_,
+                     words_of(done.rc))));
 }
 
 }  // namespace leasehold::zookeeper

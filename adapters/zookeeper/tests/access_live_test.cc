@@ -36,13 +36,13 @@ TEST(ZookeeperAccess, NodesOfAUserAreItsOwn) {
   const auto wrong_password = try_open("zookeeper://ann:wr0ng@" + host + folder);
   ASSERT_FALSE(wrong_password);
   EXPECT_EQ(wrong_password.error().code, ErrorCode::unavailable);
-  EXPECT_THAT(wrong_password.error().message, HasSubstr(host));
+  EXPECT_THAT(wrong_password.error().address, HasSubstr(host));
   EXPECT_EQ(wrong_password.error().store_words, "not authenticated");
   EXPECT_THAT(to_string(wrong_password.error()), Not(HasSubstr("wr0ng")));
   const auto nobody = try_open("zookeeper://" + host + folder);
   ASSERT_FALSE(nobody) << "without a user";
   EXPECT_EQ(nobody.error().code, ErrorCode::unavailable);
-  EXPECT_THAT(nobody.error().message, HasSubstr(host));
+  EXPECT_THAT(nobody.error().address, HasSubstr(host));
   EXPECT_EQ(nobody.error().store_words, "not authenticated");
 
   RawStore again(open_zookeeper("zookeeper://ann:s3cret@" + host + folder));

@@ -84,16 +84,24 @@ class Client {
   // Why the last renewal of any lease got no answer; nothing if it got one. For messages.
   std::optional<Error> renewal_error() const;
 
-  // Begins a new lineage, after the store was restored from a backup: its old tokens would be given
-  // out again. Every fence must then adopt the new one.
-  [[nodiscard]] Result<StoreId> rotate_lineage(CallOptions options = {});
+  // Gives the store a new id, after it was restored from a backup: its old tokens would be given
+  // out again. Every fence must then adopt the new lineages.
+  [[nodiscard]] Result<StoreId> rotate_store_id(CallOptions options = {});
 
   // The stored outcome of `key` under this lock, if any; and storing it, while `lease` holds. A key
-  // is as a lock's name (else `invalid`); parameters and result are any bytes.
+  // is as a lock's name (else `invalid`); parameters and result are any bytes. These and the next
+  // fail with `unsupported` if the store keeps no such records.
   [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock, std::string key,
                                                          CallOptions options = {});
   [[nodiscard]] Status record(const Lease& lease, std::string key, OnceRecord what,
                               CallOptions options = {});
+
+  // The keys that were recorded under this lock, in the order of their bytes; and forgetting one,
+  // so that its work would be done again. False: there was none.
+  [[nodiscard]] Result<std::vector<std::string>> recorded_keys(const LockName& lock,
+                                                               CallOptions options = {});
+  [[nodiscard]] Result<bool> forget(const LockName& lock, std::string key,
+                                    CallOptions options = {});
 
  private:
   std::shared_ptr<detail::ClientCore> core_;

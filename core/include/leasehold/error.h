@@ -28,25 +28,51 @@ enum class ErrorCode {
 // The code's name as written above. Never fails.
 std::string_view to_string(ErrorCode code);
 
-// The two numbers of a refusal at a fence.
+// What a fence refused, and why.
 struct Refusal {
-  std::int64_t offered = 0;
-  std::int64_t mark = 0;
+  enum class Reason {
+    foreign,     // a token of another lineage
+    swept,       // its mark would be among those that were swept
+    adopted,     // lower than the number that the operator adopted
+    lower,       // another holder has entered since
+    twice,       // the same number from another request
+    again,       // it has entered already, and wants to enter only if it has not
+    late,        // a later write of the same holder was done before
+    reused,      // its sequence number was used for another write
+    unnumbered,  // the holder numbers its writes, and this one has no number
+  };
+  std::int64_t offered = 0;  // the token's number
+  std::int64_t mark = 0;     // the number that it was compared with
+  Reason why = Reason::lower;
+  std::string lineage = {};  // that the fence follows; empty: not told
+  std::string adopt = {};    // `leasehold fence adopt URL` and this would let a foreign token in
 };
+std::string_view to_string(Refusal::Reason why);
 
 // A failure: a code for the program, a sentence for a person, and what the store itself said.
-// No field ever holds a password.
+// No field ever holds a password. What a program decides by is never in a sentence.
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
   std::string store_words;
+  std::string address;     // of the store or resource that failed; empty: none did
+  std::string store_code;  // how the store names its failure, e.g. an SQLSTATE; empty: it did not
   std::optional<Refusal> refusal;
 
   Error(ErrorCode kind, std::string sentence, std::string words = {})
       : code(kind), message(std::move(sentence)), store_words(std::move(words)) {}
 };
 
-// "busy: lock 'x' is held by web-1:4711 (database is locked)". One line.
+// The same failure, at this address.
+inline Error error_at(std::string address, Error error) {
+  error.address = std::move(address);
+  return error;
+}
+
+// For people, on one line: "sqlite:/tmp/locks.db: the file cannot be written (disk I/O error)".
+// `url` stands in a command that it advises to run.
+std::string sentence(const Error& error, std::string_view url = "URL");
+// The same after the code: "busy: lock 'x' is held by web-1:4711".
 std::string to_string(const Error& error);
 
 template <class T>

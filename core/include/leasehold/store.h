@@ -132,6 +132,25 @@ class StoreEvents {
   virtual void ended(const RequestId& request) = 0;
 };
 
+// Remembers what was done once under a key of a lock. A store may offer it; the rules are those of
+// its other operations.
+class OnceRecords {
+ public:
+  virtual ~OnceRecords() = default;
+
+  virtual void recall(LockName lock, std::string key, CallContext context,
+                      Completion<std::optional<OnceRecord>> done) = 0;
+  // Succeeds only while `request` holds the lock (else `lost`), and never overwrites.
+  virtual void record(LockName lock, RequestId request, std::string key, OnceRecord what,
+                      CallContext context, Completion<std::monostate> done) = 0;
+  // The keys under which something is recorded for this lock, in the order of their bytes.
+  virtual void list_keys(LockName lock, CallContext context,
+                         Completion<std::vector<std::string>> done) = 0;
+  // Whether there was one. What is forgotten would be done again.
+  virtual void forget(LockName lock, std::string key, CallContext context,
+                      Completion<bool> done) = 0;
+};
+
 // Rules for every operation:
 // - Thread safe. Calls its completion exactly once, from any thread, by the deadline (or soon after
 //   the stop token), also during close().
@@ -177,16 +196,13 @@ class Store {
   virtual void force_release(LockName lock, RequestId seen, CallContext context,
                              Completion<ReleaseReply> done);
 
-  // Begins a new lineage: fences refuse every token of the store from now on, until they are told
-  // to adopt it. For the operator, after a restore from a backup.
-  virtual void rotate_lineage(CallContext context, Completion<StoreId> done);
+  // Gives the store a new id, and so all its locks new lineages: fences refuse every token of the
+  // store from now on, until they are told to adopt it. For the operator, after a restore from a
+  // backup.
+  virtual void rotate_store_id(CallContext context, Completion<StoreId> done);
 
-  // Looks up and stores what was done once under `key`. `record` succeeds only while `request`
-  // still holds the lock (else `lost`), and never overwrites.
-  virtual void recall(LockName lock, std::string key, CallContext context,
-                      Completion<std::optional<OnceRecord>> done);
-  virtual void record(LockName lock, RequestId request, std::string key, OnceRecord what,
-                      CallContext context, Completion<std::monostate> done);
+  // Null: it keeps none. As long as the store lives; before close().
+  virtual OnceRecords* once_records() { return nullptr; }
 };
 
 }  // namespace leasehold

@@ -42,17 +42,18 @@ Error timed_out(const LockName& lock, Millis wait, const std::string& holder) {
 }  // namespace
 
 Error Engine::unknown(const Acquisition& it, const std::string& what) const {
-  return Error(ErrorCode::outcome_unknown,
-               store_ + " did not say whether " + quoted(it.spec.lock) + what,
-               it.last_error ? to_string(*it.last_error) : "");
+  return error_at(store_, Error(ErrorCode::outcome_unknown,
+                                "the store did not say whether " + quoted(it.spec.lock) + what,
+                                it.last_error ? to_string(error_at("", *it.last_error)) : ""));
 }
 
 // The last that was heard is that somebody else holds it; that may be long ago.
 Error Engine::cut_off(const Acquisition& it) const {
-  return Error(ErrorCode::unavailable,
-               store_ + " could not be reached any more while waiting for " + quoted(it.spec.lock) +
-                   (it.ahead.empty() ? "" : "; it was last held by " + it.ahead),
-               it.last_error->message);
+  return error_at(store_, Error(ErrorCode::unavailable,
+                                "the store could not be reached any more while waiting for " +
+                                    quoted(it.spec.lock) +
+                                    (it.ahead.empty() ? "" : "; it was last held by " + it.ahead),
+                                it.last_error->message));
 }
 
 Error Engine::unknown_grant(const Acquisition& it) const {

@@ -76,8 +76,8 @@ struct Effects {
 
 class Engine {
  public:
-  // `store`: how messages call it.
-  Engine(bool store_queues, Random& random, std::string store = "the store")
+  // `store`: its address, for errors.
+  Engine(bool store_queues, Random& random, std::string store = "")
       : store_queues_(store_queues),
         random_(random),
         jitter_(random.next()),

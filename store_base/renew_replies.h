@@ -9,7 +9,7 @@
 #include "leasehold/error.h"
 #include "leasehold/store.h"
 
-namespace leasehold::waiting {
+namespace leasehold {
 
 // `doubt`: why something is unknown. If everything is, that is the answer.
 inline Result<std::vector<RenewReply>> unless_all_unknown(std::vector<RenewReply> replies,
@@ -21,4 +21,4 @@ inline Result<std::vector<RenewReply>> unless_all_unknown(std::vector<RenewReply
   return replies;
 }
 
-}  // namespace leasehold::waiting
+}  // namespace leasehold

@@ -9,7 +9,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr const char* kSessionSchema = R"sql(
+inline constexpr const char* kAdvisorySchema = R"sql(
 CREATE TABLE IF NOT EXISTS @S.session_lock(
   name text COLLATE "C" PRIMARY KEY,
   token bigint NOT NULL,

@@ -1,4 +1,4 @@
-#include "session_store.h"
+#include "advisory_store.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "kit/try.h"
-#include "waiting/renew_replies.h"
+#include "store_base/renew_replies.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -33,21 +33,21 @@ enum Column { kOutcome, kToken, kStore, kAhead, kRecheckMs, kFresh, kHasLock, kK
 
 }  // namespace
 
-// Gives the session back when the call is over, unless it was forgotten.
-class SessionStore::Use {
+// Gives the session back when the call is over, unless it was let go.
+class AdvisoryStore::Use {
  public:
-  Use(SessionStore& store, SessionPointer session) : store_(store), session_(std::move(session)) {}
+  Use(AdvisoryStore& store, SessionPointer session) : store_(store), session_(std::move(session)) {}
   ~Use() { store_.put_back(session_); }
   Use(const Use&) = delete;
 
  private:
-  SessionStore& store_;
+  AdvisoryStore& store_;
   SessionPointer session_;
 };
 
 // ---- opening and closing -------------------------------------------------------------------
 
-SessionStore::SessionStore(Options options, Random& random)
+AdvisoryStore::AdvisoryStore(Options options, Random& random)
     : CommonStore(std::move(options), random,
                   {.status = "session_status",
                    .force_release = "session_force",
@@ -62,14 +62,14 @@ SessionStore::SessionStore(Options options, Random& random)
       force_(statement("", "SELECT @S.session_force($1, $2)")),
       poke_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-Result<std::unique_ptr<Store>> SessionStore::open(Options options, Random& random,
-                                                  const CallContext& context) {
-  std::unique_ptr<SessionStore> store(new SessionStore(std::move(options), random));
+Result<std::unique_ptr<Store>> AdvisoryStore::open(Options options, Random& random,
+                                                   const CallContext& context) {
+  std::unique_ptr<AdvisoryStore> store(new AdvisoryStore(std::move(options), random));
   TRY(store->prepare(context));
   return store;
 }
 
-Status SessionStore::suits(const Server& server) const {
+Status AdvisoryStore::suits(const Server& server) const {
   if (!server.pooled) return {};
   return fail(ErrorCode::unsupported,
               "a connection pooler such as pgbouncer is between this program and the server, and a "
@@ -77,7 +77,7 @@ Status SessionStore::suits(const Server& server) const {
               "mode=rows");
 }
 
-void SessionStore::close() {
+void AdvisoryStore::do_close() {
   closing_.raise();
   std::map<RequestId, SessionPointer> ending;
   std::thread watcher;
@@ -95,8 +95,8 @@ void SessionStore::close() {
 
 // ---- sessions ------------------------------------------------------------------------------
 
-Result<SessionStore::SessionPointer> SessionStore::take_session(const RequestId& request,
-                                                                const CallContext& context) {
+Result<AdvisoryStore::SessionPointer> AdvisoryStore::take_session(const RequestId& request,
+                                                                  const CallContext& context) {
   MutexLock lock(mutex_);
   SessionPointer found;
   const bool free = changed_.wait_for(mutex_, context.stop, context.deadline - BootClock::now(),
@@ -114,7 +114,7 @@ Result<SessionStore::SessionPointer> SessionStore::take_session(const RequestId&
   return found;
 }
 
-void SessionStore::put_back(const SessionPointer& session) {
+void AdvisoryStore::put_back(const SessionPointer& session) {
   bool to_be_watched = false;
   {
     MutexLock lock(mutex_);
@@ -126,7 +126,7 @@ void SessionStore::put_back(const SessionPointer& session) {
 }
 
 // Its connection goes back to the pool with the last user, unless it was discarded.
-void SessionStore::forget(const RequestId& request, const SessionPointer& session) {
+void AdvisoryStore::let_go(const RequestId& request, const SessionPointer& session) {
   MutexLock lock(mutex_);
   const auto found = by_request_.find(request);
   if (found != by_request_.end() && found->second == session) by_request_.erase(found);
@@ -134,17 +134,14 @@ void SessionStore::forget(const RequestId& request, const SessionPointer& sessio
 
 // ---- acquire -------------------------------------------------------------------------------
 
-void SessionStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
-  answer(done, acquire(call, context));
-}
-
-Result<AcquireReply> SessionStore::acquire(const AcquireCall& call, const CallContext& context) {
+Result<AcquireReply> AdvisoryStore::do_acquire(const AcquireCall& call,
+                                               const CallContext& context) {
   auto session = TRY(take_session(call.request, context));
   return session ? acquire_in(session, call, context) : acquire_anew(call, context);
 }
 
-Result<AcquireReply> SessionStore::acquire_anew(const AcquireCall& call,
-                                                const CallContext& context) {
+Result<AcquireReply> AdvisoryStore::acquire_anew(const AcquireCall& call,
+                                                 const CallContext& context) {
   auto loan = TRY(healthy_connection(context));
   const auto session = std::make_shared<Session>(std::move(loan));
   {
@@ -155,12 +152,13 @@ Result<AcquireReply> SessionStore::acquire_anew(const AcquireCall& call,
   return acquire_in(session, call, context);
 }
 
-Result<AcquireReply> SessionStore::acquire_in(const SessionPointer& session,
-                                              const AcquireCall& call, const CallContext& context) {
+Result<AcquireReply> AdvisoryStore::acquire_in(const SessionPointer& session,
+                                               const AcquireCall& call,
+                                               const CallContext& context) {
   const Use use(*this, session);
   auto reply = acquire_with(session, call, context);
   if (reply && !std::holds_alternative<Busy>(*reply)) return reply;
-  forget(call.request, session);
+  let_go(call.request, session);
   // What a failed call took is not given back by its rollback: the session must end.
   if (!reply) {
     session->connection.discard();
@@ -169,9 +167,9 @@ Result<AcquireReply> SessionStore::acquire_in(const SessionPointer& session,
   return reply;
 }
 
-Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
-                                                const AcquireCall& call,
-                                                const CallContext& context) {
+Result<AcquireReply> AdvisoryStore::acquire_with(const SessionPointer& session,
+                                                 const AcquireCall& call,
+                                                 const CallContext& context) {
   waiting::CallWait wait(context, closing_);
   Connection& connection = *session->connection;
   if (session->phase == Phase::held) return granted_already(call, context);
@@ -208,8 +206,8 @@ Result<AcquireReply> SessionStore::acquire_with(const SessionPointer& session,
 }
 
 // The same grant again, without a word to its session, whose idle time must not begin anew.
-Result<AcquireReply> SessionStore::granted_already(const AcquireCall& call,
-                                                   const CallContext& context) {
+Result<AcquireReply> AdvisoryStore::granted_already(const AcquireCall& call,
+                                                    const CallContext& context) {
   const auto rows =
       TRY(ask(statement("",
                         "SELECT token, session_store FROM @S.session_lock, @S.meta"
@@ -222,8 +220,8 @@ Result<AcquireReply> SessionStore::granted_already(const AcquireCall& call,
   return grant;
 }
 
-Result<AcquireReply> SessionStore::wait_in_line(const SessionPointer& session, const Rows& rows,
-                                                waiting::CallWait& wait) {
+Result<AcquireReply> AdvisoryStore::wait_in_line(const SessionPointer& session, const Rows& rows,
+                                                 waiting::CallWait& wait) {
   const std::string key(rows.text(kKey));
   TRY(session->connection->send(wait_, {key.c_str()}, wait));
   session->phase = Phase::waiting;
@@ -238,12 +236,12 @@ Result<AcquireReply> SessionStore::wait_in_line(const SessionPointer& session, c
 
 // ---- the watcher ---------------------------------------------------------------------------
 
-void SessionStore::poke_watcher() {
+void AdvisoryStore::poke_watcher() {
   const std::uint64_t one = 1;
   (void)!write(poke_.get(), &one, sizeof one);
 }
 
-void SessionStore::watch() {
+void AdvisoryStore::watch() {
   for (;;) {
     std::vector<pollfd> polled = {{closing_.fd(), POLLIN, 0}, {poke_.get(), POLLIN, 0}};
     std::vector<std::pair<RequestId, SessionPointer>> waiting;
@@ -273,22 +271,17 @@ void SessionStore::watch() {
         answered = session->connection->has_answer();
         session->told = answered;
       }
-      if (answered) events_->nudged(request);
+      if (answered) events().nudged(request);
     }
   }
 }
 
 // ---- renew and release ---------------------------------------------------------------------
 
-void SessionStore::renew(std::vector<RenewCall> calls, CallContext context,
-                         Completion<std::vector<RenewReply>> done) {
-  answer(done, renew(calls, context));
-}
-
 // All are sent before the first answer is waited for. A session that still owes the answer of a
 // renewal whose time ran out comes last: it may cost the rest of the time.
-Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>& calls,
-                                                    const CallContext& context) {
+Result<std::vector<RenewReply>> AdvisoryStore::do_renew(const std::vector<RenewCall>& calls,
+                                                        const CallContext& context) {
   waiting::CallWait wait(context, closing_);
   std::vector<RenewReply> replies(calls.size(), RenewReply::gone);
   std::list<Use> uses;
@@ -346,12 +339,12 @@ Result<std::vector<RenewReply>> SessionStore::renew(const std::vector<RenewCall>
   }
   uses.clear();
   for (std::size_t i = 0; i < calls.size(); ++i) give_up_if_ended(calls[i], context);
-  return waiting::unless_all_unknown(std::move(replies), std::move(failure));
+  return unless_all_unknown(std::move(replies), std::move(failure));
 }
 
 // The holder is told that its grant is gone, so that the others need not wait until it would have
 // ended.
-void SessionStore::give_up_if_ended(const RenewCall& call, const CallContext& context) {
+void AdvisoryStore::give_up_if_ended(const RenewCall& call, const CallContext& context) {
   const auto session = take_session(call.request, context);
   if (!session || !*session) return;
   const Use use(*this, *session);
@@ -359,25 +352,26 @@ void SessionStore::give_up_if_ended(const RenewCall& call, const CallContext& co
   const bool has_ended =
       (*session)->phase == Phase::held && connection.broken() && !connection.owes_answer();
   if (!has_ended) return;
-  forget(call.request, *session);
+  let_go(call.request, *session);
   (*session)->connection.discard();
   (void)ask(force_, {call.lock.str().c_str(), call.request.hex().c_str()}, context);
 }
 
-void SessionStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
-  auto reply = release(call, context);
+Result<ReleaseReply> AdvisoryStore::do_release(const ReleaseCall& call,
+                                               const CallContext& context) {
+  auto reply = end_grant(call, context);
   if (reply) doubts_.settle(call.request);
-  answer(done, std::move(reply));
+  return reply;
 }
 
-Result<ReleaseReply> SessionStore::release(const ReleaseCall& call, const CallContext& context) {
+Result<ReleaseReply> AdvisoryStore::end_grant(const ReleaseCall& call, const CallContext& context) {
   auto session = TRY(take_session(call.request, context));
   const std::string request = call.request.hex();
   const bool doubtful = doubts_.doubts(call.request);
   const Parameters parameters = {call.lock.str().c_str(), request.c_str(), doubtful ? "t" : "f"};
   if (session) {
     const Use use(*this, session);
-    forget(call.request, session);
+    let_go(call.request, session);
     Connection& connection = *session->connection;
     if (session->phase == Phase::held && !connection.broken() && connection.healthy()) {
       waiting::CallWait wait(context, closing_);

@@ -43,7 +43,7 @@ class Libpq {
   PGconn* connection;
 };
 
-class SessionStoreTest : public ::testing::Test {
+class AdvisoryStoreTest : public ::testing::Test {
  protected:
   std::string psql(const std::string& sql) { return shared_server().psql(sql, server.database()); }
   std::string known_as(const std::string& lock = "job") {
@@ -65,7 +65,7 @@ class SessionStoreTest : public ::testing::Test {
   Client client{server.open()};
 };
 
-TEST_F(SessionStoreTest, UncontendedAcquireAndReleaseAreOneRoundTripEach) {
+TEST_F(AdvisoryStoreTest, UncontendedAcquireAndReleaseAreOneRoundTripEach) {
   RawStore raw(server.open_through_proxies());
   const RequestId first = new_request();
   ASSERT_TRUE(raw.acquire(first));  // connects
@@ -78,7 +78,7 @@ TEST_F(SessionStoreTest, UncontendedAcquireAndReleaseAreOneRoundTripEach) {
   EXPECT_EQ(server.proxy().round_trips(), before + 2);
 }
 
-TEST_F(SessionStoreTest, ReleaseWakesOneOfAHundredWaiters) {
+TEST_F(AdvisoryStoreTest, ReleaseWakesOneOfAHundredWaiters) {
   RawStore holder(server.open());
   RawStore waiters(server.open());
   const RequestId held = new_request();
@@ -98,7 +98,7 @@ TEST_F(SessionStoreTest, ReleaseWakesOneOfAHundredWaiters) {
   EXPECT_EQ(queue_length(), 99);
 }
 
-TEST_F(SessionStoreTest, WaiterStandsInTheServersQueueAndAsksNothing) {
+TEST_F(AdvisoryStoreTest, WaiterStandsInTheServersQueueAndAsksNothing) {
   auto lease = client.acquire("job");
   ASSERT_TRUE(lease);
   Client far(server.open_through_proxies());
@@ -113,7 +113,7 @@ TEST_F(SessionStoreTest, WaiterStandsInTheServersQueueAndAsksNothing) {
   EXPECT_GT(server.proxy().requests(), before) << "its requests are seen at all";
 }
 
-TEST_F(SessionStoreTest, HolderIsFoundWhateverWayTimesAreWritten) {
+TEST_F(AdvisoryStoreTest, HolderIsFoundWhateverWayTimesAreWritten) {
   psql("ALTER DATABASE " + server.database() + " SET datestyle = 'SQL'");
   psql("ALTER DATABASE " + server.database() + " SET timezone = 'Asia/Kolkata'");
   RawStore holder(server.open());
@@ -124,7 +124,7 @@ TEST_F(SessionStoreTest, HolderIsFoundWhateverWayTimesAreWritten) {
   EXPECT_TRUE(std::holds_alternative<Granted>(operator_.acquire(new_request()).value()));
 }
 
-TEST_F(SessionStoreTest, ReleaseWaitsForAGrantThatIsNotCommittedYet) {
+TEST_F(AdvisoryStoreTest, ReleaseWaitsForAGrantThatIsNotCommittedYet) {
   const std::string call = known_as();
   const RequestId request = new_request();
   Libpq late(plain_url());  // stands for an acquire whose caller has given up
@@ -146,7 +146,7 @@ TEST_F(SessionStoreTest, ReleaseWaitsForAGrantThatIsNotCommittedYet) {
 
 // The answer that one session owes may cost all the time there is. Twice that must stay far below
 // the session's lock_timeout of 10 s.
-TEST_F(SessionStoreTest, RetryIsGrantedAlsoIfTheEarlierSessionEndsByItselfMeanwhile) {
+TEST_F(AdvisoryStoreTest, RetryIsGrantedAlsoIfTheEarlierSessionEndsByItselfMeanwhile) {
   known_as();  // makes the schema
   const auto ask = [request = new_request().hex()](int attempt) {
     return "SELECT o_outcome FROM leasehold.session_acquire('job', '" + request +
@@ -166,7 +166,7 @@ TEST_F(SessionStoreTest, RetryIsGrantedAlsoIfTheEarlierSessionEndsByItselfMeanwh
   EXPECT_EQ(later.run(ask(2)), "granted");
 }
 
-TEST_F(SessionStoreTest, SessionThatOwesAnAnswerDoesNotHoldUpTheOthers) {
+TEST_F(AdvisoryStoreTest, SessionThatOwesAnAnswerDoesNotHoldUpTheOthers) {
   RawStore raw(server.open(), "job", 2s);
   const Ttl ttl = Ttl::of(10min).value();
   const RequestId stuck = new_request();
@@ -185,7 +185,7 @@ TEST_F(SessionStoreTest, SessionThatOwesAnAnswerDoesNotHoldUpTheOthers) {
   EXPECT_EQ(raw.renew(stuck), RenewReply::renewed);
 }
 
-TEST_F(SessionStoreTest, PsqlAndLeaseholdExcludeEachOther) {
+TEST_F(AdvisoryStoreTest, PsqlAndLeaseholdExcludeEachOther) {
   const std::string call = known_as();
   EXPECT_THAT(call, StartsWith("SELECT pg_try_advisory_lock("));
   auto lease = client.acquire("job");
@@ -211,7 +211,7 @@ TEST_F(SessionStoreTest, PsqlAndLeaseholdExcludeEachOther) {
   EXPECT_TRUE(waiting.get()) << "the server wakes it";
 }
 
-TEST_F(SessionStoreTest, WhoWaitsForAnotherProgramIsToldSoAlsoLater) {
+TEST_F(AdvisoryStoreTest, WhoWaitsForAnotherProgramIsToldSoAlsoLater) {
   Libpq other(plain_url());
   ASSERT_EQ(other.run(known_as()), "t");
   RawStore raw(server.open());
@@ -222,14 +222,14 @@ TEST_F(SessionStoreTest, WhoWaitsForAnotherProgramIsToldSoAlsoLater) {
   }
 }
 
-TEST_F(SessionStoreTest, KeyIsTheDocumentedOne) {
+TEST_F(AdvisoryStoreTest, KeyIsTheDocumentedOne) {
   const std::string name = "Überweisung/☕ 'x'";
   const std::string key = psql("SELECT ('x' || encode(substr(sha256(convert_to($$" + name +
                                "$$, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint");
   EXPECT_EQ(known_as(name), "SELECT pg_try_advisory_lock(" + key + ")");
 }
 
-TEST_F(SessionStoreTest, FrozenHolderLosesItsSessionAfterTheTtl) {
+TEST_F(AdvisoryStoreTest, FrozenHolderLosesItsSessionAfterTheTtl) {
   const std::string call = known_as();
   Worker holder = Worker::hold(server.url(), "job", 1s);
   EXPECT_EQ(holder.line(), "asking");
@@ -240,7 +240,7 @@ TEST_F(SessionStoreTest, FrozenHolderLosesItsSessionAfterTheTtl) {
   EXPECT_EQ(holder.line(), "lost");
 }
 
-TEST_F(SessionStoreTest, LeaseOfASessionThatWasEndedIsWaitedOut) {
+TEST_F(AdvisoryStoreTest, LeaseOfASessionThatWasEndedIsWaitedOut) {
   RawStore raw(server.open());
   ASSERT_TRUE(raw.acquire(new_request(), 4s));
   psql("SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'");
@@ -250,7 +250,7 @@ TEST_F(SessionStoreTest, LeaseOfASessionThatWasEndedIsWaitedOut) {
 
 // ---- inside the caller's own transaction ---------------------------------------------------
 
-class TransactionLockTest : public SessionStoreTest {
+class TransactionLockTest : public AdvisoryStoreTest {
  protected:
   static Status lock(const Libpq& connection, Millis wait = 0ms) {
     return postgres::lock_in_transaction(connection.connection, lock_name("job"), {.wait = wait});

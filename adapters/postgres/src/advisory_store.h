@@ -13,19 +13,13 @@ namespace leasehold::postgres {
 // Every held lock and every waiter has a session of its own, because the server ends a session as a
 // whole, and lets a session have a lock twice. Calls work on the thread they come from. A thread of
 // its own watches the sessions that wait, from the first wait on.
-class SessionStore final : public CommonStore {
+class AdvisoryStore final : public CommonStore {
  public:
   // With the schema in place. `unavailable` or `unsupported`, with the server's own words;
   // `unsupported` behind a connection pooler.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(Options options, Random& random,
                                                            const CallContext& context);
-  ~SessionStore() override { close(); }
-
-  void close() override;
-  void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) override;
-  void renew(std::vector<RenewCall> calls, CallContext context,
-             Completion<std::vector<RenewReply>> done) override;
-  void release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) override;
+  ~AdvisoryStore() override { close(); }
 
  private:
   enum class Phase {
@@ -46,20 +40,25 @@ class SessionStore final : public CommonStore {
   using SessionPointer = std::shared_ptr<Session>;
   class Use;
 
-  SessionStore(Options options, Random& random);
+  AdvisoryStore(Options options, Random& random);
 
   Status suits(const Server& server) const override;
   std::vector<const Statement*> statements() const override {
     return {&acquire_, &wait_, &grant_, &renew_, &release_};
   }
-  const StoreId& own(const StoreId&, const StoreId& sessions) const override { return sessions; }
+  const StoreId& own(const StoreId&, const StoreId& advisory) const override { return advisory; }
+
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override;
+  Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
+                                           const CallContext& context) override;
+  Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override;
+  void do_close() override;
 
   // The session of this request, once no other call uses it; null if it has none.
   Result<SessionPointer> take_session(const RequestId& request, const CallContext& context);
   void put_back(const SessionPointer& session);
-  void forget(const RequestId& request, const SessionPointer& session);
+  void let_go(const RequestId& request, const SessionPointer& session);
 
-  Result<AcquireReply> acquire(const AcquireCall& call, const CallContext& context);
   Result<AcquireReply> acquire_anew(const AcquireCall& call, const CallContext& context);
   Result<AcquireReply> acquire_in(const SessionPointer& session, const AcquireCall& call,
                                   const CallContext& context);
@@ -68,10 +67,8 @@ class SessionStore final : public CommonStore {
   Result<AcquireReply> granted_already(const AcquireCall& call, const CallContext& context);
   Result<AcquireReply> wait_in_line(const SessionPointer& session, const Rows& rows,
                                     waiting::CallWait& wait);
-  Result<std::vector<RenewReply>> renew(const std::vector<RenewCall>& calls,
-                                        const CallContext& context);
   void give_up_if_ended(const RenewCall& call, const CallContext& context);
-  Result<ReleaseReply> release(const ReleaseCall& call, const CallContext& context);
+  Result<ReleaseReply> end_grant(const ReleaseCall& call, const CallContext& context);
   void watch();
   void poke_watcher();
 

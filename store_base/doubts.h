@@ -7,7 +7,7 @@
 #include "kit/threads/thread_safety.h"
 #include "leasehold/id.h"
 
-namespace leasehold::waiting {
+namespace leasehold {
 
 // An acquire whose reply did not come may sit in a buffer of the network, and be done after the
 // release that took it back. The release of such a request must leave something at the store where
@@ -38,4 +38,4 @@ class Doubts {
   std::unordered_set<RequestId> doubtful_ LEASEHOLD_GUARDED_BY(mutex_);
 };
 
-}  // namespace leasehold::waiting
+}  // namespace leasehold
