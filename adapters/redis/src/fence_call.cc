@@ -101,7 +101,7 @@ FenceCall::FenceCall(const ResourceName& resource, const Ticket& ticket, const C
 }
 
 Result<Value> FenceCall::run(Server& server, const EnterOptions& options) const {
-  const CallContext context = context_of(options);
+  const CallContext context = fence::context_of(options);
   bool in_doubt = false;
   for (;;) {
     CallContext attempt = context;
@@ -157,10 +157,6 @@ Error explained(const ResourceName& resource, const Token& token, Error error) {
                 error.store_words);
   unknown.refusal = refused.refusal;
   return unknown;
-}
-
-CallContext context_of(const EnterOptions& options) {
-  return {BootClock::now() + options.within, options.stop};
 }
 
 Status check_call(const Command& command, const EnterOptions& options) {
