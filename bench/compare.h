@@ -4,8 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace leasehold::bench {
 
@@ -45,6 +47,31 @@ Side one_client(const std::string& url);
 
 // Clients of their own, all waiting for the same lock: acquire and release.
 Side waiting_clients(const std::string& url);
+
+// `lock(worker)` gives a shared pointer to something that can acquire() and release(). Each worker
+// has a lock of its own,
+template <class MakeLock>
+Side alone(std::string name, MakeLock lock) {
+  return {std::move(name), [lock](int worker) {
+            return [mine = lock(worker)] {
+              mine->acquire();
+              mine->release();
+              return true;
+            };
+          }};
+}
+// or all want the same one.
+template <class MakeLock>
+Side handing_over(std::string name, MakeLock lock) {
+  return {std::move(name), [lock, baton = std::make_shared<Baton>()](int worker) {
+            return [mine = lock(worker), baton, worker] {
+              mine->acquire();
+              const bool handed_over = baton->taken_by(worker);
+              mine->release();
+              return handed_over;
+            };
+          }};
+}
 
 // 1 to 10 ms: what a client that polls does between two tries.
 void pause_before_polling();

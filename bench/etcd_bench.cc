@@ -125,28 +125,15 @@ std::shared_ptr<grpc::Channel> channel_to(const std::string& address, int number
 }
 
 Side transactions(const std::string& address) {
-  const auto channel = channel_to(address, 0);
-  return {"the same transactions with gRPC", [channel](int worker) {
-            auto mine = std::make_shared<ByHand>(channel, "by-hand-" + std::to_string(worker));
-            return [mine] {
-              mine->acquire();
-              mine->release();
-              return true;
-            };
-          }};
+  return alone("the same transactions with gRPC", [channel = channel_to(address, 0)](int worker) {
+    return std::make_shared<ByHand>(channel, "by-hand-" + std::to_string(worker));
+  });
 }
 
 Side recipe(const std::string& address) {
-  auto baton = std::make_shared<Baton>();
-  return {"watch the predecessor", [address, baton](int worker) {
-            auto mine = std::make_shared<ByHand>(channel_to(address, 1 + worker), "shared");
-            return [mine, baton, worker] {
-              mine->acquire();
-              const bool handed_over = baton->taken_by(worker);
-              mine->release();
-              return handed_over;
-            };
-          }};
+  return handing_over("watch the predecessor", [address](int worker) {
+    return std::make_shared<ByHand>(channel_to(address, 1 + worker), "shared");
+  });
 }
 
 }  // namespace

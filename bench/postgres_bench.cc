@@ -1,12 +1,11 @@
 // acquire + release on PostgreSQL, beside the same two statements with libpq, and beside a lease
 // row by hand, which has no queue: one plain statement each. And the hand-off among 32 waiters,
 // beside pg_advisory_lock.
-#include <libpq-fe.h>
-
 #include <memory>
 #include <random>
 
 #include "bench/compare.h"
+#include "bench/libpq.h"
 #include "bench/report.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
@@ -17,41 +16,11 @@ namespace {
 using namespace leasehold;
 using namespace leasehold::bench;
 
-class ByHand {
- public:
-  explicit ByHand(const std::string& url) : connection_(PQconnectdb(url.c_str()), &PQfinish) {
-    if (PQstatus(connection_.get()) != CONNECTION_OK) stop("libpq cannot connect");
-  }
-
-  void run(const char* sql) { check(PQexec(connection_.get(), sql)); }
-  void prepare(const char* name, const char* sql) {
-    check(PQprepare(connection_.get(), name, sql, 0, nullptr));
-  }
-  // How many rows came back.
-  int execute(const char* name, std::initializer_list<const char*> values) {
-    PGresult* result = PQexecPrepared(connection_.get(), name, static_cast<int>(values.size()),
-                                      values.begin(), nullptr, nullptr, 0);
-    const int rows = PQntuples(result);
-    check(result);
-    return rows;
-  }
-
- private:
-  static void check(PGresult* result) {
-    const ExecStatusType status = PQresultStatus(result);
-    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-      stop(std::string("PostgreSQL, by hand: ") + PQresultErrorMessage(result));
-    }
-    PQclear(result);
-  }
-  std::unique_ptr<PGconn, void (*)(PGconn*)> connection_;
-};
-
 // What the adapter sends, and nothing around it.
 Side same_statements(const std::string& url) {
   return {
       "the same statements with libpq", [url](int worker) {
-        auto mine = std::make_shared<ByHand>(url);
+        auto mine = std::make_shared<Libpq>(url);
         mine->prepare("acquire", "SELECT * FROM leasehold.acquire($1, $2, $3, $4, $5, $6)");
         mine->prepare("release", "SELECT leasehold.release($1, $2, $3, $4)");
         return [mine, name = "same-" + std::to_string(worker)] {
@@ -67,7 +36,7 @@ Side same_statements(const std::string& url) {
 class LeaseRow {
  public:
   static void create_table(const std::string& url) {
-    ByHand(url).run(
+    Libpq(url).run(
         "CREATE TABLE by_hand(name text PRIMARY KEY, request text, token bigint, expires "
         "timestamptz)");
   }
@@ -83,86 +52,74 @@ class LeaseRow {
                         "RETURNING 1");
   }
 
-  bool try_acquire() {
+  void acquire() {
     request_ = std::to_string(random_());
-    return connection_.execute("acquire", {name_.c_str(), request_.c_str()}) == 1;
+    while (connection_.execute("acquire", {name_.c_str(), request_.c_str()}) != 1) {
+      pause_before_polling();
+    }
   }
   void release() {
     if (connection_.execute("release", {name_.c_str(), request_.c_str()}) != 1) stop("lost");
   }
 
  private:
-  ByHand connection_;
+  Libpq connection_;
   const std::string name_;
   std::string request_;
   std::mt19937_64 random_{std::random_device{}()};
 };
 
 Side lease_row(const std::string& url) {
-  return {"a lease row with libpq", [url](int worker) {
-            auto mine = std::make_shared<LeaseRow>(url, "lock " + std::to_string(worker));
-            return [mine] {
-              if (!mine->try_acquire()) stop("not free");
-              mine->release();
-              return true;
-            };
-          }};
+  return alone("a lease row with libpq", [url](int worker) {
+    return std::make_shared<LeaseRow>(url, "lock " + std::to_string(worker));
+  });
 }
 
 Side polled_row(const std::string& url) {
-  auto baton = std::make_shared<Baton>();
-  return {"a lease row, polling with 1 to 10 ms jitter", [url, baton](int worker) {
-            auto mine = std::make_shared<LeaseRow>(url, "polled");
-            return [mine, baton, worker] {
-              while (!mine->try_acquire()) pause_before_polling();
-              const bool handed_over = baton->taken_by(worker);
-              mine->release();
-              return handed_over;
-            };
-          }};
+  return handing_over("a lease row, polling with 1 to 10 ms jitter",
+                      [url](int) { return std::make_shared<LeaseRow>(url, "polled"); });
 }
 
+// pg_advisory_lock, and a statement while it is held, if there is one.
+class AdvisoryLock {
+ public:
+  AdvisoryLock(const std::string& url, const std::string& key, const std::string& row = "")
+      : connection_(url), has_row_(!row.empty()) {
+    connection_.prepare("acquire", "SELECT pg_advisory_lock(" + key + ")");
+    if (has_row_) connection_.prepare("row", row);
+    connection_.prepare("release", "SELECT pg_advisory_unlock(" + key + ")");
+  }
+  void acquire() {
+    connection_.execute("acquire", {});
+    if (has_row_) connection_.execute("row", {});
+  }
+  void release() { connection_.execute("release", {}); }
+
+ private:
+  Libpq connection_;
+  const bool has_row_;
+};
+
 Side advisory_lock(const std::string& url) {
-  auto baton = std::make_shared<Baton>();
-  return {"pg_advisory_lock", [url, baton](int worker) {
-            auto mine = std::make_shared<ByHand>(url);
-            mine->prepare("acquire", "SELECT pg_advisory_lock(42)");
-            mine->prepare("release", "SELECT pg_advisory_unlock(42)");
-            return [mine, baton, worker] {
-              mine->execute("acquire", {});
-              const bool handed_over = baton->taken_by(worker);
-              mine->execute("release", {});
-              return handed_over;
-            };
-          }};
+  return handing_over("pg_advisory_lock",
+                      [url](int) { return std::make_shared<AdvisoryLock>(url, "42"); });
 }
 
 // What makes it a lease, by hand: a token, and when it ends, so that whoever comes after a session
 // that died can wait for it. With `durable` they are on the disk before anybody has them.
 Side advisory_lock_with_row(const std::string& url, bool durable) {
   const std::string table = durable ? "by_hand_durable" : "by_hand_unlogged";
-  ByHand(url).run((std::string("CREATE ") + (durable ? "" : "UNLOGGED ") + "TABLE " + table +
-                   "(token bigint, expires timestamptz); INSERT INTO " + table + " VALUES (0)")
-                      .c_str());
-  auto baton = std::make_shared<Baton>();
-  return {durable ? "pg_advisory_lock and a durable token" : "pg_advisory_lock and a row in memory",
-          [url, baton, durable, table](int worker) {
-            auto mine = std::make_shared<ByHand>(url);
-            const std::string key = durable ? "43" : "44";
-            mine->prepare("acquire", ("SELECT pg_advisory_lock(" + key + ")").c_str());
-            mine->prepare("row", ("UPDATE " + table +
-                                  " SET token = token + 1, expires = clock_timestamp() + interval "
-                                  "'30 s' RETURNING token")
-                                     .c_str());
-            mine->prepare("release", ("SELECT pg_advisory_unlock(" + key + ")").c_str());
-            return [mine, baton, worker] {
-              mine->execute("acquire", {});
-              mine->execute("row", {});
-              const bool handed_over = baton->taken_by(worker);
-              mine->execute("release", {});
-              return handed_over;
-            };
-          }};
+  Libpq(url).run(std::string("CREATE ") + (durable ? "" : "UNLOGGED ") + "TABLE " + table +
+                 "(token bigint, expires timestamptz); INSERT INTO " + table + " VALUES (0)");
+  return handing_over(
+      durable ? "pg_advisory_lock and a durable token" : "pg_advisory_lock and a row in memory",
+      [url, durable, table](int) {
+        return std::make_shared<AdvisoryLock>(
+            url, durable ? "43" : "44",
+            "UPDATE " + table +
+                " SET token = token + 1, expires = clock_timestamp() + interval '30 s' "
+                "RETURNING token");
+      });
 }
 
 }  // namespace

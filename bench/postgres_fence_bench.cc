@@ -1,14 +1,13 @@
 // A fenced transaction on PostgreSQL beside the same transaction without a fence: once the smallest
 // there is, with one update, and once the five statements of TPC-B. And a fenced statement beside
 // the same statement without a fence. Each connection has rows of its own.
-#include <libpq-fe.h>
-
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "bench/compare.h"
+#include "bench/libpq.h"
 #include "bench/report.h"
 #include "leasehold/postgres/fence.h"
 #include "leasehold/postgres/row_fence.h"
@@ -21,35 +20,7 @@ using namespace leasehold::bench;
 
 constexpr int kMostConnections = 16;
 
-class Connection {
- public:
-  explicit Connection(const std::string& url) : connection_(PQconnectdb(url.c_str()), &PQfinish) {
-    if (PQstatus(get()) != CONNECTION_OK) stop("libpq cannot connect");
-  }
-  PGconn* get() const { return connection_.get(); }
-
-  void run(const char* sql) const { check(PQexec(get(), sql)); }
-  void run(const char* sql, const std::vector<const char*>& values) const {
-    check(PQexecParams(get(), sql, static_cast<int>(values.size()), nullptr, values.data(), nullptr,
-                       nullptr, 0));
-  }
-  void run_prepared(const std::vector<const char*>& values) const {
-    check(PQexecPrepared(get(), "pay", static_cast<int>(values.size()), values.data(), nullptr,
-                         nullptr, 0));
-  }
-
- private:
-  static void check(PGresult* result) {
-    const ExecStatusType status = PQresultStatus(result);
-    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-      stop(std::string("PostgreSQL, by hand: ") + PQresultErrorMessage(result));
-    }
-    PQclear(result);
-  }
-  std::unique_ptr<PGconn, void (*)(PGconn*)> connection_;
-};
-
-void make_tables(const Connection& connection) {
+void make_tables(const Libpq& connection) {
   connection.run("CREATE TABLE account(id int PRIMARY KEY, cents bigint) WITH (fillfactor = 50)");
   connection.run("INSERT INTO account SELECT i, 0 FROM generate_series(0, 99) i");
   connection.run("CREATE TABLE teller(LIKE account INCLUDING ALL) WITH (fillfactor = 50)");
@@ -80,7 +51,7 @@ const Work kFiveStatements = {"UPDATE account SET cents = cents + 1 WHERE id = $
 
 Side fenced_transaction(const std::string& url, const Work& work) {
   return {"fenced", [url, &work](int worker) {
-            auto mine = std::make_shared<Connection>(url);
+            auto mine = std::make_shared<Libpq>(url);
             auto fence =
                 must(postgres::Fence::open(mine->get(), "account " + std::to_string(worker)));
             return [mine, fence, &work, token = token_of(worker), id = std::to_string(worker)] {
@@ -97,7 +68,7 @@ Side fenced_transaction(const std::string& url, const Work& work) {
 // A holder for each transaction, as where a lock is taken, something is done and it is given back.
 Side fenced_transaction_of_new_holders(const std::string& url, const Work& work) {
   return {"fenced", [url, &work](int worker) {
-            auto mine = std::make_shared<Connection>(url);
+            auto mine = std::make_shared<Libpq>(url);
             auto fence = must(postgres::Fence::open(mine->get(), "many " + std::to_string(worker)));
             auto number = std::make_shared<std::int64_t>(
                 std::chrono::steady_clock::now().time_since_epoch().count());
@@ -117,7 +88,7 @@ Side fenced_transaction_of_new_holders(const std::string& url, const Work& work)
 
 Side bare_transaction(const std::string& url, const Work& work) {
   return {"bare", [url, &work](int worker) {
-            auto mine = std::make_shared<Connection>(url);
+            auto mine = std::make_shared<Libpq>(url);
             return [mine, &work, id = std::to_string(worker)] {
               mine->run("BEGIN");
               for (const char* sql : work) mine->run(sql, {id.c_str()});
@@ -129,7 +100,7 @@ Side bare_transaction(const std::string& url, const Work& work) {
 
 Side fenced_statement(const std::string& url) {
   return {"fenced", [url](int worker) {
-            auto mine = std::make_shared<Connection>(url);
+            auto mine = std::make_shared<Libpq>(url);
             auto rows = must(postgres::RowFence::open(mine->get(), "fenced_account"));
             return [mine, rows, token = token_of(worker), id = std::to_string(worker),
                     cents = 0]() mutable {
@@ -144,14 +115,14 @@ Side fenced_statement(const std::string& url) {
 Side prepared_statement(const std::string& url) {
   return {
       "prepared", [url](int worker) {
-        auto mine = std::make_shared<Connection>(url);
+        auto mine = std::make_shared<Libpq>(url);
         const auto rows = must(postgres::RowFence::open(mine->get(), "fenced_account"));
-        mine->run(("PREPARE pay AS " + must(rows.write_sql({"cents"}))).c_str());
+        mine->prepare("pay", must(rows.write_sql({"cents"})));
         const Token token = token_of(worker);
         return [mine, id = std::to_string(worker), lineage = token.lineage.str(),
                 request = token.request.hex(), cents = 0]() mutable {
           const std::string value = std::to_string(++cents);
-          mine->run_prepared({id.c_str(), "33", lineage.c_str(), request.c_str(), value.c_str()});
+          mine->execute("pay", {id.c_str(), "33", lineage.c_str(), request.c_str(), value.c_str()});
           return true;
         };
       }};
@@ -159,11 +130,11 @@ Side prepared_statement(const std::string& url) {
 
 Side bare_prepared_statement(const std::string& url) {
   return {"bare, prepared", [url](int worker) {
-            auto mine = std::make_shared<Connection>(url);
-            mine->run("PREPARE pay AS UPDATE account SET cents = $2 WHERE id = $1");
+            auto mine = std::make_shared<Libpq>(url);
+            mine->prepare("pay", "UPDATE account SET cents = $2 WHERE id = $1");
             return [mine, id = std::to_string(worker), cents = 0]() mutable {
               const std::string value = std::to_string(++cents);
-              mine->run_prepared({id.c_str(), value.c_str()});
+              mine->execute("pay", {id.c_str(), value.c_str()});
               return true;
             };
           }};
@@ -171,7 +142,7 @@ Side bare_prepared_statement(const std::string& url) {
 
 Side bare_statement(const std::string& url) {
   return {"bare", [url](int worker) {
-            auto mine = std::make_shared<Connection>(url);
+            auto mine = std::make_shared<Libpq>(url);
             return [mine, id = std::to_string(worker), cents = 0]() mutable {
               const std::string value = std::to_string(++cents);
               mine->run("UPDATE account SET cents = $2 WHERE id = $1", {id.c_str(), value.c_str()});
@@ -185,7 +156,7 @@ Side bare_statement(const std::string& url) {
 int main(int argc, char** argv) {
   const rig::PostgresServer server({.settings = {"max_connections=100"}});
   const std::string url = server.url("postgres");
-  make_tables(Connection(url));
+  make_tables(Libpq(url));
   for (const int connections : {1, kMostConnections}) {
     const std::string tail = ", connections: " + std::to_string(connections);
     compare("PostgreSQL: fenced transaction, TPC-B" + tail,

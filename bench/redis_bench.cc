@@ -1,13 +1,12 @@
 // acquire + release on Redis, beside the same two scripts with hiredis, and beside the documented
 // recipe, which has no queue and no token: SET NX PX, and a script that compares and deletes. And
 // the hand-off among 32 waiters, beside a client that polls.
-#include <hiredis/hiredis.h>
-
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "bench/compare.h"
+#include "bench/hiredis.h"
 #include "bench/report.h"
 #include "calls.h"
 #include "leasehold/client.h"
@@ -20,45 +19,13 @@ using namespace leasehold;
 using namespace leasehold::bench;
 using namespace std::chrono_literals;
 
-using Reply = std::unique_ptr<redisReply, void (*)(void*)>;
-
-class Hiredis {
- public:
-  explicit Hiredis(std::uint16_t port) : context_(redisConnect("127.0.0.1", port), &redisFree) {
-    if (!context_ || context_->err != 0) stop("hiredis cannot connect");
-  }
-
-  template <class... Words>
-  Reply command(const char* format, Words... words) {
-    return checked(redisCommand(context_.get(), format, words...));
-  }
-  Reply command(const std::vector<std::string>& words) {
-    std::vector<const char*> texts;
-    std::vector<std::size_t> sizes;
-    for (const std::string& word : words) {
-      texts.push_back(word.data());
-      sizes.push_back(word.size());
-    }
-    return checked(redisCommandArgv(context_.get(), static_cast<int>(words.size()), texts.data(),
-                                    sizes.data()));
-  }
-
- private:
-  static Reply checked(void* answer) {
-    Reply reply(static_cast<redisReply*>(answer), &freeReplyObject);
-    if (!reply || reply->type == REDIS_REPLY_ERROR) stop("Redis, by hand, failed");
-    return reply;
-  }
-  std::unique_ptr<redisContext, void (*)(redisContext*)> context_;
-};
-
 // What the adapter sends, and nothing around it.
 Side same_scripts(const rig::RedisServer& server) {
   return {"the same scripts with hiredis", [&server](int worker) {
             auto hiredis = std::make_shared<Hiredis>(server.port());
             for (const auto* script :
                  {&redis::Scripts::all().acquire, &redis::Scripts::all().release}) {
-              hiredis->command("SCRIPT LOAD %s", script->source().c_str());
+              hiredis->load(script->source());
             }
             const auto run = [hiredis](const redis::ScriptCall& call) {
               std::vector<std::string> words = {"EVALSHA", call.script.sha(),
@@ -73,7 +40,7 @@ Side same_scripts(const rig::RedisServer& server) {
                     ttl = must(Ttl::of(Millis(30'000))), number = std::int64_t{0}]() mutable {
               const RequestId request = RequestId::random(system_random());
               const AcquireCall acquire{lock, request, owner, ttl};
-              const Reply granted =
+              const auto granted =
                   run(redis::acquire_call(keys, acquire, acquire.queue, "-", store, ++number));
               if (granted->element[0]->integer != 1) stop("the lock is not free");
               const ReleaseCall release{lock, request};
@@ -88,17 +55,13 @@ Side same_scripts(const rig::RedisServer& server) {
 class Recipe {
  public:
   Recipe(std::uint16_t port, std::string key) : redis_(port), key_(std::move(key)) {
-    const Reply loaded = redis_.command(
-        "SCRIPT LOAD %s",
+    sha_ = redis_.load(
         "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end "
         "return 0");
-    sha_ = loaded->str;
   }
 
-  bool try_acquire() {
-    value_ = std::to_string(random_()) + std::to_string(random_());
-    return redis_.command("SET %s %s NX PX 30000", key_.c_str(), value_.c_str())->type !=
-           REDIS_REPLY_NIL;
+  void acquire() {
+    while (!try_acquire()) pause_before_polling();
   }
   void release() {
     if (redis_.command("EVALSHA %s 1 %s %s", sha_.c_str(), key_.c_str(), value_.c_str())->integer !=
@@ -108,6 +71,12 @@ class Recipe {
   }
 
  private:
+  bool try_acquire() {
+    value_ = std::to_string(random_()) + std::to_string(random_());
+    return redis_.command("SET %s %s NX PX 30000", key_.c_str(), value_.c_str())->type !=
+           REDIS_REPLY_NIL;
+  }
+
   Hiredis redis_;
   const std::string key_;
   std::string sha_;
@@ -116,27 +85,14 @@ class Recipe {
 };
 
 Side recipe(const rig::RedisServer& server) {
-  return {"the recipe with hiredis", [&server](int worker) {
-            auto mine = std::make_shared<Recipe>(server.port(), "mine-" + std::to_string(worker));
-            return [mine] {
-              if (!mine->try_acquire()) stop("the lock is not free");
-              mine->release();
-              return true;
-            };
-          }};
+  return alone("the recipe with hiredis", [&server](int worker) {
+    return std::make_shared<Recipe>(server.port(), "mine-" + std::to_string(worker));
+  });
 }
 
 Side polling(const rig::RedisServer& server) {
-  auto baton = std::make_shared<Baton>();
-  return {"the recipe, polling with 1 to 10 ms jitter", [&server, baton](int worker) {
-            auto mine = std::make_shared<Recipe>(server.port(), "shared");
-            return [mine, baton, worker] {
-              while (!mine->try_acquire()) pause_before_polling();
-              const bool handed_over = baton->taken_by(worker);
-              mine->release();
-              return handed_over;
-            };
-          }};
+  return handing_over("the recipe, polling with 1 to 10 ms jitter",
+                      [&server](int) { return std::make_shared<Recipe>(server.port(), "shared"); });
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // A fenced SET on Redis, beside a plain SET through a script with hiredis: what the check costs.
-#include <hiredis/hiredis.h>
-
 #include <memory>
 #include <string>
 
 #include "bench/compare.h"
+#include "bench/hiredis.h"
 #include "bench/report.h"
 #include "leasehold/redis/fence.h"
 #include "rig/redis.h"
@@ -24,41 +23,12 @@ Token token() {
       .value();
 }
 
-class Hiredis {
- public:
-  explicit Hiredis(std::uint16_t port)
-      : context_(redisConnect("127.0.0.1", port), &redisFree),
-        sha_(command({"SCRIPT", "LOAD", "return redis.call('SET', KEYS[1], ARGV[1])"})) {}
-
-  void set(const std::string& key, const std::string& value) {
-    if (command({"EVALSHA", sha_, "1", key, value}) != "OK") stop("SET through a script failed");
-  }
-
- private:
-  std::string command(const std::vector<std::string>& words) {
-    std::vector<const char*> texts;
-    std::vector<std::size_t> sizes;
-    for (const std::string& word : words) {
-      texts.push_back(word.data());
-      sizes.push_back(word.size());
-    }
-    const std::unique_ptr<redisReply, void (*)(void*)> reply(
-        static_cast<redisReply*>(redisCommandArgv(context_.get(), static_cast<int>(words.size()),
-                                                  texts.data(), sizes.data())),
-        &freeReplyObject);
-    if (!reply || reply->type == REDIS_REPLY_ERROR) stop("Redis, by hand, failed");
-    return reply->str;
-  }
-
-  std::unique_ptr<redisContext, void (*)(redisContext*)> context_;
-  const std::string sha_;
-};
-
 Side plain(const rig::RedisServer& server) {
   return {"SET through a script with hiredis", [&server](int worker) {
             auto mine = std::make_shared<Hiredis>(server.port());
-            return [mine, key = key_of(worker)] {
-              mine->set(key, "value");
+            const std::string sha = mine->load("return redis.call('SET', KEYS[1], ARGV[1])");
+            return [mine, sha, key = key_of(worker)] {
+              mine->command({"EVALSHA", sha, "1", key, "value"});
               return true;
             };
           }};

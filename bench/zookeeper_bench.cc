@@ -88,19 +88,15 @@ class Recipe {
   std::string own_;
 };
 
-Side recipe(const std::string& address, bool shared) {
-  auto baton = std::make_shared<Baton>();
-  return {shared ? "watch the predecessor" : "the same with the C client",
-          [address, shared, baton](int worker) {
-            auto mine = std::make_shared<Recipe>(
-                address, shared ? "/shared" : "/by-hand-" + std::to_string(worker));
-            return [mine, baton, worker, shared] {
-              mine->acquire();
-              const bool handed_over = baton->taken_by(worker);
-              mine->release();
-              return handed_over || !shared;
-            };
-          }};
+Side by_hand(const std::string& address) {
+  return alone("the same with the C client", [address](int worker) {
+    return std::make_shared<Recipe>(address, "/by-hand-" + std::to_string(worker));
+  });
+}
+
+Side recipe(const std::string& address) {
+  return handing_over("watch the predecessor",
+                      [address](int) { return std::make_shared<Recipe>(address, "/shared"); });
 }
 
 }  // namespace
@@ -111,10 +107,9 @@ int main(int argc, char** argv) {
   const std::string url = "zookeeper://" + server.address() + "/bench";
   for (const int in_flight : {1, 50}) {
     compare("ZooKeeper: acquire + release, in flight: " + std::to_string(in_flight),
-            one_client(url), recipe(server.address(), false), effort_of(argc, argv, in_flight),
-            0.9);
+            one_client(url), by_hand(server.address()), effort_of(argc, argv, in_flight), 0.9);
   }
-  compare("ZooKeeper: hand-offs, waiters: 32", waiting_clients(url), recipe(server.address(), true),
+  compare("ZooKeeper: hand-offs, waiters: 32", waiting_clients(url), recipe(server.address()),
           effort_of(argc, argv, 33), 1.0);
   return 0;
 }

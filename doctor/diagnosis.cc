@@ -10,6 +10,7 @@
 
 namespace leasehold {
 
+using doctor::append;
 using doctor::counted;
 using doctor::Findings;
 
@@ -17,10 +18,6 @@ namespace {
 
 // As many marks as a person reads one by one.
 constexpr std::size_t kListed = 10;
-
-void append(std::vector<Finding>& all, std::vector<Finding> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
 
 // Of one that is store and fence. What was measured may differ, what was not seen may not.
 bool says_the_same(const Finding& one, const Finding& other) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "kit/system/filesystem_kind.h"
 
@@ -47,6 +48,10 @@ const char* const kKeepTime =
     "never stepping (chrony: no makestep after the start)";
 
 }  // namespace
+
+void append(std::vector<Finding>& all, std::vector<Finding> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
 
 void Findings::add(Severity severity, std::string check, Trouble what) {
   list_.push_back({std::move(check), severity, where_, std::move(what.seen),

@@ -42,6 +42,8 @@ class Findings {
   std::vector<Finding> list_;
 };
 
+void append(std::vector<Finding>& all, std::vector<Finding> more);
+
 using Nanos = std::chrono::nanoseconds;
 using WallTime = std::chrono::sys_time<Nanos>;
 

@@ -35,6 +35,10 @@ Result<Attempt> attempt_of(const Token& token, const EnterOptions& options, bool
   return attempt;
 }
 
+CallContext context_of(const EnterOptions& options) {
+  return {BootClock::now() + options.within, options.stop};
+}
+
 Status check_sequence(std::int64_t sequence) {
   if (sequence >= 0) return {};
   return fail(ErrorCode::invalid, "a sequence number is " + std::to_string(sequence) +

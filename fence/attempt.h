@@ -8,6 +8,7 @@
 #include "fence/rule.h"
 #include "leasehold/enter_options.h"
 #include "leasehold/error.h"
+#include "leasehold/store.h"
 
 namespace leasehold::fence {
 
@@ -15,6 +16,9 @@ namespace leasehold::fence {
 // again. Fails with `invalid` for a negative sequence number.
 [[nodiscard]] Result<Attempt> attempt_of(const Token& token, const EnterOptions& options,
                                          bool writes, const std::vector<std::string>& content);
+
+// Begins now.
+CallContext context_of(const EnterOptions& options);
 
 // `invalid` for a negative sequence number.
 [[nodiscard]] Status check_sequence(std::int64_t sequence);

@@ -22,7 +22,7 @@
 namespace leasehold::testing {
 
 using ::testing::HasSubstr;
-using enum EntryMode;
+using enum Entry;
 
 Status FenceConnection::update(std::string_view resource, const Token& token,
                                const Change& change) {

@@ -13,14 +13,22 @@
 #include <string_view>
 #include <vector>
 
+#include "leasehold/enter_options.h"
 #include "leasehold/error.h"
 #include "leasehold/fence_admin.h"
+#include "leasehold/registry.h"
 #include "leasehold/token.h"
+#include "leasehold/url.h"
 #include "testing/fence_cases.h"
 
 namespace leasehold::testing {
 
-enum class EntryMode { repeatable, once };
+using EntryMode = Entry;
+
+// To enter without ever giving up.
+inline EnterOptions patiently(EntryMode mode, std::int64_t sequence = 0) {
+  return {.entry = mode, .sequence = sequence, .within = Millis::max()};
+}
 
 // One connection to resources behind a fence. Each resource holds one text, empty at first. Used by
 // one thread at a time. Names are passed as they come, for the fence to refuse. A call waits for
@@ -49,6 +57,21 @@ class FenceConnection {
   virtual Result<std::vector<FenceMark>> marks() = 0;
   virtual Status adopt(const ResourceName& resource, const Lineage& lineage,
                        TokenNumber at_least) = 0;
+};
+
+// One whose administration does the operator's part.
+class AdministeredConnection : public FenceConnection {
+ public:
+  AdministeredConnection(const Adapter& adapter, const std::string& url)
+      : admin_(adapter.offers.open<FenceAdmin>(Url::parse(url).value()).value()) {}
+  Result<std::vector<FenceMark>> marks() override { return admin_->marks(); }
+  Status adopt(const ResourceName& resource, const Lineage& lineage,
+               TokenNumber at_least) override {
+    return admin_->adopt(resource, lineage, at_least);
+  }
+
+ private:
+  const std::unique_ptr<FenceAdmin> admin_;
 };
 
 // The resources of one test, with the fence installed and nothing entered yet.

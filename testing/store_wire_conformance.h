@@ -63,6 +63,17 @@ inline std::ostream& operator<<(std::ostream& out, const ServerCase& it) {
   return out << it.name;
 }
 
+// Both suites for one store: LEASEHOLD_SERVER_CONFORMANCE(Redis, "one", RedisUnderTest);
+#define LEASEHOLD_SERVER_CONFORMANCE(Store, name, UnderTest)                             \
+  INSTANTIATE_TEST_SUITE_P(                                                              \
+      Store, StoreConformance,                                                           \
+      ::testing::Values(StoreCase{name, [] { return std::make_unique<UnderTest>(); }}),  \
+      name_of_store_case);                                                               \
+  INSTANTIATE_TEST_SUITE_P(                                                              \
+      Store, StoreWireConformance,                                                       \
+      ::testing::Values(ServerCase{name, [] { return std::make_unique<UnderTest>(); }}), \
+      name_of_server_case)
+
 class StoreWireConformance : public ::testing::TestWithParam<ServerCase> {
  protected:
   StoreWireConformance() : server(GetParam().make()) {}

@@ -1,7 +1,6 @@
 #include "leasehold/token.h"
 
-#include <charconv>
-
+#include "kit/text/number.h"
 #include "kit/try.h"
 
 namespace leasehold {
@@ -15,14 +14,13 @@ Result<TokenNumber> TokenNumber::of(std::int64_t value) {
 }
 
 Result<TokenNumber> TokenNumber::parse(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.front() == '-') {
+  const auto value = kit::digits_in<std::int64_t>(text);
+  if (!value) {
     return fail(ErrorCode::invalid, "token number is '" + std::string(text.substr(0, 40)) +
                                         "'; it must be a whole number from 1 to "
                                         "9223372036854775807");
   }
-  return of(value);
+  return of(*value);
 }
 
 Result<Lineage> Lineage::parse(std::string_view text) {

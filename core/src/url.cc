@@ -5,9 +5,10 @@
 #include <cstdlib>
 
 #include "kit/system/file_content.h"
+#include "kit/text/number.h"
+#include "kit/text/percent.h"
 #include "kit/text/shown_word.h"
 #include "kit/try.h"
-#include "leasehold/id.h"
 
 namespace leasehold {
 namespace {
@@ -25,32 +26,17 @@ tl::unexpected<Error> bad(std::string why) {
   return fail(ErrorCode::invalid, "store URL " + std::move(why));
 }
 
-std::optional<std::string> percent_decode(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      plain += text[i];
-      continue;
-    }
-    std::uint8_t byte = 0;
-    if (!detail::from_hex(text.substr(i + 1, 2), std::span(&byte, 1)) || byte == 0) {
-      return std::nullopt;
-    }
-    plain += static_cast<char>(byte);
-    i += 2;
-  }
+std::optional<std::string> decoded(std::string_view text) {
+  auto plain = kit::percent_decoded(text);
+  if (plain && plain->find('\0') != std::string::npos) plain.reset();
   return plain;
 }
 
-std::string percent_encode(std::string_view part, std::string_view special = "%?") {
-  std::string text;
-  for (const char c : part) {
-    const bool plain = static_cast<unsigned char>(c) > ' ' && c != '\x7f' &&
-                       special.find(c) == std::string_view::npos;
-    const auto byte = static_cast<std::uint8_t>(c);
-    text += plain ? std::string(1, c) : "%" + detail::to_hex(std::span(&byte, 1));
-  }
-  return text;
+std::string encoded(std::string_view part, std::string_view special = "%?") {
+  return kit::percent_encoded(part, [&](char c) {
+    return static_cast<unsigned char>(c) > ' ' && c != '\x7f' &&
+           special.find(c) == std::string_view::npos;
+  });
 }
 
 // The text before the first `separator`, which is removed from `rest` with it.
@@ -96,21 +82,18 @@ Result<HostPort> parse_host(std::string_view text) {
   if (!is_host(host.host)) {
     return bad("has a host with a space, a control character or a bracket in it");
   }
-  if (host.port.size() > 5 || !std::all_of(host.port.begin(), host.port.end(),
-                                           [](unsigned char c) { return std::isdigit(c); })) {
-    return bad("has a port that is not a number");
-  }
-  if (!host.port.empty() && (std::stoi(host.port) < 1 || std::stoi(host.port) > 65'535)) {
-    return bad("has a port that is not from 1 to 65535");
-  }
+  if (host.port.empty()) return host;
+  const auto port = host.port.size() > 5 ? std::nullopt : kit::digits_in<int>(host.port);
+  if (!port) return bad("has a port that is not a number");
+  if (*port < 1 || *port > 65'535) return bad("has a port that is not from 1 to 65535");
   return host;
 }
 
 Status parse_authority(std::string_view text, Url& url) {
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     std::string_view secret = text.substr(0, at);
-    const auto user = percent_decode(take_until(secret, ':'));
-    const auto password = percent_decode(secret);
+    const auto user = decoded(take_until(secret, ':'));
+    const auto password = decoded(secret);
     if (!user || !password) return bad("has a wrong percent sign in the user or password");
     url.user = *user;
     url.password = *password;
@@ -126,8 +109,8 @@ Status parse_authority(std::string_view text, Url& url) {
 Status parse_query(std::string_view text, Url& url) {
   while (!text.empty()) {
     std::string_view value = take_until(text, '&');
-    const auto key = percent_decode(take_until(value, '='));
-    const auto plain = percent_decode(value);
+    const auto key = decoded(take_until(value, '='));
+    const auto plain = decoded(value);
     if (!key || !plain || key->empty()) return bad("has an option that is not key=value");
     if (!url.query.emplace(*key, *plain).second) return bad("has the option '" + *key + "' twice");
   }
@@ -173,7 +156,7 @@ Result<Url> Url::parse(std::string_view text) {
         "begins its path with '~', which no shell expands there; write $HOME instead, as in " +
         url.scheme + ":$HOME/..., or %7E if the name begins so");
   }
-  const auto path = percent_decode(address);
+  const auto path = decoded(address);
   if (!path) return bad("has a wrong percent sign in the path");
   url.path = *path;
   return url;
@@ -185,7 +168,7 @@ std::string Url::redacted() const {
     if (path.starts_with("//")) text += "//";  // else its beginning would be read as a host
   } else {
     text += "//";
-    if (!user.empty()) text += percent_encode(user, "%?/@:,") + "@";
+    if (!user.empty()) text += encoded(user, "%?/@:,") + "@";
     for (std::size_t i = 0; i < hosts.size(); ++i) {
       const bool v6 = hosts[i].host.find(':') != std::string::npos;
       if (i > 0) text += ",";
@@ -196,12 +179,12 @@ std::string Url::redacted() const {
   // An '@' in the path behind a '//' would be taken for a part of a password.
   const bool looks_secret = text.ends_with("//") || !hosts.empty();
   const std::size_t tilde = path.starts_with('~') ? 1 : 0;  // parse() refuses a bare one
-  if (tilde == 1) text += "%7e";
-  text += percent_encode(path.substr(tilde), looks_secret ? "%?@" : "%?");
+  if (tilde == 1) text += "%7E";
+  text += encoded(path.substr(tilde), looks_secret ? "%?@" : "%?");
   char separator = '?';
   for (const auto& [key, value] : query) {
     if (may_be_a_secret(key)) continue;
-    text += separator + percent_encode(key, "%&=@") + "=" + percent_encode(value, "%&@");
+    text += separator + encoded(key, "%&=@") + "=" + encoded(value, "%&@");
     separator = '&';
   }
   return text;

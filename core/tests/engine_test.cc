@@ -66,6 +66,45 @@ class EngineTest : public ::testing::Test {
     collect();
   }
 
+  void nudge(const RequestId& request) {
+    engine().nudged(now, request);
+    collect();
+  }
+  void cancel(const RequestId& request) {
+    engine().cancel(now, request);
+    collect();
+  }
+
+  // The store is asked, and answers at once.
+  void asked_for_lock(const RequestId& request, Result<AcquireReply> answer) {
+    take<SendAcquire>();
+    reply(request, std::move(answer));
+  }
+  void asked_to_renew(const RequestId& request, Result<RenewReply> answer) {
+    take<SendRenew>();
+    renewal(request, std::move(answer));
+  }
+  void asked_to_release(const RequestId& request, Result<ReleaseReply> answer) {
+    take<SendRelease>();
+    released(request, std::move(answer));
+  }
+
+  // An acquire that has found somebody else, and a place in the line.
+  RequestId wait_in_line(Millis wait, Millis recheck, Millis ttl = 30s) {
+    const auto request = acquire(ttl, wait);
+    asked_for_lock(request, Queued{recheck, "other"});
+    return request;
+  }
+  // A lease whose first renewal is on its way.
+  RequestId hold_until_renewal() {
+    const auto request = hold(30s);
+    pass(10s);
+    take<SendRenew>();
+    return request;
+  }
+  LeaseState state_told() { return take_notice<LeaseChanged>().state; }
+  Result<ReleaseOutcome> release_told() { return take_notice<ReleaseEnded>().result; }
+
   // Moves the time forward, stopping at every wake in between.
   void pass(Duration span) {
     const BootTime end = now + span;
@@ -139,12 +178,9 @@ TEST_F(EngineTest, HolderEndsBeforeTheStoreDoes) {
 }
 
 TEST_F(EngineTest, FreshGrantAfterWaitingCountsFromTheCallThatMadeIt) {
-  const auto request = acquire(30s, 60s);
-  take<SendAcquire>();
-  reply(request, Queued{2s, "other"});
+  const auto request = wait_in_line(60s, 2s);
   pass(1s);
-  engine().nudged(now, request);
-  collect();
+  nudge(request);
   const BootTime asked = now;
   take<SendAcquire>();
   now += 10ms;
@@ -156,12 +192,9 @@ TEST_F(EngineTest, FreshGrantAfterWaitingCountsFromTheCallThatMadeIt) {
 }
 
 TEST_F(EngineTest, GrantThatMayBeOldIsConfirmedByOneRenewalAndCountsFromThat) {
-  const auto request = acquire(30s, 60s);
-  take<SendAcquire>();
-  reply(request, Queued{2s, "other"});
+  const auto request = wait_in_line(60s, 2s);
   pass(1s);
-  engine().nudged(now, request);
-  collect();
+  nudge(request);
   take<SendAcquire>();
   now += 10ms;
   grant_again(request);
@@ -176,12 +209,9 @@ TEST_F(EngineTest, GrantThatMayBeOldIsConfirmedByOneRenewalAndCountsFromThat) {
 }
 
 TEST_F(EngineTest, WaiterWhoseStoreHasDiedIsNotToldThatTheLockIsBusy) {
-  const auto request = acquire(30s, 10s);
-  take<SendAcquire>();
-  reply(request, Queued{2s, "other"});
+  const auto request = wait_in_line(10s, 2s);
   pass(3s);
-  take<SendAcquire>();
-  reply(request, fail(unavailable()));
+  asked_for_lock(request, fail(unavailable()));
   while (notices.empty()) {
     pass(100ms);
     if (calls.empty()) continue;
@@ -195,17 +225,13 @@ TEST_F(EngineTest, WaiterWhoseStoreHasDiedIsNotToldThatTheLockIsBusy) {
 }
 
 TEST_F(EngineTest, WaiterWhoseGrantWasOverWhenConfirmedTimesOutLikeAnyOther) {
-  const auto request = acquire(30s, 10s);
-  take<SendAcquire>();
-  reply(request, Queued{2s, "other"});
+  const auto request = wait_in_line(10s, 2s);
   pass(2s);
   take<SendAcquire>();
   grant_again(request);
-  take<SendRenew>();
-  renewal(request, fail(unavailable()));
+  asked_to_renew(request, fail(unavailable()));
   pass(1s);
-  take<SendRenew>();
-  renewal(request, RenewReply::gone);
+  asked_to_renew(request, RenewReply::gone);
   take<SendAcquire>();
   pass(10s);
   const Error told = take_notice<AcquireEnded>().result.error();
@@ -214,14 +240,12 @@ TEST_F(EngineTest, WaiterWhoseGrantWasOverWhenConfirmedTimesOutLikeAnyOther) {
 
 TEST_F(EngineTest, GrantUnderARetriedIdIsConfirmed) {
   const auto request = acquire();
-  take<SendAcquire>();
-  reply(request, fail(unknown()));
+  asked_for_lock(request, fail(unknown()));
   pass(1s);
   EXPECT_EQ(take<SendAcquire>().call.request, request) << "a retry signs with the same id";
   grant_again(request);
   EXPECT_THAT(notices, IsEmpty());
-  take<SendRenew>();
-  renewal(request, RenewReply::renewed);
+  asked_to_renew(request, RenewReply::renewed);
   EXPECT_TRUE(take_notice<AcquireEnded>().result);
 }
 
@@ -231,8 +255,7 @@ TEST_F(EngineTest, FirstGrantThatComesVeryLateIsConfirmed) {
   now += 3s;
   grant(request, 4s);
   EXPECT_THAT(notices, IsEmpty());
-  take<SendRenew>();
-  renewal(request, RenewReply::renewed);
+  asked_to_renew(request, RenewReply::renewed);
   EXPECT_EQ(take_notice<AcquireEnded>().result->deadline, now + 4s - drift_allowance(4s));
 }
 
@@ -241,8 +264,7 @@ TEST_F(EngineTest, ExpiredGrantIsNeverAnswered) {
   take<SendAcquire>();
   now += 5s;
   grant(request, 1s);
-  take<SendRenew>();
-  renewal(request, RenewReply::gone);
+  asked_to_renew(request, RenewReply::gone);
   EXPECT_THAT(notices, IsEmpty());
   EXPECT_EQ(take<SendAcquire>().call.request, request) << "asked anew";
 }
@@ -312,8 +334,7 @@ TEST_F(EngineTest, DefiniteFailureAtTheEndIsToldAsWhatItIs) {
 TEST_F(EngineTest, EveryCallOfAWaiterEndsWithTheTimeOfItsCaller) {
   const BootTime latest = now + 2s + 1s;
   const auto request = acquire(1500ms, 2s, 1s);
-  take<SendAcquire>();
-  reply(request, Queued{1900ms, "other"});
+  asked_for_lock(request, Queued{1900ms, "other"});
   pass(1900ms);
   EXPECT_EQ(take<SendAcquire>().deadline, answer_wanted_by(now, now + 1s));
   now += 800ms;
@@ -339,9 +360,7 @@ TEST_F(EngineTest, RenewsAtAThirdOfTheTtlWithJitter) {
 }
 
 TEST_F(EngineTest, RenewalMovesTheDeadlineFromWhenItWasSent) {
-  const auto request = hold(30s);
-  pass(10s);
-  take<SendRenew>();
+  const auto request = hold_until_renewal();
   const BootTime latest = now;
   now += 2s;  // a slow reply
   renewal(request, RenewReply::renewed);
@@ -353,11 +372,9 @@ TEST_F(EngineTest, RenewalMovesTheDeadlineFromWhenItWasSent) {
 
 TEST_F(EngineTest, FailedRenewalIsUncertainRetriedAndLostAtTheDeadline) {
   const BootTime asked = now;
-  const auto request = hold(30s);
-  pass(10s);
-  take<SendRenew>();
+  const auto request = hold_until_renewal();
   renewal(request, fail(unavailable()));
-  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::uncertain);
+  EXPECT_EQ(state_told(), LeaseState::uncertain);
   int retries = 0;
   while (notices.empty()) {
     pass(10ms);
@@ -380,33 +397,26 @@ TEST_F(EngineTest, FailedRenewalIsUncertainRetriedAndLostAtTheDeadline) {
 
 TEST_F(EngineTest, LossIsToldAtTheDeadlineAlthoughTheRenewalNeverAnswers) {
   const BootTime asked = now;
-  hold(30s);
-  pass(10s);
-  take<SendRenew>();
+  hold_until_renewal();
   pass(asked + 30s - drift_allowance(30s) - now - 1ns);
   EXPECT_THAT(notices, IsEmpty());
   pass(1ns);
-  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  EXPECT_EQ(state_told(), LeaseState::lost);
 }
 
 TEST_F(EngineTest, UncertainLeaseRecovers) {
-  const auto request = hold(30s);
-  pass(10s);
-  take<SendRenew>();
+  const auto request = hold_until_renewal();
   renewal(request, fail(unavailable()));
   take_notice<LeaseChanged>();
   pass(1s);
-  take<SendRenew>();
-  renewal(request, RenewReply::renewed);
-  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::held);
+  asked_to_renew(request, RenewReply::renewed);
+  EXPECT_EQ(state_told(), LeaseState::held);
 }
 
 TEST_F(EngineTest, RenewalOfAnEndedGrantIsLostAtOnceAndNeverReacquires) {
-  const auto request = hold(30s);
-  pass(10s);
-  take<SendRenew>();
+  const auto request = hold_until_renewal();
   renewal(request, RenewReply::gone);
-  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  EXPECT_EQ(state_told(), LeaseState::lost);
   pass(1h);
   EXPECT_THAT(calls, IsEmpty());
 }
@@ -415,26 +425,24 @@ TEST_F(EngineTest, LateRenewalDoesNotBringALostLeaseBack) {
   const auto request = hold(30s);
   pass(30s);
   take<SendRenew>();
-  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  EXPECT_EQ(state_told(), LeaseState::lost);
   renewal(request, RenewReply::renewed);
   EXPECT_THAT(notices, IsEmpty());
 }
 
 TEST_F(EngineTest, RenewalAnsweredAfterTheDeadlineDoesNotBringTheLeaseBack) {
   const BootTime asked = now;
-  const auto request = hold(30s);
-  pass(10s);
-  take<SendRenew>();
+  const auto request = hold_until_renewal();
   now = asked + 31s;  // frozen: no tick in between, but state() has said lost since the deadline
   renewal(request, RenewReply::renewed);
-  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  EXPECT_EQ(state_told(), LeaseState::lost);
 }
 
 TEST_F(EngineTest, StoresWordThatAGrantEndedIsLoss) {
   const auto request = hold();
   engine().ended(request);
   collect();
-  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  EXPECT_EQ(state_told(), LeaseState::lost);
 }
 
 TEST_F(EngineTest, RenewalsGoInBatches) {
@@ -496,7 +504,7 @@ TEST_F(EngineTest, LostShortLeaseDoesNotHurryAnother) {
   const auto forgotten = hold(100ms);
   engine().ended(forgotten);
   collect();
-  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
+  EXPECT_EQ(state_told(), LeaseState::lost);
   const auto lease = hold(300ms);
   EXPECT_EQ(time_to_renew(lease), renewal_interval(300ms));
 }
@@ -524,8 +532,7 @@ TEST_F(EngineTest, EveryTtlHasALaneWithTtlsUpToFourTimesAsLong) {
 
 TEST_F(EngineTest, ConfirmationHasNoLaneWhereItWouldHoldUpRenewals) {
   const auto request = acquire(30s, 60s);
-  take<SendAcquire>();
-  reply(request, fail(unknown()));
+  asked_for_lock(request, fail(unknown()));
   pass(1s);
   grant_again(request);
   calls.clear();
@@ -547,8 +554,7 @@ TEST_F(EngineTest, AcquireWithoutAnyAnswerIsUnknownAndTakenBackLater) {
   EXPECT_EQ(take<SendRelease>().call.request, request);
   released(request, fail(unavailable()));
   pass(10s);
-  take<SendRelease>();
-  released(request, ReleaseReply::released);
+  asked_to_release(request, ReleaseReply::released);
   EXPECT_TRUE(engine().settled());
   EXPECT_THAT(notices, IsEmpty());
 }
@@ -556,8 +562,7 @@ TEST_F(EngineTest, AcquireWithoutAnyAnswerIsUnknownAndTakenBackLater) {
 TEST_F(EngineTest, AmbiguousAcquireIsUnknownNeverUnavailable) {
   const auto request = acquire(30s, 0ms, 1s);
   while (notices.empty()) {
-    take<SendAcquire>();
-    reply(request, fail(unknown()));
+    asked_for_lock(request, fail(unknown()));
     pass(1s);
   }
   EXPECT_EQ(acquire_error(), ErrorCode::outcome_unknown);
@@ -565,11 +570,9 @@ TEST_F(EngineTest, AmbiguousAcquireIsUnknownNeverUnavailable) {
 
 TEST_F(EngineTest, UnknownStaysUnknownWhenTheStoreGoesDownAfterwards) {
   const auto request = acquire();
-  take<SendAcquire>();
-  reply(request, fail(unknown()));
+  asked_for_lock(request, fail(unknown()));
   pass(1s);
-  take<SendAcquire>();
-  reply(request, fail(unavailable()));
+  asked_for_lock(request, fail(unavailable()));
   EXPECT_EQ(acquire_error(), ErrorCode::outcome_unknown);
   take<SendRelease>();
 }
@@ -587,8 +590,7 @@ TEST_F(EngineTest, SecondAnswerToOneCallIsIgnored) {
 
 TEST_F(EngineTest, TryOnAStoreThatIsDownIsToldAtOnceAndLeavesNothing) {
   const auto request = acquire();
-  take<SendAcquire>();
-  reply(request, fail(unavailable()));
+  asked_for_lock(request, fail(unavailable()));
   EXPECT_EQ(acquire_error(), ErrorCode::unavailable);
   EXPECT_THAT(calls, IsEmpty());
   EXPECT_TRUE(engine().settled());
@@ -612,8 +614,7 @@ TEST_F(EngineTest, WaitingRetriesAStoreThatIsDownUntilTheWaitEnds) {
 
 TEST_F(EngineTest, WrongInputIsNotRetried) {
   const auto request = acquire(30s, 10s);
-  take<SendAcquire>();
-  reply(request, fail(Error(ErrorCode::unsupported, "no")));
+  asked_for_lock(request, fail(Error(ErrorCode::unsupported, "no")));
   EXPECT_EQ(acquire_error(), ErrorCode::unsupported);
 }
 
@@ -624,36 +625,34 @@ TEST_F(EngineTest, ReleaseTellsReleased) {
   release(request);
   EXPECT_EQ(take<SendRelease>().call.request, request);
   released(request, ReleaseReply::released);
-  EXPECT_EQ(take_notice<ReleaseEnded>().result.value(), ReleaseOutcome::released);
+  EXPECT_EQ(release_told().value(), ReleaseOutcome::released);
   EXPECT_EQ(engine().next_wake(), std::nullopt);
 }
 
 TEST_F(EngineTest, ReleaseOfAGrantThatHadEndedIsTooLate) {
   const auto request = hold();
   release(request);
-  take<SendRelease>();
-  released(request, ReleaseReply::not_held);
-  EXPECT_EQ(take_notice<ReleaseEnded>().result.value(), ReleaseOutcome::too_late);
+  asked_to_release(request, ReleaseReply::not_held);
+  EXPECT_EQ(release_told().value(), ReleaseOutcome::too_late);
 }
 
 TEST_F(EngineTest, ReleaseAfterTheDeadlineIsTooLateEvenBeforeATimerRan) {
   const auto request = hold(30s);
   now += 31s;  // frozen: no tick in between
   release(request);
-  EXPECT_EQ(take_notice<LeaseChanged>().state, LeaseState::lost);
-  EXPECT_EQ(take_notice<ReleaseEnded>().result.value(), ReleaseOutcome::too_late);
+  EXPECT_EQ(state_told(), LeaseState::lost);
+  EXPECT_EQ(release_told().value(), ReleaseOutcome::too_late);
   take<SendRelease>();  // what may be left at the store is withdrawn all the same
 }
 
 TEST_F(EngineTest, ReleaseWhoseFirstReplyWasLostIsRetriedAndNotGuessed) {
   const auto request = hold();
   release(request);
-  take<SendRelease>();
-  released(request, fail(unknown()));
+  asked_to_release(request, fail(unknown()));
   pass(100ms);
   EXPECT_EQ(take<SendRelease>().call.request, request);
   released(request, ReleaseReply::not_held);
-  EXPECT_EQ(take_notice<ReleaseEnded>().result.error().code, ErrorCode::outcome_unknown);
+  EXPECT_EQ(release_told().error().code, ErrorCode::outcome_unknown);
 }
 
 TEST_F(EngineTest, ReleaseAnswersWithinItsTimeAndGoesOnInTheBackground) {
@@ -661,11 +660,10 @@ TEST_F(EngineTest, ReleaseAnswersWithinItsTimeAndGoesOnInTheBackground) {
   release(request, 0ms, 2s);
   take<SendRelease>();
   pass(2s);
-  EXPECT_EQ(take_notice<ReleaseEnded>().result.error().code, ErrorCode::outcome_unknown);
+  EXPECT_EQ(release_told().error().code, ErrorCode::outcome_unknown);
   released(request, fail(unavailable()));
   pass(5s);
-  take<SendRelease>();
-  released(request, ReleaseReply::released);
+  asked_to_release(request, ReleaseReply::released);
   EXPECT_THAT(notices, IsEmpty());
   EXPECT_TRUE(engine().settled());
 }
@@ -675,24 +673,21 @@ TEST_F(EngineTest, ReleaseWhileTheStoreIsDownIsUnavailable) {
   release(request, 0ms, 1s);
   while (notices.empty()) {
     while (!calls.empty()) {
-      take<SendRelease>();
-      released(request, fail(unavailable()));
+      asked_to_release(request, fail(unavailable()));
     }
     pass(10ms);
   }
-  EXPECT_EQ(take_notice<ReleaseEnded>().result.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(release_told().error().code, ErrorCode::unavailable);
 }
 
 TEST_F(EngineTest, ReleaseDuringARenewalDoesNotComeBackToLife) {
-  const auto request = hold(30s);
-  pass(10s);
-  take<SendRenew>();
+  const auto request = hold_until_renewal();
   release(request);
   take<SendRelease>();
   renewal(request, RenewReply::renewed);
   EXPECT_THAT(notices, IsEmpty());
   released(request, ReleaseReply::released);
-  EXPECT_EQ(take_notice<ReleaseEnded>().result.value(), ReleaseOutcome::released);
+  EXPECT_EQ(release_told().value(), ReleaseOutcome::released);
   pass(1h);
   EXPECT_THAT(calls, IsEmpty());
 }
@@ -700,15 +695,12 @@ TEST_F(EngineTest, ReleaseDuringARenewalDoesNotComeBackToLife) {
 TEST_F(EngineTest, StoppedReleaseIsToldAtOnceAndGoesOnInTheBackground) {
   const auto request = hold();
   release(request);
-  take<SendRelease>();
-  released(request, fail(Error(ErrorCode::cancelled, "stop was requested")));
+  asked_to_release(request, fail(Error(ErrorCode::cancelled, "stop was requested")));
   EXPECT_THAT(notices, IsEmpty()) << "not told before the caller wants it";
-  engine().cancel(now, request);
-  collect();
-  EXPECT_EQ(take_notice<ReleaseEnded>().result.error().code, ErrorCode::cancelled);
+  cancel(request);
+  EXPECT_EQ(release_told().error().code, ErrorCode::cancelled);
   pass(5s);
-  take<SendRelease>();
-  released(request, ReleaseReply::released);
+  asked_to_release(request, ReleaseReply::released);
   EXPECT_THAT(notices, IsEmpty());
   EXPECT_TRUE(engine().settled());
 }
@@ -723,8 +715,7 @@ TEST_F(EngineTest, DroppedLeaseIsReleasedAndNobodyIsTold) {
   const auto request = hold();
   engine().drop(now, request);
   collect();
-  take<SendRelease>();
-  released(request, ReleaseReply::released);
+  asked_to_release(request, ReleaseReply::released);
   EXPECT_THAT(notices, IsEmpty());
   EXPECT_TRUE(engine().settled());
 }
@@ -747,34 +738,28 @@ TEST_F(EngineTest, WaiterQueuesAndAsksAgainWhenNudged) {
   reply(request, Queued{10s, "other"});
   pass(5s);
   EXPECT_THAT(calls, IsEmpty()) << "does not poll";
-  engine().nudged(now, request);
-  collect();
+  nudge(request);
   EXPECT_EQ(take<SendAcquire>().call.request, request);
 }
 
 TEST_F(EngineTest, NudgeThatCrossesAReplyIsNotLost) {
   const auto request = acquire(30s, 60s);
   take<SendAcquire>();
-  engine().nudged(now, request);
-  collect();
+  nudge(request);
   EXPECT_THAT(calls, IsEmpty());
   reply(request, Queued{10s, "other"});
   take<SendAcquire>();
 }
 
 TEST_F(EngineTest, WaiterRechecksWithoutANudge) {
-  const auto request = acquire(30s, 60s);
-  take<SendAcquire>();
-  reply(request, Queued{2s, "other"});
+  wait_in_line(60s, 2s);
   pass(2s);
   take<SendAcquire>();
 }
 
 TEST_F(EngineTest, WaitEndsInTimeWithTimeoutAndGivesUpThePlace) {
   const BootTime asked = now;
-  const auto request = acquire(30s, 5s);
-  take<SendAcquire>();
-  reply(request, Queued{20s, "other"});
+  const auto request = wait_in_line(5s, 20s);
   pass(5s - 1ns);
   EXPECT_THAT(notices, IsEmpty());
   pass(1ns);
@@ -801,11 +786,8 @@ TEST_F(EngineTest, WithoutAQueuePollsWithGrowingJitteredPauses) {
 }
 
 TEST_F(EngineTest, CancelledWaiterIsToldAtOnceAndWithdraws) {
-  const auto request = acquire(30s, 60s);
-  take<SendAcquire>();
-  reply(request, Queued{10s, "other"});
-  engine().cancel(now, request);
-  collect();
+  const auto request = wait_in_line(60s, 10s);
+  cancel(request);
   EXPECT_EQ(acquire_error(), ErrorCode::cancelled);
   take<SendRelease>();
 }
@@ -813,8 +795,7 @@ TEST_F(EngineTest, CancelledWaiterIsToldAtOnceAndWithdraws) {
 TEST_F(EngineTest, CancelDuringACallWaitsForItBeforeItWithdraws) {
   const auto request = acquire(30s, 60s);
   take<SendAcquire>();
-  engine().cancel(now, request);
-  collect();
+  cancel(request);
   EXPECT_EQ(acquire_error(), ErrorCode::cancelled);
   EXPECT_THAT(calls, IsEmpty());
   grant(request);
@@ -822,9 +803,7 @@ TEST_F(EngineTest, CancelDuringACallWaitsForItBeforeItWithdraws) {
 }
 
 TEST_F(EngineTest, GrantThatCrossesTheTimeoutIsGivenBack) {
-  const auto request = acquire(30s, 5s);
-  take<SendAcquire>();
-  reply(request, Queued{4s, "other"});
+  const auto request = wait_in_line(5s, 4s);
   pass(4s);
   take<SendAcquire>();
   pass(1s);

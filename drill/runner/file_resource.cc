@@ -1,10 +1,10 @@
 #include "file_resource.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/files/fence.h"
 #include "leasehold/url.h"
@@ -12,26 +12,21 @@
 namespace leasehold::drill {
 namespace {
 
-Result<std::uint64_t> number_in(const Result<std::string>& text) {
-  if (!text) return fail(text.error());
-  std::uint64_t value = 0;
-  std::from_chars(text->data(), text->data() + text->size(), value);
-  return value;
-}
-
 class FileResource final : public Resource {
  public:
   explicit FileResource(files::Fence fence) : fence_(std::move(fence)) {}
 
   Result<std::uint64_t> enter(const Pass& pass) override {
-    return number_in(fence_.read(*pass.token));
+    const auto text = TRY(fence_.read(*pass.token));
+    return kit::number_in<std::uint64_t>(text).value_or(0);
   }
   Status write(const Pass& pass, std::uint64_t value) override {
     return fence_.write(*pass.token, std::to_string(value), {.sequence = 1});
   }
   Result<std::uint64_t> peek() override {
     std::ifstream file(fence_.path());
-    return number_in(std::string(std::istreambuf_iterator<char>(file), {}));
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    return kit::number_in<std::uint64_t>(text).value_or(0);
   }
 
  private:

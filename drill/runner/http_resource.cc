@@ -1,8 +1,8 @@
 #include "http_resource.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/url.h"
 #include "rig/port.h"
@@ -21,7 +21,7 @@ class HttpResource final : public Resource {
   Result<std::uint64_t> enter(const Pass& pass) override {
     const auto read = TRY(ask("GET", pass, ""));
     TRY(ask("GET", pass, ""));
-    return number_in(read);
+    return kit::number_in<std::uint64_t>(read).value_or(0);
   }
 
   Status write(const Pass& pass, std::uint64_t value) override {
@@ -32,16 +32,10 @@ class HttpResource final : public Resource {
   // Past the gate.
   Result<std::uint64_t> peek() override {
     const auto text = TRY(converse(service_, "GET", "", ""));
-    return number_in(text);
+    return kit::number_in<std::uint64_t>(text).value_or(0);
   }
 
  private:
-  static std::uint64_t number_in(const std::string& text) {
-    std::uint64_t value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
-  }
-
   Result<std::string> ask(const std::string& method, const Pass& pass, const std::string& body) {
     const std::string fields = "Leasehold-Token: " + std::to_string(pass.token->number.value()) +
                                "\r\nLeasehold-Lineage: " + pass.token->lineage.str() +
@@ -70,9 +64,7 @@ class HttpResource final : public Resource {
 };
 
 std::uint16_t port_in(const std::string& digits) {
-  std::uint16_t port = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  return port;
+  return kit::number_in<std::uint16_t>(digits).value_or(0);
 }
 
 }  // namespace

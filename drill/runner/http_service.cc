@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <stdexcept>
 #include <thread>
 #include <unordered_map>
 
 #include "kit/system/fd.h"
+#include "kit/text/number.h"
 #include "leasehold/gate/gate.h"
 #include "rig/port.h"
 
@@ -31,11 +31,8 @@ std::size_t length_of_body(std::string_view head) {
         std::equal(kField.begin(), kField.end(), head.begin() + at,
                    [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); });
     if (!here) continue;
-    std::size_t length = 0;
-    const std::size_t digits = head.find_first_of("0123456789", at + kField.size());
-    if (digits == std::string_view::npos) return 0;
-    std::from_chars(head.data() + digits, head.data() + head.size(), length);
-    return length;
+    head.remove_prefix(std::min(head.size(), head.find_first_of("0123456789", at + kField.size())));
+    return kit::take_number<std::size_t>(head).value_or(0);
   }
   return 0;
 }

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "chance.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/url.h"
 #include "rig/temp_folder.h"
@@ -40,10 +40,8 @@ enum class Answer {
 
 // "host:PID:command", as Leasehold's own clients call themselves.
 pid_t process_in(const std::string& owner) {
-  const std::size_t from = owner.find(':') + 1;
-  pid_t pid = 0;
-  std::from_chars(owner.data() + from, owner.data() + owner.size(), pid);
-  return pid;
+  std::string_view rest = std::string_view(owner).substr(owner.find(':') + 1);
+  return kit::take_number<pid_t>(rest).value_or(0);
 }
 
 class UserDrill {

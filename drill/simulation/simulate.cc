@@ -3,7 +3,6 @@
 // Runs one seed after the other, and tells how far it is. Stops at the first problem: tells the
 // seed, the command to see it again, and the end of the trace.
 // Exit status: 0 all seeds were clean, 1 a problem, 2 wrong arguments.
-#include <charconv>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "kit/text/number.h"
 #include "simulation.h"
 
 namespace leasehold::simulation {
@@ -29,13 +29,6 @@ struct Arguments {
 int wrong(const std::string& sentence) {
   std::fprintf(stderr, "leasehold_simulate: %s\n", sentence.c_str());
   return kWrongArguments;
-}
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::optional<Mutation> mutation(std::string_view name) {
@@ -58,7 +51,7 @@ int parse(int count, char** words, Arguments& into) {
       into.options.mutation = *found;
       continue;
     }
-    const auto parsed = number(value);
+    const auto parsed = kit::number_in<std::uint64_t>(value);
     std::uint64_t* place = option == "--seconds" ? &into.seconds
                            : option == "--seed"  ? &into.seed
                            : option == "--seeds" ? &into.seeds

@@ -5,13 +5,13 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <memory>
 #include <stdexcept>
 
+#include "kit/text/number.h"
 #include "kit/try.h"
 
 namespace leasehold::drill {
@@ -118,15 +118,14 @@ class Columns {
   void number(std::size_t at, std::string_view name, Number& into) {
     const std::string_view text = columns_[at];
     if (text == "-") return;
-    Number value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const auto value = kit::number_in<Number>(text);
     const bool canonical = !text.empty() && text.front() >= '1' && text.front() <= '9';
-    if (error != std::errc() || end != text.data() + text.size() || !canonical) {
+    if (!value || !canonical) {
       return wrong(
           name, text,
           "- or a whole number from 1 to " + std::to_string(std::numeric_limits<Number>::max()));
     }
-    into = value;
+    into = *value;
   }
 
   template <class Enum>

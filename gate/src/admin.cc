@@ -1,5 +1,7 @@
 #include "admin.h"
 
+#include <nlohmann/json.hpp>
+
 #include "problem.h"
 #include "text.h"
 
@@ -7,19 +9,17 @@ namespace leasehold::gate {
 namespace {
 
 std::string health(const GateCore& core) {
-  return "{\"status\":" + std::string(core.stopping ? "\"stopping\"" : "\"ok\"") +
-         ",\"resources\":" + std::to_string(core.turns.resources()) +
-         ",\"unanswered\":" + std::to_string(core.turns.unanswered().size()) +
-         ",\"in_flight\":" + std::to_string(core.turns.on_their_way()) + "}\n";
+  return json_text({{"status", core.stopping ? "stopping" : "ok"},
+                    {"resources", core.turns.resources()},
+                    {"unanswered", core.turns.unanswered().size()},
+                    {"in_flight", core.turns.on_their_way()}}) +
+         "\n";
 }
 
 std::string list_of_unanswered(const GateCore& core) {
-  std::string list;
-  for (const ResourceName& name : core.turns.unanswered()) {
-    if (!list.empty()) list += ',';
-    list += json_string(name.str());
-  }
-  return "{\"unanswered\":[" + list + "]}\n";
+  auto list = nlohmann::ordered_json::array();
+  for (const ResourceName& name : core.turns.unanswered()) list.push_back(name.str());
+  return json_text({{"unanswered", list}}) + "\n";
 }
 
 std::string answer(const GateCore& core, const RequestHead& head) {

@@ -94,13 +94,11 @@ Parsed<BodyDecoder::Step> BodyDecoder::take_chunk_size(std::string_view input) {
   if (end == 0 || input[end - 1] != '\r') return bad_message("a chunk's first line has no CRLF");
   const std::string_view line = input.substr(0, end - 1);
   const std::string_view digits = line.substr(0, line.find(';'));
-  const bool plain =
-      std::all_of(digits.begin(), digits.end(), [](char c) { return hex_value(c) >= 0; });
-  if (digits.empty() || digits.size() > kMaxSizeDigits || !plain || !is_field_value(line)) {
+  const auto size = kit::number_in<std::uint64_t>(digits, 16);
+  if (!size || digits.size() > kMaxSizeDigits || !is_field_value(line)) {
     return bad_message("a chunk's size is not a hexadecimal number of at most 15 digits");
   }
-  left_ = 0;
-  for (const char c : digits) left_ = left_ * 16 + static_cast<std::uint64_t>(hex_value(c));
+  left_ = *size;
   state_ = left_ == 0 ? State::trailer : State::chunk_data;
   return Step{end + 1, {}};
 }

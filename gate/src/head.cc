@@ -50,9 +50,10 @@ Parsed<std::optional<BodyFrame>> announced_frame(const Fields& fields) {
     return BodyFrame{Framing::chunked, 0};
   }
   if (!*length) return std::nullopt;
-  const auto number = parse_decimal(**length);
+  const auto number = kit::digits_in<std::int64_t>(**length);
   if (!number) return bad_message("Content-Length is not a whole number below 2^63");
-  return BodyFrame{*number == 0 ? Framing::none : Framing::length, *number};
+  return BodyFrame{*number == 0 ? Framing::none : Framing::length,
+                   static_cast<std::uint64_t>(*number)};
 }
 
 Parsed<RequestHead> parse_request_line(std::string_view line) {
@@ -170,7 +171,7 @@ Parsed<ResponseHead> parse_response(std::string_view head, bool to_head) {
   ResponseHead response;
   const bool old = line.starts_with("HTTP/1.0 ");
   if (!old && !line.starts_with("HTTP/1.1 ")) return bad_message("it does not speak HTTP/1.1");
-  const auto status = parse_decimal(line.substr(9, 3));
+  const auto status = kit::digits_in<std::int64_t>(line.substr(9, 3));
   const bool ends = line.size() == 12 || (line.size() > 12 && line[12] == ' ');
   if (!status || line.size() < 12 || !ends || *status < 100 || *status > 599) {
     return bad_message("the status line is wrong");

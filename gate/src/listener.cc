@@ -18,7 +18,7 @@ Result<tcp::endpoint> parse_endpoint(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return wrong;
   std::string host = text.substr(0, colon);
-  const auto port = parse_decimal(std::string_view(text).substr(colon + 1));
+  const auto port = kit::digits_in<std::int64_t>(std::string_view(text).substr(colon + 1));
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   }

@@ -1,5 +1,7 @@
 #include "problem.h"
 
+#include <nlohmann/json.hpp>
+
 #include "text.h"
 
 namespace leasehold::gate {
@@ -58,18 +60,18 @@ std::string_view title_of(std::string_view type) {
 }
 
 std::string body_of(const Problem& problem) {
-  std::string body = "{\"type\":\"urn:leasehold:gate:" + std::string(problem.type) +
-                     "\",\"title\":" + json_string(title_of(problem.type)) +
-                     ",\"status\":" + std::to_string(problem.status) +
-                     ",\"detail\":" + json_string(problem.detail);
-  if (problem.resource) body += ",\"resource\":" + json_string(*problem.resource);
+  nlohmann::ordered_json body = {{"type", "urn:leasehold:gate:" + std::string(problem.type)},
+                                 {"title", title_of(problem.type)},
+                                 {"status", problem.status},
+                                 {"detail", problem.detail}};
+  if (problem.resource) body["resource"] = *problem.resource;
   if (problem.numbers) {
-    body += ",\"offered\":" + std::to_string(problem.numbers->offered) +
-            ",\"mark\":" + std::to_string(problem.numbers->mark) +
-            ",\"reason\":" + json_string(to_string(problem.numbers->why));
+    body["offered"] = problem.numbers->offered;
+    body["mark"] = problem.numbers->mark;
+    body["reason"] = to_string(problem.numbers->why);
   }
-  if (problem.sequence) body += ",\"sequence\":" + std::to_string(*problem.sequence);
-  return body + "}\n";
+  if (problem.sequence) body["sequence"] = *problem.sequence;
+  return json_text(body) + "\n";
 }
 
 }  // namespace

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
-#include "leasehold/name.h"
+#include <nlohmann/json.hpp>
 
 namespace leasehold::gate {
 namespace {
@@ -45,72 +44,17 @@ std::string_view without_spaces_around(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::optional<std::uint64_t> parse_decimal(std::string_view digits) {
-  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
-  if (digits.empty()) return std::nullopt;
-  std::uint64_t value = 0;
-  for (const char c : digits) {
-    if (c < '0' || c > '9') return std::nullopt;
-    const auto digit = static_cast<std::uint64_t>(c - '0');
-    if (value > (most - digit) / 10) return std::nullopt;
-    value = value * 10 + digit;
+std::string json_text(const nlohmann::ordered_json& value) {
+  std::string text = value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  // The library leaves this one control character as it is, and a text may be shown in a terminal.
+  for (std::size_t at = 0; (at = text.find('\x7f', at)) != std::string::npos;) {
+    text.replace(at, 1, "\\u007f");
   }
-  return value;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_value(text[i + 1]);
-    const int low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
-}
-
-std::string percent_encoded(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (is_alphanumeric(c) || std::string_view("-._~").find(c) != std::string_view::npos) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<std::uint8_t>(c);
-    out += '%';
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
-  }
-  return out;
+  return text;
 }
 
 std::string json_string(std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out = "\"";
-  while (!text.empty()) {
-    const std::size_t length = detail::utf8_length(text);
-    const auto byte = static_cast<std::uint8_t>(text[0]);
-    if (length == 0) {
-      out += "\\ufffd";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += "\\u00";
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    } else {
-      if (text[0] == '"' || text[0] == '\\') out += '\\';
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return out + '"';
+  return json_text(text);
 }
 
 }  // namespace leasehold::gate

@@ -6,7 +6,15 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "kit/text/number.h"
+#include "kit/text/percent.h"
+
 namespace leasehold::gate {
+
+using kit::percent_decoded;
+using kit::percent_encoded;
 
 constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -35,12 +43,6 @@ constexpr bool starts_with_word(std::string_view text, std::string_view start) {
   return same_word(text.substr(0, start.size()), start);
 }
 
-constexpr int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char small = lower(c);
-  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
-}
-
 // A character of a method or a field name (RFC 9110, tchar).
 bool is_token_char(char c);
 bool is_token(std::string_view text);
@@ -50,15 +52,8 @@ bool is_field_value(std::string_view text);
 
 std::string_view without_spaces_around(std::string_view text);
 
-// Decimal digits only, up to 2^63 - 1.
-std::optional<std::uint64_t> parse_decimal(std::string_view digits);
-
-// "%41" becomes "A"; nothing if a percent sign is not followed by two hexadecimal digits.
-std::optional<std::string> percent_decoded(std::string_view text);
-// Everything but letters, digits and -._~ as "%41".
-std::string percent_encoded(std::string_view text);
-
-// In quotes, escaped; bytes that are not UTF-8 become U+FFFD.
+// On one line; bytes that are not UTF-8 become U+FFFD.
+std::string json_text(const nlohmann::ordered_json& value);
 std::string json_string(std::string_view text);
 
 }  // namespace leasehold::gate

@@ -98,7 +98,7 @@ tl::expected<Token, Problem> TicketReader::token(const RequestHead& head) const 
     if (!*found) return tl::unexpected(missing(*fields[i]));
     values[i] = **found;
   }
-  if (!parse_decimal(values[0])) {
+  if (!kit::digits_in<std::int64_t>(values[0])) {
     return tl::unexpected(
         malformed(token_, "it must be a whole number from 1 to 9223372036854775807"));
   }
@@ -124,12 +124,12 @@ tl::expected<std::optional<Ticket>, Problem> TicketReader::read(const RequestHea
   const auto sequence = value(head, sequence_);
   if (!sequence) return tl::unexpected(sequence.error());
   if (*sequence) {
-    const auto number = parse_decimal(**sequence);
+    const auto number = kit::digits_in<std::int64_t>(**sequence);
     if (!number || *number == 0) {
       return tl::unexpected(
           malformed(sequence_, "it must be a whole number from 1 to 9223372036854775807"));
     }
-    attempt.sequence = static_cast<std::int64_t>(*number);
+    attempt.sequence = *number;
   }
   const auto mode = value(head, entry_);
   if (!mode) return tl::unexpected(mode.error());

@@ -45,12 +45,12 @@ Result<UpstreamAddress> UpstreamAddress::parse(const std::string& url) {
     rest.remove_prefix(std::min(colon, rest.size()));
   }
   address.port = rest.empty() ? "80" : std::string(rest.substr(1));
-  const auto port = parse_decimal(address.port);
+  const auto port = kit::digits_in<std::uint16_t>(address.port);
   if (address.host.empty()) return wrong("has no host");
   if (!std::all_of(address.host.begin(), address.host.end(), is_host_char)) {
     return wrong("has a host with a space, a control character or a bracket in it");
   }
-  if (!port || *port == 0 || *port > 65535) return wrong("has no port from 1 to 65535");
+  if (!port || *port == 0) return wrong("has no port from 1 to 65535");
   return address;
 }
 
@@ -75,7 +75,7 @@ Async<std::vector<tcp::endpoint>> Upstream::resolve(std::error_code& failed) {
   std::vector<tcp::endpoint> endpoints;
   const auto numeric = asio::ip::make_address(address_.host, failed);
   if (!failed) {
-    const auto port = static_cast<asio::ip::port_type>(*parse_decimal(address_.port));
+    const auto port = kit::digits_in<std::uint16_t>(address_.port).value();
     endpoints.emplace_back(numeric, port);
     co_return endpoints;
   }

@@ -37,6 +37,11 @@ class GateTest : public ::testing::Test {
     gate_ = std::move(*gate);
     thread_ = std::thread([this] { ended_ = gate_->run(); });
   }
+  // A service that leaves bodies to the test.
+  void start_gate_without_bodies() {
+    upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
+    start_gate();
+  }
   // What run() said.
   Status end_gate() {
     if (gate_ && thread_.joinable()) {
@@ -99,6 +104,27 @@ class GateTest : public ::testing::Test {
     pending.thread = std::thread(
         [=, this, reply = pending.reply] { *reply = client().ask(method, target, fields, body); });
     return pending;
+  }
+  // From now on the service answers every request so.
+  void answer_everything(const std::string& text = "ok") {
+    upstream_->answer_by([text](Arrival& arrival) {
+      arrival.answer(200, text);
+      return true;
+    });
+  }
+  // A request that the service answers.
+  int served(const FieldList& fields, const std::string& method = "PUT",
+             const std::string& target = "/a") {
+    Pending pending = ask_later(method, target, fields, "y");
+    upstream_->next()->answer(200);
+    return pending.get().status;
+  }
+  // One that reaches the service, which breaks off.
+  int lost(const FieldList& fields, const std::string& method = "PUT",
+           const std::string& target = "/a") {
+    Pending pending = ask_later(method, target, fields, method == "PUT" ? "x" : "");
+    upstream_->next()->hang_up();
+    return pending.get().status;
   }
   // Everything that has been sent to the gate before has been looked at: it serves one thread.
   void settle() {

@@ -17,15 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-class GateProxyTest : public GateTest {
- protected:
-  void answer_everything(const std::string& text = "ok") {
-    upstream_->answer_by([text](Arrival& arrival) {
-      arrival.answer(200, text);
-      return true;
-    });
-  }
-};
+class GateProxyTest : public GateTest {};
 
 TEST_F(GateProxyTest, PassesEverythingOnButWhatSpeaksOfTheConnection) {
   start_gate();
@@ -162,8 +154,7 @@ TEST_F(GateProxyTest, ABodyThatMustNotBeThereEndsTheConnection) {
 }
 
 TEST_F(GateProxyTest, ExpectContinue) {
-  upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
-  start_gate();
+  start_gate_without_bodies();
   HttpClient holder = client();
   holder.send(request_text("PUT /a", with_token(33, 1),
                            "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n"));
@@ -184,8 +175,7 @@ TEST_F(GateProxyTest, ExpectContinue) {
 }
 
 TEST_F(GateProxyTest, AnEarlyAnswerEndsTheUpload) {
-  upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
-  start_gate();
+  start_gate_without_bodies();
   HttpClient holder = client();
   holder.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 100000000\r\n\r\nbegin"));
   const auto arrival = upstream_->next();
@@ -262,8 +252,7 @@ std::size_t resident_kib() {
 constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
 TEST_F(GateProxyTest, LargeBodiesGoThroughInConstantMemory) {
-  upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
-  start_gate();
+  start_gate_without_bodies();
   constexpr std::size_t size = 200 * kMegabyte;
   const std::string piece(kMegabyte, 'x');
   const std::size_t before = resident_kib();
@@ -538,9 +527,7 @@ TEST_F(GateProxyTest, Health) {
   const Reply health = admin.ask("GET", "/-/health");
   EXPECT_EQ(health.status, 200);
   EXPECT_EQ(nlohmann::json::parse(health.body)["unanswered"], 0);
-  Pending lost = ask_later("PUT", "/a", with_token(33, 1), "x");
-  upstream_->next()->hang_up();
-  EXPECT_EQ(lost.get().status, 502);
+  EXPECT_EQ(lost(with_token(33, 1)), 502);
   EXPECT_EQ(nlohmann::json::parse(admin.ask("GET", "/-/unanswered").body)["unanswered"][0], "a");
   EXPECT_EQ(admin.ask("POST", "/-/health").status, 405);
   EXPECT_EQ(admin.ask("GET", "/").status, 404);

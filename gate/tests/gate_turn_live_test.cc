@@ -23,14 +23,20 @@ class GateTurnTest : public GateTest {
       late = zombie.ask("GET", "/a", with_token(mark - 1, 9));
     } while (problem(late)["mark"] != mark);
   }
+  // Its request has 100000 bytes to come, and its answer already.
+  HttpClient answered_early() {
+    start_gate_without_bodies();
+    HttpClient holder = client();
+    holder.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 100005\r\n\r\nbegin"));
+    upstream_->next()->answer(200, "yes");
+    EXPECT_EQ(holder.reply_and_stay().body, "yes");
+    return holder;
+  }
 };
 
 TEST_F(GateTurnTest, TheZombieIsRefusedAlsoBeforeTheNewHolderHasWritten) {
   start_gate();
-  upstream_->answer_by([](Arrival& arrival) {
-    arrival.answer(200, "text");
-    return true;
-  });
+  answer_everything("text");
   HttpClient zombie = client();
   HttpClient holder = client();
   EXPECT_EQ(zombie.ask("PUT", "/a", with_token(33, 1), "x").status, 200);
@@ -142,9 +148,7 @@ TEST_F(GateTurnTest, AMissingAnswerShutsTheResourceUntilItIsCleared) {
   ASSERT_TRUE(clear_unanswered(state, name("a")));
   EXPECT_THAT(unanswered(state).value(), IsEmpty());
   EXPECT_EQ(clear_unanswered(state, name("a")).error().code, ErrorCode::invalid);
-  Pending next = ask_later("PUT", "/a", with_token(34, 2), "y");
-  upstream_->next()->answer(200);
-  EXPECT_EQ(next.get().status, 200);
+  EXPECT_EQ(served(with_token(34, 2)), 200);
 }
 
 TEST_F(GateTurnTest, AnswersThatAreNone) {
@@ -183,21 +187,15 @@ TEST_F(GateTurnTest, AnswersThatAreNone) {
 
 TEST_F(GateTurnTest, ALostReadLosesNothing) {
   start_gate();
-  Pending read = ask_later("GET", "/a", with_token(33, 1), "");
-  upstream_->next()->hang_up();
-  EXPECT_EQ(read.get().status, 502);
-  Pending next = ask_later("PUT", "/a", with_token(33, 1), "y");
-  upstream_->next()->answer(200);
-  EXPECT_EQ(next.get().status, 200);
+  EXPECT_EQ(lost(with_token(33, 1), "GET"), 502);
+  EXPECT_EQ(served(with_token(33, 1)), 200);
 }
 
 TEST_F(GateTurnTest, AReadCountsLikeAWriteIfTheServiceIsLikeThat) {
   GateOptions careful = options();
   careful.safe_methods = SafeMethods::as_writes;
   start_gate(std::move(careful));
-  Pending read = ask_later("GET", "/a", with_token(33, 1), "");
-  upstream_->next()->hang_up();
-  EXPECT_EQ(read.get().status, 502);
+  EXPECT_EQ(lost(with_token(33, 1), "GET"), 502);
   HttpClient next = client();
   EXPECT_EQ(next.ask("GET", "/a", with_token(34, 2)).status, 503);
 }
@@ -254,8 +252,7 @@ TEST_F(GateTurnTest, AClientThatLeavesDuringItsAnswerHasNotBeenAnswered) {
 }
 
 TEST_F(GateTurnTest, HalfAnUploadIsAMissingAnswer) {
-  upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
-  start_gate();
+  start_gate_without_bodies();
   HttpClient leaver = client();
   leaver.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 1000000\r\n\r\nhalf"));
   ASSERT_TRUE(upstream_->next());
@@ -269,9 +266,7 @@ TEST_F(GateTurnTest, ASmallBodyThatNeverComesBlocksNobody) {
   HttpClient slow = client();
   slow.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 1000\r\n\r\nhalf"));
   settle();
-  Pending higher = ask_later("PUT", "/a", with_token(34, 2), "y");
-  upstream_->next()->answer(200);
-  EXPECT_EQ(higher.get().status, 200);
+  EXPECT_EQ(served(with_token(34, 2)), 200);
   slow.send(std::string(996, 'x'));
   EXPECT_EQ(slow.reply().status, 409) << "it enters when its body is there, and is late";
   EXPECT_EQ(upstream_->arrived(), 1);
@@ -291,9 +286,7 @@ TEST_F(GateTurnTest, TheProbeClears) {
     asked.notify_all();
     return true;
   });
-  Pending lost = ask_later("PUT", "/a%20b", with_token(33, 1), "x");
-  upstream_->next()->hang_up();
-  EXPECT_EQ(lost.get().status, 502);
+  EXPECT_EQ(lost(with_token(33, 1), "PUT", "/a%20b"), 502);
   asked.wait(0);
   HttpClient holder = client();
   EXPECT_EQ(holder.ask("PUT", "/a%20b", with_token(33, 1)).status, 503);
@@ -389,24 +382,17 @@ TEST_F(GateTurnTest, AnOldAnswerOfTheProbeClearsNothing) {
   GateOptions probing = options();
   probing.probe = "/-/done/{resource}";
   start_gate(std::move(probing));
-  Pending lost = ask_later("PUT", "/a", with_token(33, 1), "x");
-  upstream_->next()->hang_up();
-  EXPECT_EQ(lost.get().status, 502);
+  EXPECT_EQ(lost(with_token(33, 1)), 502);
   const auto old_probe = upstream_->next();
   ASSERT_EQ(old_probe->target(), "/-/done/a");
   ASSERT_TRUE(clear_unanswered(folder_.file("state"), name("a"))) << "by hand, meanwhile";
-  lost = ask_later("PUT", "/a", with_token(34, 2), "y");
-  upstream_->next()->hang_up();
-  EXPECT_EQ(lost.get().status, 502);
+  EXPECT_EQ(lost(with_token(34, 2)), 502);
   old_probe->answer(204);
   const auto new_probe = upstream_->next();
   ASSERT_EQ(new_probe->target(), "/-/done/a") << "it asks again";
   HttpClient holder = client();
   EXPECT_EQ(type_of(holder.ask("PUT", "/a", with_token(34, 2), "z")), "unanswered");
-  upstream_->answer_by([](Arrival& arrival) {
-    arrival.answer(200);
-    return true;
-  });
+  answer_everything("");
   new_probe->answer(204);
   while (holder.ask("PUT", "/a", with_token(34, 2), "z").status == 503) {
   }
@@ -415,12 +401,7 @@ TEST_F(GateTurnTest, AnOldAnswerOfTheProbeClearsNothing) {
 
 // A service that says yes to half a request may still be at the other half.
 TEST_F(GateTurnTest, AnEarlyYesEndsTheTurnOnlyWithTheRequest) {
-  upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
-  start_gate();
-  HttpClient holder = client();
-  holder.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 100005\r\n\r\nbegin"));
-  upstream_->next()->answer(200, "yes");
-  EXPECT_EQ(holder.reply_and_stay().body, "yes");
+  HttpClient holder = answered_early();
   Pending higher = ask_later("PUT", "/a", with_token(34, 2), "y");
   wait_for_mark(34);
   EXPECT_EQ(upstream_->arrived(), 1);
@@ -430,12 +411,7 @@ TEST_F(GateTurnTest, AnEarlyYesEndsTheTurnOnlyWithTheRequest) {
 }
 
 TEST_F(GateTurnTest, AnEarlyYesToARequestThatBreaksOffIsNoAnswer) {
-  upstream_ = std::make_unique<ScriptedUpstream>(ScriptedUpstream::Options{.read_bodies = false});
-  start_gate();
-  HttpClient holder = client();
-  holder.send(request_text("PUT /a", with_token(33, 1), "Content-Length: 100005\r\n\r\nbegin"));
-  upstream_->next()->answer(200, "yes");
-  EXPECT_EQ(holder.reply_and_stay().body, "yes");
+  HttpClient holder = answered_early();
   Pending higher = ask_later("PUT", "/a", with_token(34, 2), "y");
   wait_for_mark(34);
   holder.close();
@@ -457,9 +433,7 @@ TEST_F(GateTurnTest, WhoHangsUpWhileItWaitsIsNotForwarded) {
   EXPECT_EQ(refused.status, 400) << "it still listens, and is told";
   EXPECT_THAT(refused.body, HasSubstr("not forwarded"));
   EXPECT_EQ(upstream_->arrived(), 1);
-  Pending next = ask_later("PUT", "/a", with_token(34, 2), "y");
-  upstream_->next()->answer(200);
-  EXPECT_EQ(next.get().status, 200);
+  EXPECT_EQ(served(with_token(34, 2)), 200);
 }
 
 TEST_F(GateTurnTest, ARequestThatMeansAnotherMethodIsAWrite) {
@@ -476,9 +450,7 @@ TEST_F(GateTurnTest, ARequestThatMeansAnotherMethodIsAWrite) {
   EXPECT_EQ(upstream_->arrived(), 0);
   FieldList fields = with_token(33, 1);
   fields.emplace_back("X-HTTP-Method-Override", "PUT");
-  Pending lost = ask_later("GET", "/a", fields, "");
-  upstream_->next()->hang_up();
-  EXPECT_EQ(lost.get().status, 502);
+  EXPECT_EQ(lost(fields, "GET"), 502);
   EXPECT_THAT(unanswered(folder_.file("state")).value(), ::testing::ElementsAre(name("a")));
 }
 
@@ -545,10 +517,7 @@ TEST_F(GateTurnTest, SafeMethodsMayPass) {
   GateOptions open = options();
   open.safe_methods = SafeMethods::pass;
   start_gate(std::move(open));
-  upstream_->answer_by([](Arrival& arrival) {
-    arrival.answer(200, "text");
-    return true;
-  });
+  answer_everything("text");
   HttpClient anybody = client();
   EXPECT_EQ(anybody.ask("GET", "/a").body, "text");
   EXPECT_EQ(anybody.ask("OPTIONS", "/a").status, 200);
@@ -561,10 +530,7 @@ TEST_F(GateTurnTest, AnotherPrefixAndAFieldForTheResource) {
   other.field_prefix = "X-Fence";
   other.resource_field = "X-Fence-Resource";
   start_gate(std::move(other));
-  upstream_->answer_by([](Arrival& arrival) {
-    arrival.answer(200);
-    return true;
-  });
+  answer_everything("");
   HttpClient holder = client();
   FieldList fields = token_fields(test_token(33, 1), "X-Fence");
   EXPECT_EQ(holder.ask("PUT", "/any/path", fields, "x").status, 428);

@@ -293,19 +293,19 @@ TEST(ResourcePatternTest, WrongPatterns) {
 }
 
 TEST(TextTest, JsonHoldsAnything) {
-  EXPECT_EQ(json_string("a\"b\\c\n\x7f"), "\"a\\\"b\\\\c\\u000a\\u007f\"");
-  EXPECT_EQ(json_string("Ж\xff"), "\"Ж\\ufffd\"");
-  EXPECT_EQ(json_string("\xe2\x82"), "\"\\ufffd\\ufffd\"");
+  EXPECT_EQ(json_string("a\"b\\c\n\x7f"), "\"a\\\"b\\\\c\\n\\u007f\"");
+  EXPECT_EQ(json_string("Ж\xff"), "\"Ж�\"");
+  EXPECT_EQ(json_string("\xe2\x82"), "\"�\"");
   for (const char* wrong : {"\xed\xa0\x80", "\xe0\x80\x80"}) {  // a surrogate, a longer form
-    EXPECT_EQ(json_string(wrong), "\"\\ufffd\\ufffd\\ufffd\"");
+    EXPECT_EQ(json_string(wrong), "\"���\"");
   }
 }
 
 TEST(TextTest, Decimals) {
-  EXPECT_EQ(parse_decimal("9223372036854775807"), 9223372036854775807u);
+  EXPECT_EQ(kit::digits_in<std::int64_t>("9223372036854775807"), 9223372036854775807);
   for (const char* wrong :
        {"", "9223372036854775808", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x1"}) {
-    EXPECT_FALSE(parse_decimal(wrong)) << wrong;
+    EXPECT_FALSE(kit::digits_in<std::int64_t>(wrong)) << wrong;
   }
 }
 

@@ -1,10 +1,11 @@
 #include "leasehold/resp/parser.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <optional>
+
+#include "kit/text/number.h"
 
 namespace leasehold::resp {
 namespace {
@@ -14,21 +15,13 @@ constexpr std::size_t kReservedItems = 64;  // the rest is allocated as it comes
 constexpr std::size_t kKeptBuffer = 64 * 1024;
 constexpr std::string_view kMarks = "+-:$*_#,(!=%~>|";
 
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 std::optional<std::int64_t> integer_in(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  return number_in<std::int64_t>(text);
+  return kit::number_in<std::int64_t>(text);
 }
 
 std::optional<std::size_t> length_in(std::string_view text) {
-  return number_in<std::size_t>(text);  // an unsigned type takes no sign
+  return kit::number_in<std::size_t>(text);  // an unsigned type takes no sign
 }
 
 bool is_digits(std::string_view text) {
@@ -182,7 +175,7 @@ Parser::Step Parser::begin_value(std::string_view line, Value& done, bool& compl
       done.integer = rest == "t" ? 1 : 0;
       return Step::value;
     case ',': {
-      const auto number = number_in<double>(rest.starts_with('+') ? rest.substr(1) : rest);
+      const auto number = kit::number_in<double>(rest.starts_with('+') ? rest.substr(1) : rest);
       if (!number) return bad("a double that is none");
       done.type = Type::real;
       done.real = *number;

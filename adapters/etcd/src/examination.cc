@@ -20,12 +20,7 @@
 namespace leasehold::etcd {
 namespace {
 
-using doctor::ClockSample;
-using doctor::counted;
-using doctor::Findings;
-using doctor::in_words;
-using doctor::Nanos;
-using doctor::WallTime;
+using namespace doctor;
 using namespace std::chrono_literals;
 
 constexpr int kTries = 5;
@@ -42,10 +37,6 @@ tl::expected<Response, Failure> ask(Transport& transport, const char* method, Re
     transport.call<Request, Response>(method, std::move(request), once_within(context),
                                       std::move(done));
   });
-}
-
-void append(std::vector<Finding>& all, std::vector<Finding> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 // "http://host:port" without what is before and behind.

@@ -8,7 +8,7 @@
 
 namespace leasehold::etcd {
 
-// Connects; fails as Resources::open does. Calls take at most 5 s.
+// Connects; fails as Resources::open does. Calls take at most 5 s, to list the marks a minute.
 [[nodiscard]] Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url);
 
 }  // namespace leasehold::etcd

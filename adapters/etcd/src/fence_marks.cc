@@ -1,11 +1,11 @@
 #include "fence_marks.h"
 
-#include <algorithm>
 #include <map>
 
-#include "answer.h"
-#include "fence/attempt.h"
 #include "fence/record.h"
+#include "fence_admin.h"
+#include "kit/question.h"
+#include "kit/text/resource_url.h"
 #include "kit/try.h"
 #include "leasehold/registry.h"
 #include "send_txn.h"
@@ -13,7 +13,6 @@
 namespace leasehold::etcd {
 
 using fence::Commit;
-using fence::Passed;
 using fence::SeenMark;
 
 namespace {
@@ -32,37 +31,36 @@ wire::RequestOp op_of(const Operation& operation) {
   return erase(std::get<Delete>(operation).key);
 }
 
-// Kind, key and value of every operation.
-std::vector<std::string> content_of(const std::vector<Operation>& operations) {
-  std::vector<std::string> parts;
-  for (const Operation& operation : operations) {
-    const Put* put_one = std::get_if<Put>(&operation);
-    parts.push_back(std::to_string(operation.index()));
-    parts.push_back(key_of(operation));
-    parts.push_back(put_one != nullptr ? put_one->value : "");
-  }
-  return parts;
-}
-
 }  // namespace
 
-CallContext context_of(const EnterOptions& options) {
-  return {BootClock::now() + options.within, options.stop};
-}
-
-Result<std::shared_ptr<FenceMarks>> FenceMarks::open(const Url& url) {
+Result<std::unique_ptr<FenceMarks>> FenceMarks::open(const Url& url) {
   auto options = TRY(Options::of(url));
   auto opened = TRY(open_transport(options, OpenOptions().begin()));
-  return std::shared_ptr<FenceMarks>(
-      new FenceMarks(std::move(options), std::move(opened.transport)));
+  return std::make_unique<FenceMarks>(std::move(options), std::move(opened.transport));
+}
+
+Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
+  return FenceMarks::open(url);
+}
+
+Result<Resources> Resources::open(std::string_view text) {
+  const Url url =
+      TRY(kit::resource_url(text, {"etcd"}, "the data of this fence is at an etcd:// URL"));
+  auto marks = TRY(FenceMarks::open(url));
+  return Resources(std::move(marks));
+}
+
+// A mark comes into being when it is first entered; what can be done before is to see that this
+// user may look.
+Status FenceMarks::install() {
+  TRY(marks());
+  return {};
 }
 
 // ---- one transaction -----------------------------------------------------------------------
 
 Result<wire::TxnResponse> FenceMarks::txn(wire::TxnRequest request, const Limits& limits) {
-  auto answer = answer_of<tl::expected<wire::TxnResponse, Failure>>(
-      [&](auto done) { send_txn(*transport_, std::move(request), limits, std::move(done)); });
-  transport_->tidy();
+  auto answer = run_txn(*transport_, std::move(request), limits);
   if (answer) return std::move(*answer);
   Error error = answer.error().error(address_);
   if (answer.error().is_the_callers()) {
@@ -72,17 +70,16 @@ Result<wire::TxnResponse> FenceMarks::txn(wire::TxnRequest request, const Limits
   return fail(std::move(error));
 }
 
-Result<SeenMark> FenceMarks::read_mark(const ResourceName& resource, const CallContext& context) {
+Result<wire::TxnResponse> FenceMarks::ask(wire::TxnRequest request, const CallContext& context) {
+  return kit::question(txn(std::move(request),
+                           {.deadline = context.deadline, .stop = context.stop, .repeat = true}));
+}
+
+Result<SeenMark> FenceMarks::read(const ResourceName& resource, const CallContext& context) {
   wire::TxnRequest request;
   *request.add_success() = get(keys_.mark(resource));
-  const auto response =
-      txn(std::move(request), {.deadline = context.deadline, .stop = context.stop, .repeat = true});
-  if (!response) {
-    Error error = response.error();
-    if (error.code == ErrorCode::outcome_unknown) error.code = ErrorCode::unavailable;
-    return fail(std::move(error));
-  }
-  return seen(resource, first_kv(*response, 0));
+  const auto response = TRY(ask(std::move(request), context));
+  return seen(resource, first_kv(response, 0));
 }
 
 Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const wire::KeyValue* kv) const {
@@ -92,7 +89,7 @@ Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const wire::KeyV
 }
 
 Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& before,
-                                  const fence::Mark& next, const std::vector<Operation>& operations,
+                                  const fence::Mark& next, const Operations& operations,
                                   const CallContext& context, TransactionResult& outcome) {
   const bool moves = next != before.mark;
   if (!moves && operations.empty()) return Commit::done;
@@ -105,7 +102,7 @@ Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& 
   if (!response) {
     Error error = response.error();
     if (is_full(error)) {
-      const auto now = read_mark(resource, context);
+      const auto now = read(resource, context);
       error.code = code_when_full(moves && now && now->version == before.version);
     }
     return fail(std::move(error));
@@ -129,7 +126,9 @@ Status FenceMarks::count_refusal(const ResourceName& resource, const CallContext
 
 // ---- entering ------------------------------------------------------------------------------
 
-Status FenceMarks::check(const std::vector<Operation>& operations) const {
+// Kind, key and value.
+Result<FenceMarks::Description> FenceMarks::describe(const Operations& operations) const {
+  Description about;
   for (const Operation& operation : operations) {
     const std::string& key = key_of(operation);
     if (key.empty()) return fail(ErrorCode::invalid, "a key must have at least one byte");
@@ -138,58 +137,23 @@ Status FenceMarks::check(const std::vector<Operation>& operations) const {
       return fail(ErrorCode::invalid, "keys that begin with '" + keys_.marks() + "' or '" +
                                           keys_.refusals() + "' are the fence's own");
     }
+    const Put* put_one = std::get_if<Put>(&operation);
+    about.writes |= writes(operation);
+    about.content.push_back(std::to_string(operation.index()));
+    about.content.push_back(key);
+    about.content.push_back(put_one != nullptr ? put_one->value : "");
   }
-  return {};
-}
-
-fence::Pass FenceMarks::pass_at(const ResourceName& resource,
-                                const std::vector<Operation>& operations,
-                                const CallContext& context, TransactionResult& outcome) {
-  return {
-      .read = [this, &resource, &context] { return read_mark(resource, context); },
-      .commit =
-          [this, &resource, &operations, &context, &outcome](const SeenMark& before,
-                                                             const fence::Mark& next) {
-            return commit(resource, before, next, operations, context, outcome);
-          },
-      .count_refusal = [this, &resource, &context] { return count_refusal(resource, context); }};
-}
-
-Result<TransactionResult> FenceMarks::pass(const ResourceName& resource, const Token& token,
-                                           const std::vector<Operation>& operations,
-                                           const EnterOptions& options) {
-  TRY(check(operations));
-  const bool changes = std::any_of(operations.begin(), operations.end(), writes);
-  const auto attempt = TRY(fence::attempt_of(token, options, changes, content_of(operations)));
-  const CallContext context = context_of(options);
-  TransactionResult outcome;
-  const auto passed =
-      TRY(fence::pass(resource, attempt, pass_at(resource, operations, context, outcome), context));
-  outcome.repeated = passed == Passed::repeated;
-  return outcome;
-}
-
-Status FenceMarks::adopt(const ResourceName& resource, const Lineage& lineage, TokenNumber at_least,
-                         const CallContext& context) {
-  TransactionResult unused;
-  return fence::pass_adoption(resource, lineage, at_least, pass_at(resource, {}, context, unused),
-                              context);
-}
-
-Status FenceMarks::reset(const ResourceName& resource, const CallContext& context) {
-  TransactionResult unused;
-  return fence::pass_reset(resource, pass_at(resource, {}, context, unused), context);
+  return about;
 }
 
 // ---- looking -------------------------------------------------------------------------------
 
-Result<std::optional<FenceMark>> FenceMarks::read(const ResourceName& resource,
-                                                  const CallContext& context) {
+Result<std::optional<FenceMark>> FenceMarks::shown_mark(const ResourceName& resource,
+                                                        const CallContext& context) {
   wire::TxnRequest request;
   *request.add_success() = get(keys_.mark(resource));
   *request.add_success() = get_without_value(keys_.refused(resource));
-  const auto response = TRY(txn(
-      std::move(request), {.deadline = context.deadline, .stop = context.stop, .repeat = true}));
+  const auto response = TRY(ask(std::move(request), context));
   const wire::KeyValue* kv = first_kv(response, 0);
   if (kv == nullptr) return std::nullopt;
   const auto found = TRY(seen(resource, kv));
@@ -197,26 +161,23 @@ Result<std::optional<FenceMark>> FenceMarks::read(const ResourceName& resource,
   return found.mark.shown(resource, refused == nullptr ? 0 : refused->version());
 }
 
-Result<std::vector<FenceMark>> FenceMarks::all(const CallContext& context) {
+Result<std::vector<FenceMark>> FenceMarks::all_marks(const CallContext& context) {
   wire::TxnRequest request;
   *request.add_success() = all_in(keys_.marks());
   *request.add_success() = all_in(keys_.refusals());
-  const auto response = TRY(txn(
-      std::move(request), {.deadline = context.deadline, .stop = context.stop, .repeat = true}));
+  const auto response = TRY(ask(std::move(request), context));
   std::map<std::string, std::int64_t> refused;
   for (const wire::KeyValue& kv : response.responses(1).range().kvs()) {
     refused[kv.key().substr(keys_.refusals().size())] = kv.version();
   }
-  std::map<ResourceName, FenceMark> marks;
+  std::vector<FenceMark> all;
   for (const wire::KeyValue& kv : response.responses(0).range().kvs()) {
     const std::string encoded = kv.key().substr(keys_.marks().size());
     const auto resource = ResourceName::parse(percent_decode(encoded).value_or(""));
     if (!resource) continue;  // no fence makes such a key
     const auto found = TRY(seen(*resource, &kv));
-    marks.emplace(*resource, found.mark.shown(*resource, refused[encoded]));
+    all.push_back(found.mark.shown(*resource, refused[encoded]));
   }
-  std::vector<FenceMark> all;
-  for (auto& [resource, mark] : marks) all.push_back(std::move(mark));
   return all;
 }
 

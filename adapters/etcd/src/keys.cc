@@ -1,27 +1,14 @@
 #include "keys.h"
 
 #include <array>
-#include <charconv>
 #include <cstring>
+
+#include "kit/text/number.h"
 
 namespace leasehold::etcd {
 namespace {
 
-constexpr std::string_view kDigits = "0123456789ABCDEF";
 constexpr std::array<std::string_view, 3> kStates = {"held", "waits", "kept"};
-
-bool stays(unsigned char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 std::string_view take_until(std::string_view& text, char end) {
   const std::size_t at = text.find(end);
@@ -31,38 +18,6 @@ std::string_view take_until(std::string_view& text, char end) {
 }
 
 }  // namespace
-
-std::string percent_encode(std::string_view text) {
-  std::string encoded;
-  encoded.reserve(text.size());
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (stays(byte)) {
-      encoded += letter;
-    } else {
-      encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return encoded;
-}
-
-std::optional<std::string> percent_decode(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (stays(static_cast<unsigned char>(text[i]))) {
-      decoded += text[i];
-      continue;
-    }
-    if (text[i] != '%' || i + 2 >= text.size()) return std::nullopt;
-    const std::size_t high = kDigits.find(text[i + 1]);
-    const std::size_t low = kDigits.find(text[i + 2]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    decoded += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  if (percent_encode(decoded) != text) return std::nullopt;
-  return decoded;
-}
 
 std::string end_of_prefix(std::string prefix) {
   while (!prefix.empty()) {
@@ -104,7 +59,7 @@ std::optional<OwnValue> OwnValue::parse(std::string_view text) {
   while (state < kStates.size() && kStates[state] != word) ++state;
   if (state == kStates.size()) return std::nullopt;
   value.state = static_cast<State>(state);
-  const auto since = number_in<std::int64_t>(take_until(text, ' '));
+  const auto since = kit::number_in<std::int64_t>(take_until(text, ' '));
   if (!since || *since < 0) return std::nullopt;
   value.since_ms = *since;
   value.owner = readable_label(text);
@@ -129,7 +84,7 @@ std::string encode_record(const OnceRecord& record) {
 }
 
 std::optional<OnceRecord> decode_record(std::string_view text) {
-  const auto length = number_in<std::size_t>(take_until(text, '\n'));
+  const auto length = kit::number_in<std::size_t>(take_until(text, '\n'));
   if (!length || *length > text.size()) return std::nullopt;
   return OnceRecord{std::string(text.substr(0, *length)), std::string(text.substr(*length))};
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "kit/text/percent.h"
 #include "leasehold/id.h"
 #include "leasehold/name.h"
 #include "leasehold/store.h"
@@ -15,9 +16,13 @@ namespace leasehold::etcd {
 
 // Letters, digits and -._~ stay; every other byte becomes %XX. So an encoded text has no slash, and
 // no lock's keys lie inside another's.
-std::string percent_encode(std::string_view text);
+inline std::string percent_encode(std::string_view text) {
+  return kit::percent_encoded(text);
+}
 // Nothing if it is not such a text.
-std::optional<std::string> percent_decode(std::string_view text);
+inline std::optional<std::string> percent_decode(std::string_view text) {
+  return kit::percent_decoded_as(text, percent_encode);
+}
 
 // The first key after all that begin with `prefix`.
 std::string end_of_prefix(std::string prefix);

@@ -1,10 +1,10 @@
 #include "metrics.h"
 
-#include <charconv>
 #include <cmath>
 #include <ctime>
 #include <limits>
 
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "net/conversation.h"
 
@@ -15,10 +15,7 @@ using doctor::WallTime;
 
 std::optional<double> number_in(std::string_view text) {
   if (text == "+Inf") return std::numeric_limits<double>::infinity();
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return kit::number_in<double>(text);
 }
 
 // Nothing for years that nanoseconds do not reach.

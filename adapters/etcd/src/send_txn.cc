@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "answer.h"
 #include "transactions.h"
 
 namespace leasehold::etcd {
@@ -18,6 +19,14 @@ void send_txn(Transport& transport, wire::TxnRequest request, Limits limits,
         }
         done(std::move(response));
       });
+}
+
+tl::expected<wire::TxnResponse, Failure> run_txn(Transport& transport, wire::TxnRequest request,
+                                                 const Limits& limits) {
+  auto answer = answer_of<tl::expected<wire::TxnResponse, Failure>>(
+      [&](auto done) { send_txn(transport, std::move(request), limits, std::move(done)); });
+  transport.tidy();
+  return answer;
 }
 
 }  // namespace leasehold::etcd

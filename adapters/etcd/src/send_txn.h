@@ -10,4 +10,9 @@ namespace leasehold::etcd {
 void send_txn(Transport& transport, wire::TxnRequest request, Limits limits,
               Done<wire::TxnResponse> done);
 
+// The same, and waits for the answer. Not on a thread of gRPC.
+[[nodiscard]] tl::expected<wire::TxnResponse, Failure> run_txn(Transport& transport,
+                                                               wire::TxnRequest request,
+                                                               const Limits& limits);
+
 }  // namespace leasehold::etcd

@@ -1,6 +1,6 @@
 #include "version.h"
 
-#include <charconv>
+#include "kit/text/number.h"
 
 namespace leasehold::etcd {
 namespace {
@@ -65,9 +65,9 @@ constexpr KnownFault kFaults[] = {
 std::optional<Version> Version::parse(std::string_view text) {
   Version version;
   for (int* part : {&version.major, &version.minor, &version.patch}) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *part);
-    if (error != std::errc() || *part < 0) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    const auto number = kit::take_number<int>(text);
+    if (!number || *number < 0) return std::nullopt;
+    *part = *number;
     if (part == &version.patch) break;
     if (!text.starts_with('.')) return std::nullopt;
     text.remove_prefix(1);

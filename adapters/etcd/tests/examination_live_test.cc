@@ -13,25 +13,15 @@ namespace leasehold::etcd {
 namespace {
 
 using namespace std::chrono_literals;
-using leasehold::rig::EtcdCluster;
-using leasehold::rig::EtcdServer;
-using leasehold::rig::Port;
-using leasehold::testing::Examining;
-using leasehold::testing::findings_of;
-using leasehold::testing::Finds;
-using leasehold::testing::is_ok;
-using leasehold::testing::told;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
+using namespace leasehold::testing;
+using namespace ::testing;
 
 struct ExaminationTest : Examining {
   ExaminationTest() : Examining(adapters(), "etcd://") {}
 };
 
 TEST_F(ExaminationTest, AHealthyClusterOfThree) {
-  EtcdCluster cluster;
+  rig::EtcdCluster cluster;
   auto diagnosis = look(cluster.addresses());
   ASSERT_TRUE(diagnosis);
   const auto& all = diagnosis->findings;
@@ -78,33 +68,34 @@ TEST_F(ExaminationTest, AHealthyClusterOfThree) {
 }
 
 TEST_F(ExaminationTest, AnEvenNumberOfMembersIsNoted) {
-  EtcdCluster two(2);
+  rig::EtcdCluster two(2);
   EXPECT_THAT(found(two.addresses()),
               Finds("etcd.members", Severity::note, "An even number survives no more"));
 }
 
 TEST_F(ExaminationTest, ASingleMemberIsAWarningAndItsVersionIsJudged) {
-  const EtcdServer server;
+  const rig::EtcdServer server;
   EXPECT_THAT(found(server.address()),
               AllOf(Finds("etcd.members", Severity::warning, "1 voting"), is_ok("etcd.health"),
                     Finds("etcd.version", Severity::warning, "or later")));
 }
 
 TEST_F(ExaminationTest, ATtlBelowWhatTheServerAllowsIsNoted) {
-  const EtcdServer slow({.more = {"--heartbeat-interval", "300", "--election-timeout", "3000"}});
+  const rig::EtcdServer slow(
+      {.more = {"--heartbeat-interval", "300", "--election-timeout", "3000"}});
   EXPECT_THAT(found(slow.address(), {.ttl = 1s}), Finds("etcd.lease", Severity::note, "lasts 5 s"));
   EXPECT_THAT(found(slow.address(), {.ttl = 5s}), is_ok("etcd.lease"));
 }
 
 TEST_F(ExaminationTest, ALogThatIsNeverSyncedIsADanger) {
-  const EtcdServer server({.more = {"--unsafe-no-fsync"}});
+  const rig::EtcdServer server({.more = {"--unsafe-no-fsync"}});
   EXPECT_THAT(found(server.address()), Finds("etcd.disk", Severity::danger, "--unsafe-no-fsync"));
-  EXPECT_THAT(found(EtcdServer().address()),
+  EXPECT_THAT(found(rig::EtcdServer().address()),
               Not(Finds("etcd.disk", Severity::danger, "--unsafe-no-fsync")));
 }
 
 TEST_F(ExaminationTest, AFullDatabaseIsSeenBeforeAndAfter) {
-  const EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
+  const rig::EtcdServer server({.more = {"--quota-backend-bytes", "2000000"}});
   const std::string value(40'000, 'x');
   const auto fill = [&](int i) {
     return server.ctl({"put", "fill" + std::to_string(i), value}).status == 0;
@@ -122,8 +113,8 @@ TEST_F(ExaminationTest, AFullDatabaseIsSeenBeforeAndAfter) {
 }
 
 TEST_F(ExaminationTest, ALearnerIsSeen) {
-  const EtcdServer server;
-  const Port peer = Port::take();
+  const rig::EtcdServer server;
+  const rig::Port peer = rig::Port::take();
   const std::string url = "http://" + peer.address();
   const auto added = server.ctl({"member", "add", "pupil", "--learner", "--peer-urls", url});
   ASSERT_EQ(added.status, 0) << added.out;
@@ -131,7 +122,7 @@ TEST_F(ExaminationTest, ALearnerIsSeen) {
   const std::string begin = "ETCD_INITIAL_CLUSTER=\"";
   const auto at = added.out.find(begin) + begin.size();
   const std::string members = added.out.substr(at, added.out.find('"', at) - at);
-  const EtcdServer pupil(
+  const rig::EtcdServer pupil(
       {.more = {"--name", "pupil", "--listen-peer-urls", url, "--initial-advertise-peer-urls", url,
                 "--initial-cluster", members, "--initial-cluster-state", "existing"},
        .healthy = false});
@@ -146,7 +137,7 @@ TEST_F(ExaminationTest, ALearnerIsSeen) {
 TEST_F(ExaminationTest, WhatTlsHidesIsUnseen) {
   leasehold::rig::TempFolder folder;
   leasehold::rig::make_certificates(folder, "IP:127.0.0.1,DNS:localhost");
-  const EtcdServer server(
+  const rig::EtcdServer server(
       {.tls = leasehold::rig::EtcdTls{folder.file("server.crt"), folder.file("server.key")}});
   const auto all = found(server.address() + "?ca=" + folder.file("ca.crt"));
   EXPECT_THAT(all, AllOf(Finds("etcd.disk", Severity::unseen, "TLS"),
@@ -155,7 +146,7 @@ TEST_F(ExaminationTest, WhatTlsHidesIsUnseen) {
 }
 
 TEST_F(ExaminationTest, AUserIsLoggedInAndItsPasswordNotTold) {
-  const EtcdServer server;
+  const rig::EtcdServer server;
   ASSERT_EQ(server.ctl({"user", "add", "root:hush"}).status, 0);
   ASSERT_EQ(server.ctl({"user", "grant-role", "root", "root"}).status, 0);
   ASSERT_EQ(server.ctl({"auth", "enable"}).status, 0);
@@ -170,7 +161,7 @@ TEST_F(ExaminationTest, AUserIsLoggedInAndItsPasswordNotTold) {
 }
 
 TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
-  EtcdServer server;
+  rig::EtcdServer server;
   server.freeze();
   const BootTime before = BootClock::now();
   const auto frozen = look(server.address(), {.ttl = 30s, .within = 1s});

@@ -1,73 +1,38 @@
-#include "testing/fence_conformance.h"
-
 #include <unistd.h>
 
 #include <csignal>
 
 #include "etcd_under_test.h"
 #include "leasehold/etcd/fence.h"
-#include "leasehold/fence_admin.h"
 #include "leasehold/process/child.h"
+#include "testing/resources_connection.h"
 
 namespace leasehold::testing {
 namespace {
 
+using etcd::Fence;
 using etcd::Get;
 using etcd::Put;
 using etcd::Resources;
 
-EnterOptions options_of(EntryMode mode, std::int64_t sequence = 0) {
-  return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable,
-          .sequence = sequence,
-          .within = Millis::max()};
-}
-
-class EtcdConnection final : public FenceConnection {
+class EtcdConnection final : public ResourcesConnection<Resources, Fence> {
  public:
   EtcdConnection(const std::string& url, std::string data)
-      : resources_(Resources::open(url).value()),
-        other_(Resources::open(url + "-other").value()),
-        admin_(etcd::adapters().front().offers.open<FenceAdmin>(Url::parse(url).value()).value()),
+      : ResourcesConnection(etcd::adapters().front(), url, url + "-other"),
         data_(std::move(data)) {}
 
-  Result<std::string> enter_and_read(std::string_view resource, const Token& token,
-                                     EntryMode mode) override {
-    auto fence = resources_.fence(resource);
-    if (!fence) return fail(std::move(fence.error()));
-    auto outcome = fence->transaction(token, {Get{key_of(resource)}}, options_of(mode));
-    if (!outcome) return fail(std::move(outcome.error()));
-    return outcome->values.at(0).value_or("");
+ private:
+  Result<std::string> read(const Fence& fence, const Token& token, const std::string& resource,
+                           const EnterOptions& options) override {
+    const auto done = TRY(fence.transaction(token, {Get{data_ + resource}}, options));
+    return done.values.at(0).value_or("");
   }
-
-  Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode mode, std::int64_t sequence) override {
-    auto fence = resources_.fence(resource);
-    if (!fence) return fail(std::move(fence.error()));
-    auto outcome = fence->transaction(token, {Put{key_of(resource), std::string(value)}},
-                                      options_of(mode, sequence));
-    if (!outcome) return fail(std::move(outcome.error()));
+  Status write(const Fence& fence, const Token& token, const std::string& resource,
+               const std::string& value, const EnterOptions& options) override {
+    TRY(fence.transaction(token, {Put{data_ + resource, value}}, options));
     return {};
   }
 
-  // Through another fence, which nobody else uses.
-  Result<std::string> peek(std::string_view resource) override {
-    const auto outcome =
-        other_.fence("peep").value().transaction(test_token(1, 1), {Get{key_of(resource)}});
-    if (!outcome) return fail(outcome.error());
-    return outcome->values.at(0).value_or("");
-  }
-  Result<std::vector<FenceMark>> marks() override { return admin_->marks(); }
-  Status adopt(const ResourceName& resource, const Lineage& lineage,
-               TokenNumber at_least) override {
-    return admin_->adopt(resource, lineage, at_least);
-  }
-
- private:
-  std::string key_of(std::string_view resource) const { return data_ + std::string(resource); }
-
-  Resources resources_;
-  Resources other_;
-  std::unique_ptr<FenceAdmin> admin_;
   const std::string data_;
 };
 
@@ -82,8 +47,7 @@ class WorkerConnection final : public FenceConnection {
   }
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
                          EntryMode, std::int64_t) override {
-    const auto done = ask("write " + words_of(resource, token) + " " + std::string(value));
-    if (!done) return fail(done.error());
+    TRY(ask("write " + words_of(resource, token) + " " + std::string(value)));
     return {};
   }
   Result<std::string> peek(std::string_view) override { return not_here(); }

@@ -3,14 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <random>
-#include <thread>
-
 #include "etcd_under_test.h"
 #include "leasehold/client.h"
 #include "leasehold/fence_admin.h"
-#include "testing/fence_conformance.h"
+#include "testing/fence_live.h"
 
 namespace leasehold::testing {
 namespace {
@@ -140,8 +136,7 @@ TEST_F(EtcdFenceLive, ASequenceNumberIsUsedOnce) {
 }
 
 TEST_F(EtcdFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
-  for (const rig::WireFault fault : {rig::WireFault::cut_before, rig::WireFault::cut_during,
-                                     rig::WireFault::cut_after, rig::WireFault::lose_reply}) {
+  for (const rig::WireFault fault : kWireFaults) {
     const Fence door = fence_through_proxy();
     const Token token = test_token(33, 1);
     const std::string before = puts_of(key_);
@@ -152,10 +147,7 @@ TEST_F(EtcdFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
     const auto done = door.transaction(token, {Put{key_, "1"}}, {.within = 15s});
     ASSERT_TRUE(proxy().wait_for_fault(1s));
     ASSERT_TRUE(done) << to_string(fault) << ": " << to_string(done.error());
-    // A server whose client is cut off may not have begun.
-    if (fault != rig::WireFault::cut_after) {
-      EXPECT_EQ(done->repeated, fault == rig::WireFault::lose_reply) << to_string(fault);
-    }
+    expect_repeated(done->repeated, fault);
     EXPECT_EQ(std::stoi(puts_of(key_)), std::stoi(before) + 1) << to_string(fault);
     proxy().disarm();
     proxy().cut();
@@ -167,12 +159,7 @@ TEST_F(EtcdFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
   proxy().arm(rig::WireFault::lose_reply, [this](std::string_view bytes) {
     return bytes.find(key_) != std::string_view::npos;
   });
-  std::jthread successor([&] {
-    // The proxy has the write before the server does, and the other must come after it.
-    while (value() != "1") std::this_thread::sleep_for(1ms);
-    EXPECT_TRUE(fence().enter(test_token(34, 2)));
-    proxy().cut();
-  });
+  const auto successor = successor_after([&] { return value() == "1"; }, fence(), proxy());
   const auto unknown = door.transaction(test_token(33, 1), {Put{key_, "1"}}, {.within = 15s});
   EXPECT_EQ(code_of(unknown), ErrorCode::outcome_unknown);
   EXPECT_EQ(value(), "1") << "it was done, before the other came";
@@ -193,31 +180,11 @@ TEST_F(EtcdFenceLive, AHangingNetworkIsOutcomeUnknownOrUnavailableAndRepeatingIs
 }
 
 TEST_F(EtcdFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
-  std::minstd_rand random(7);
-  std::int64_t next = 1;
-  for (int round = 0; round < 5; ++round) {
-    const Fence door = fence();
-    std::atomic<std::int64_t> acknowledged = next - 1;
-    std::jthread writer([&](const std::stop_token& stop) {
-      for (std::int64_t number = next; !stop.stop_requested(); ++number) {
-        const auto done = door.transaction(test_token(number, 1),
-                                           {Put{key_, std::to_string(number)}}, {.within = 1s});
-        if (done) acknowledged = number;
-      }
-    });
-    const std::int64_t enough = next + std::uniform_int_distribution<int>(0, 40)(random);
-    while (acknowledged < enough) std::this_thread::yield();
-    under_.kill();
-    writer.request_stop();
-    writer.join();
-    under_.start();
-    const auto mark = fence().mark();
-    ASSERT_TRUE(mark && *mark && (*mark)->mark);
-    const std::int64_t number = (*mark)->mark->number.value();
-    EXPECT_EQ(value(), std::to_string(number));
-    EXPECT_GE(number, acknowledged.load());
-    next = number + 1;
-  }
+  expect_mark_and_data_together(
+      killed(under_, [&] { return value(); }), [&] { return fence(); },
+      [&](const Fence& door, const Token& token, const std::string& value) {
+        return door.transaction(token, {Put{key_, value}}, {.within = 1s}).has_value();
+      });
 }
 
 TEST_F(EtcdFenceLive, AMarkThatIsNotOursIsLeftAlone) {
@@ -243,24 +210,8 @@ TEST_F(EtcdFenceLive, TheMarkCanBeReadByHand) {
 TEST_F(EtcdFenceLive, TheOperatorSeesAndAdopts) {
   const auto admin =
       etcd::adapters().front().offers.open<FenceAdmin>(Url::parse(under_.url()).value()).value();
-  ASSERT_TRUE(admin->install());
-  EXPECT_EQ(admin->marks()->size(), 0u);
-  ASSERT_TRUE(fence("b").enter(test_token(33, 1)));
-  ASSERT_TRUE(fence("a/b").enter(test_token(34, 1)));
-  const auto marks = admin->marks().value();
-  ASSERT_EQ(marks.size(), 2u);
-  EXPECT_EQ(marks[0].resource.str(), "a/b");
-  const Lineage restored = test_lineage(2);
-  ASSERT_TRUE(admin->adopt(ResourceName::parse("b").value(), restored, TokenNumber::of(5).value()));
-  EXPECT_FALSE(fence("b").enter(test_token(35, 1)));
-  EXPECT_TRUE(fence("b").enter(test_token(5, 1, restored)));
-  ASSERT_TRUE(admin->reset(ResourceName::parse("b").value()));
-  const FenceMark forgotten = fence("b").mark()->value();
-  EXPECT_FALSE(forgotten.mark);
-  EXPECT_FALSE(forgotten.lineage);
-  EXPECT_EQ(forgotten.refused, 1);
-  EXPECT_TRUE(fence("b").enter(test_token(1, 1))) << "the first to come";
-  EXPECT_EQ(admin->reset(ResourceName::parse("nobody").value()).error().code, ErrorCode::invalid);
+  expect_operator_sees_and_adopts(*admin, "a/b",
+                                  [&](const std::string& name) { return fence(name); });
 }
 
 TEST_F(EtcdFenceLive, LocksAndMarksDoNotMeet) {

@@ -1,19 +1,7 @@
 #include "etcd_under_test.h"
-#include "testing/store_conformance.h"
-#include "testing/store_wire_conformance.h"
 
 namespace leasehold::testing {
-namespace {
 
-INSTANTIATE_TEST_SUITE_P(Etcd, StoreConformance,
-                         ::testing::Values(StoreCase{
-                             "one", [] { return std::make_unique<EtcdUnderTest>(); }}),
-                         name_of_store_case);
+LEASEHOLD_SERVER_CONFORMANCE(Etcd, "one", EtcdUnderTest);
 
-INSTANTIATE_TEST_SUITE_P(Etcd, StoreWireConformance,
-                         ::testing::Values(ServerCase{
-                             "one", [] { return std::make_unique<EtcdUnderTest>(); }}),
-                         name_of_server_case);
-
-}  // namespace
 }  // namespace leasehold::testing

@@ -1,22 +1,15 @@
 #include "record.h"
 
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "fence/record.h"
 #include "fence/refusal.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 
 namespace leasehold::files {
 namespace {
-
-std::optional<std::int64_t> count_in(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
 
 bool is_version_name(std::string_view text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -32,7 +25,7 @@ std::string to_text(const Record& record) {
 
 Result<Record> record_from(const ResourceName& resource, std::string_view text) {
   auto read = TRY(fence::read_record(resource, text, {"refused", "previous"}));
-  const auto refused = count_in(read.own["refused"]);
+  const auto refused = kit::digits_in<std::int64_t>(read.own["refused"]);
   const std::string& previous = read.own["previous"];
   if (!refused || !(previous.empty() || is_version_name(previous))) {
     return fail(fence::damaged_mark(resource));

@@ -24,29 +24,6 @@ int exit_of(const Status& status) {
   return status.error().code == ErrorCode::fenced_out ? kRefused : kOther;
 }
 
-Status append(const std::filesystem::path& path, std::int64_t number, char request,
-              FenceOptions options = {}) {
-  const auto fence = Fence::open(path, options);
-  if (!fence) return fail(fence.error());
-  return fence->update(token_of(number, request),
-                       [&](std::string list) { return list + std::to_string(number) + ","; });
-}
-
-Status replace_folder(const std::filesystem::path& path, std::int64_t number, char request) {
-  const auto fence = Fence::open(path);
-  if (!fence) return fail(fence.error());
-  auto next = fence->stage();
-  if (!next) return fail(next.error());
-  write_text(next->path() / "page", std::to_string(number));
-  return next->publish(token_of(number, request));
-}
-
-std::int64_t mark_of(const std::filesystem::path& path) {
-  const auto mark = Fence::open(path)->mark();
-  EXPECT_TRUE(good(mark));
-  return mark && mark->mark ? mark->mark->number.value() : 0;
-}
-
 long entries(const std::filesystem::path& folder) {
   using Each = std::filesystem::directory_iterator;
   return std::distance(Each(folder), Each());
@@ -151,10 +128,10 @@ TEST_F(InterruptedTest, KilledDuringTheReplacementOfAFolderLeavesOneWholeVersion
     if (!child.step(calls)) break;
     child.kill();
     const std::int64_t mark = mark_of(path);
-    EXPECT_EQ(content(path / "page"), std::to_string(mark)) << calls;
+    EXPECT_EQ(content(path / kPage), std::to_string(mark)) << calls;
     (mark == 34 ? after : before) += 1;
     EXPECT_TRUE(good(replace_folder(path, 35, '3')));
-    EXPECT_EQ(content(path / "page"), "35");
+    EXPECT_EQ(content(path / kPage), "35");
     expect_no_leftovers(path, 2);
   }
   EXPECT_GT(before, 20);

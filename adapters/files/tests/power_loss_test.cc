@@ -20,28 +20,24 @@ class SeededRandom final : public Random {
   std::mt19937_64 engine_{1};
 };
 
-Status append(const std::filesystem::path& path, std::int64_t number, char request) {
-  const auto fence = Fence::open(path);
-  if (!fence) return fail(fence.error());
-  return fence->update(token_of(number, request),
-                       [&](std::string list) { return list + std::to_string(number) + ","; });
+// A file or a folder whose installation was interrupted, or answered: it can be used when it was
+// installed once more, and nothing of it is lost.
+void expect_file_installed(const std::filesystem::path& path, bool answered) {
+  EXPECT_EQ(read_text(path).value(), "precious");
+  if (answered) {
+    EXPECT_TRUE(good(Fence::open(path)));
+  }
+  ASSERT_TRUE(good(install_fence(path)));
+  ASSERT_TRUE(good(append(path, 33, '1')));
+  EXPECT_EQ(read_text(path).value(), "precious33,");
 }
-
-Status replace_folder(const std::filesystem::path& path, std::int64_t number, char request) {
-  const auto fence = Fence::open(path);
-  if (!fence) return fail(fence.error());
-  auto next = fence->stage();
-  if (!next) return fail(next.error());
-  std::filesystem::create_directory(next->path() / "sub");
-  write_text(next->path() / "sub/page", std::to_string(number));
-  return next->publish(token_of(number, request));
-}
-
-std::int64_t mark_of(const std::filesystem::path& path) {
-  const auto fence = Fence::open(path);
-  const auto mark = fence ? fence->mark() : fail(fence.error());
-  EXPECT_TRUE(good(mark));
-  return mark && mark->mark ? mark->mark->number.value() : 0;
+void expect_folder_installed(const std::filesystem::path& path, bool answered) {
+  if (answered) {
+    EXPECT_TRUE(good(Fence::open(path)));
+  }
+  ASSERT_TRUE(good(install_fence(path)));
+  EXPECT_EQ(read_text(path / "page").value_or("none"), "precious");
+  EXPECT_TRUE(good(replace_folder(path, 33, '1')));
 }
 
 class PowerLossTest : public ::testing::Test {
@@ -156,7 +152,7 @@ TEST_F(PowerLossTest, FolderIsThereAsAWholeWithItsMarkOrNotAtAll) {
     const auto path = folder / "site";
     const std::int64_t mark = mark_of(path);
     EXPECT_TRUE(mark == 34 || (mark == 33 && !at_the_end)) << mark;
-    EXPECT_EQ(read_text(path / "sub/page").value_or("none"), std::to_string(mark));
+    EXPECT_EQ(read_text(path / kPage).value_or("none"), std::to_string(mark));
     EXPECT_TRUE(good(replace_folder(path, 35, '3')));
   });
 }
@@ -166,14 +162,7 @@ TEST_F(PowerLossTest, InstallationOfAFileIsCompleteOrCanBeRepeated) {
   RecordedDisk disk(folder_);
   ASSERT_TRUE(good(install_fence(file_)));
   cut_power(disk, [](const std::filesystem::path& folder, bool at_the_end) {
-    const auto path = folder / "list";
-    EXPECT_EQ(read_text(path).value(), "precious");
-    if (at_the_end) {
-      EXPECT_TRUE(good(Fence::open(path)));
-    }
-    ASSERT_TRUE(good(install_fence(path)));
-    ASSERT_TRUE(good(append(path, 33, '1')));
-    EXPECT_EQ(read_text(path).value(), "precious33,");
+    expect_file_installed(folder / "list", at_the_end);
   });
 }
 
@@ -186,13 +175,7 @@ TEST_F(PowerLossTest, InstallationOfAFolderIsCompleteOrCanBeRepeated) {
   ASSERT_TRUE(good(install_fence(site)));
   cut_power(disk,
             [](const std::filesystem::path& folder, bool at_the_end) {
-              const auto path = folder / "site";
-              if (at_the_end) {
-                EXPECT_TRUE(good(Fence::open(path)));
-              }
-              ASSERT_TRUE(good(install_fence(path)));
-              EXPECT_EQ(read_text(path / "page").value_or("none"), "precious");
-              EXPECT_TRUE(good(replace_folder(path, 33, '1')));
+              expect_folder_installed(folder / "site", at_the_end);
             },
             {Unsynced::all});
 }
@@ -301,9 +284,12 @@ class PairTest : public PowerLossTest {
 };
 
 Status enter(const std::filesystem::path& path, std::int64_t number, char request) {
-  const auto fence = Fence::open(path);
-  if (!fence) return fail(fence.error());
-  return fence->enter(token_of(number, request)).map([](auto) {});
+  const auto fence = TRY(Fence::open(path));
+  return fence.enter(token_of(number, request)).map([](auto) {});
+}
+
+Status install(const std::filesystem::path& path) {
+  return install_fence(path);
 }
 
 Status fenced_list(const std::filesystem::path& path) {
@@ -331,7 +317,7 @@ constexpr Deed kDeeds[] = {
     {"enter", [](const auto& path, std::int64_t number) { return enter(path, number, '2'); }},
     {"refusal", [](const auto& path, std::int64_t) { return be_refused(path); }},
     {"adoption", adopt},
-    {"installation", [](const auto& path, std::int64_t) { return install_fence(path); }},
+    {"installation", [](const auto& path, std::int64_t) { return install(path); }},
 };
 
 class FilePairTest : public PairTest,
@@ -378,17 +364,7 @@ TEST_F(PairTest, FileOnceInstalledStaysInstalled) {
         write_text(path, "precious");
         return Status();
       },
-      [](const auto& path) { return install_fence(path); },
-      [](const auto& path) { return install_fence(path); },
-      [](const std::filesystem::path& found, bool answered) {
-        EXPECT_EQ(read_text(found).value(), "precious");
-        if (answered) {
-          EXPECT_TRUE(good(Fence::open(found)));
-        }
-        ASSERT_TRUE(good(install_fence(found)));
-        ASSERT_TRUE(good(append(found, 33, '1')));
-        EXPECT_EQ(read_text(found).value(), "precious33,");
-      });
+      install, install, expect_file_installed);
 }
 
 TEST_F(PairTest, FolderOnceInstalledStaysInstalled) {
@@ -399,17 +375,7 @@ TEST_F(PairTest, FolderOnceInstalledStaysInstalled) {
         write_text(path / "page", "precious");
         return Status();
       },
-      [](const auto& path) { return install_fence(path); },
-      [](const auto& path) { return install_fence(path); },
-      [](const std::filesystem::path& found, bool answered) {
-        if (answered) {
-          EXPECT_TRUE(good(Fence::open(found)));
-        }
-        ASSERT_TRUE(good(install_fence(found)));
-        EXPECT_EQ(read_text(found / "page").value_or("none"), "precious");
-        EXPECT_TRUE(good(replace_folder(found, 33, '1')));
-      },
-      {Unsynced::all});
+      install, install, expect_folder_installed, {Unsynced::all});
 }
 
 TEST_F(PairTest, FolderOnceReplacedStaysReplaced) {
@@ -425,7 +391,7 @@ TEST_F(PairTest, FolderOnceReplacedStaysReplaced) {
       [](const std::filesystem::path& found, bool answered) {
         const std::int64_t mark = mark_of(found);
         EXPECT_TRUE(mark == 35 || (mark >= 33 && !answered)) << mark;
-        EXPECT_EQ(read_text(found / "sub/page").value_or("none"), std::to_string(mark));
+        EXPECT_EQ(read_text(found / kPage).value_or("none"), std::to_string(mark));
         EXPECT_TRUE(good(replace_folder(found, 36, '4')));
       });
 }

@@ -1,8 +1,8 @@
 #include "calls.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "kit/text/number.h"
 #include "leasehold/resp/command.h"
 
 namespace leasehold::redis {
@@ -25,14 +25,6 @@ std::string text(Millis time) {
 
 tl::unexpected<Error> unexpected_reply() {
   return fail(ErrorCode::outcome_unknown, "the server's answer is not what the script answers");
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view digits) {
-  Number number{};
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
 }
 
 // The text before the first space, which is removed from `rest` with it.
@@ -145,7 +137,7 @@ LockValue LockValue::parse(std::string_view value) {
   if (!ours.request || (value[32] != ' ' && !ours.kept)) return stranger;
   value.remove_prefix(33);
   ours.token = token_in(take_word(value));
-  const auto since = number_in<std::int64_t>(take_word(value));
+  const auto since = kit::number_in<std::int64_t>(take_word(value));
   if (!ours.token || !since) return stranger;
   ours.since = *since;
   ours.owner = readable_label(value);
@@ -217,7 +209,7 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
   for (std::size_t i = 0; i + 1 < waiting.items.size(); i += 2) {
     const auto request = RequestId::from_hex(waiting.items[i].text);
     std::string_view entry = waiting.items[i + 1].text;
-    const auto asked = number_in<std::int64_t>(take_word(entry));
+    const auto asked = kit::number_in<std::int64_t>(take_word(entry));
     take_word(entry);  // the channel
     if (!request || !asked || elapsed(*asked, now) >= life) continue;
     status.waiters.push_back({*request, readable_label(entry)});
@@ -228,7 +220,7 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
 Result<std::optional<OnceRecord>> read_recall(const Value& reply) {
   if (reply.type == Type::null) return std::nullopt;
   std::string_view stored = reply.text;
-  const auto size = number_in<std::size_t>(take_word(stored));
+  const auto size = kit::number_in<std::size_t>(take_word(stored));
   if (!size || *size > stored.size()) return unexpected_reply();
   return OnceRecord{std::string(stored.substr(0, *size)), std::string(stored.substr(*size))};
 }

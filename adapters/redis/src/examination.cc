@@ -14,11 +14,8 @@
 namespace leasehold::redis {
 namespace {
 
+using doctor::append;
 using doctor::Findings;
-
-void append(std::vector<Finding>& all, std::vector<Finding> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
 
 // One server of a Redlock, and what was seen of it.
 struct Voter {

@@ -1,5 +1,6 @@
 #include "leasehold/redis/fence.h"
 
+#include "fence/attempt.h"
 #include "fence_call.h"
 #include "fence_lua.h"
 #include "fence_marks.h"
@@ -92,7 +93,7 @@ Result<Reply> Fence::run(const Token& token, const Command& command,
 }
 
 Result<std::optional<FenceMark>> Fence::mark(const EnterOptions& options) const {
-  return read_mark(*server_, resource_, context_of(options));
+  return read_mark(*server_, resource_, fence::context_of(options));
 }
 
 // ---- Claim ---------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #include "fence_admin.h"
 
+#include "fence/attempt.h"
 #include "fence_marks.h"
 #include "kit/try.h"
 #include "leasehold/resp/command.h"
@@ -16,7 +17,7 @@ class RedisFenceAdmin final : public FenceAdmin {
   Status install() override {
     std::string command;
     resp::append_command(command, {"SCRIPT", "LOAD", fence_script()});
-    TRY(server_->run(command, context_of({})));
+    TRY(server_->run(command, fence::context_of({})));
     return {};
   }
 

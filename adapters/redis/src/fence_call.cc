@@ -135,7 +135,7 @@ FenceCall::FenceCall(const ResourceName& resource, const Ticket& ticket, const C
 }
 
 Result<Value> FenceCall::run(Server& server, const EnterOptions& options) const {
-  const CallContext context = context_of(options);
+  const CallContext context = fence::context_of(options);
   bool in_doubt = false;
   for (;;) {
     CallContext attempt = context;
@@ -171,10 +171,6 @@ Error explained(const ResourceName& resource, const Token& token, Error error) {
   error.refusal = std::move(told.refusal);
   error.address.clear();  // the sentence names the resource
   return error;
-}
-
-CallContext context_of(const EnterOptions& options) {
-  return {BootClock::now() + options.within, options.stop};
 }
 
 Status check_call(const Command& command, const EnterOptions& options) {

@@ -43,7 +43,6 @@ inline constexpr std::string_view kUnknown = "FENCEUNKNOWN";
 // A refusal of the script with a sentence and both numbers; other errors as they are.
 Error explained(const ResourceName& resource, const Token& token, Error error);
 
-CallContext context_of(const EnterOptions& options);
 // `invalid` for an empty command or a negative sequence number.
 [[nodiscard]] Status check_call(const Command& command, const EnterOptions& options);
 Reply reply_of(resp::Value value);

@@ -1,10 +1,11 @@
 #include "fence_marks.h"
 
-#include <charconv>
 #include <map>
 
 #include "fence/refusal.h"
 #include "keys.h"
+#include "kit/question.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/resp/command.h"
 #include "open_server.h"
@@ -21,8 +22,7 @@ Result<FenceMark> mark_in(const ResourceName& resource, const resp::Value& field
   const std::string& version = fields.under("version").text;
   if (version != kVersion) return fail(fence::other_version(resource, version, kVersion));
   FenceMark mark{resource, std::nullopt, std::nullopt, 0, std::nullopt};
-  const std::string& refused = fields.under("refused").text;
-  std::from_chars(refused.data(), refused.data() + refused.size(), mark.refused);
+  mark.refused = kit::number_in<std::int64_t>(fields.under("refused").text).value_or(0);
   if (const std::string& claim = fields.under("claim").text; !claim.empty()) {
     mark.claim = RequestId::from_hex(claim);
     if (!mark.claim) return fail(fence::damaged_mark(resource));
@@ -50,15 +50,9 @@ Result<std::optional<FenceMark>> read_mark(Server& server, const ResourceName& r
                                            const CallContext& context) {
   std::string command;
   resp::append_command(command, {"HGETALL", fence_key(resource)});
-  auto fields = server.run(command, context);
-  if (!fields) {
-    if (fields.error().code == ErrorCode::outcome_unknown) {
-      fields.error().code = ErrorCode::unavailable;  // it is only a question
-    }
-    return fail(std::move(fields.error()));
-  }
-  if (fields->items.empty()) return std::nullopt;
-  auto mark = TRY(mark_in(resource, *fields));
+  const auto fields = TRY(kit::question(server.run(command, context)));
+  if (fields.items.empty()) return std::nullopt;
+  auto mark = TRY(mark_in(resource, fields));
   return mark;
 }
 

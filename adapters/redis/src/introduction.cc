@@ -1,8 +1,7 @@
 #include "introduction.h"
 
-#include <cstdlib>
-
 #include "calls.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/resp/command.h"
 
@@ -61,7 +60,8 @@ Status check_usable(const Introduction& introduction, const std::string& address
                                         "the server runs as a " + mode +
                                             ", which is not supported; name a single server")));
   }
-  if (!introduction.version.empty() && std::atoi(introduction.version.c_str()) < kOldestMajor) {
+  std::string_view version = introduction.version;
+  if (!version.empty() && kit::take_number<int>(version).value_or(0) < kOldestMajor) {
     return fail(error_at(
         address, Error(ErrorCode::unavailable, "the server is Redis " + introduction.version +
                                                    "; at least 5.0 is needed")));

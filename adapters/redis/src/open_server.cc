@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "kit/text/resource_url.h"
 #include "kit/try.h"
 #include "options.h"
 
@@ -14,13 +15,8 @@ CallContext one_call(std::stop_token stop) {
 }
 
 Result<Url> server_url(std::string_view text, std::string_view what) {
-  auto url = TRY(Url::parse(text));
-  if (url.scheme != "redis" && url.scheme != "rediss") {
-    return fail(ErrorCode::invalid,
-                std::string(what) + " at a redis:// or rediss:// URL, not at " + url.redacted());
-  }
-  TRY(url.read_secrets());
-  return url;
+  return kit::resource_url(text, {"redis", "rediss"},
+                           std::string(what) + " at a redis:// or rediss:// URL");
 }
 
 Result<OpenServer> open_server(const Url& url) {

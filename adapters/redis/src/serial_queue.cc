@@ -1,13 +1,13 @@
 #include "leasehold/redis/serial_queue.h"
 
 #include <algorithm>
-#include <charconv>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "keys.h"
+#include "kit/text/number.h"
 #include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
@@ -21,12 +21,6 @@ namespace leasehold::redis {
 using resp::Value;
 
 namespace {
-
-std::int64_t number_in(std::string_view text) {
-  std::int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 // What was taken: an entity, and who has it.
 struct Claim {
@@ -126,11 +120,12 @@ Result<Operation> operation_of(const Value& taken) {
   auto entity = TRY(EntityName::parse(taken.at(0).text));
   const std::string& text = taken.at(1).text;
   const std::size_t space = text.find(' ');
-  if (space == std::string::npos) {
+  const auto id = kit::number_in<std::int64_t>(std::string_view(text).substr(0, space));
+  if (space == std::string::npos || !id) {
     return fail(ErrorCode::unavailable, "the queue of entity '" + entity.str() + "' is damaged");
   }
-  return Operation{number_in(text), std::move(entity), text.substr(space + 1),
-                   number_in(taken.at(2).text)};
+  return Operation{*id, std::move(entity), text.substr(space + 1),
+                   kit::number_in<std::int64_t>(taken.at(2).text).value_or(0)};
 }
 
 Handled too_late(Operation operation) {

@@ -1,9 +1,9 @@
 #include "server_numbers.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "introduction.h"
+#include "kit/text/number.h"
 
 namespace leasehold::redis {
 namespace {
@@ -19,9 +19,7 @@ constexpr std::int64_t kMostMicros = 1'000'000;
 }  // namespace
 
 std::int64_t number_in(const std::string& digits) {
-  std::int64_t number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return number;
+  return kit::number_in<std::int64_t>(digits).value_or(0);
 }
 
 std::optional<WallTime> time_in(const resp::Value& reply) {

@@ -1,6 +1,10 @@
 #include "leasehold/redis/values.h"
 
+#include <memory>
+#include <utility>
+
 #include "keys.h"
+#include "kit/question.h"
 #include "kit/try.h"
 #include "leasehold/resp/command.h"
 #include "open_server.h"
@@ -25,44 +29,43 @@ return 1
   return script;
 }
 
+class ServerValues final : public KeyedStore<SeenValue> {
+ public:
+  explicit ServerValues(std::shared_ptr<Server> server) : server_(std::move(server)) {}
+
+  Status check(const std::string& key) const override {
+    if (!key.empty() && !key.starts_with(kOwnKeys)) return {};
+    return fail(ErrorCode::invalid, "the key of a value must not be empty, nor begin with '" +
+                                        std::string(kOwnKeys) + "': such keys are Leasehold's own");
+  }
+
+  Result<SeenValue> read(const std::string& key) override {
+    std::string command;
+    resp::append_command(command, {"GET", key});
+    auto reply = TRY(kit::question(server_->run(command, one_call())));
+    if (reply.type == resp::Type::null) return SeenValue{};
+    return SeenValue{std::move(reply.text)};
+  }
+
+  Result<bool> write(const std::string& key, const SeenValue& seen,
+                     const std::string& value) override {
+    const ScriptCall call{replace_script(),
+                          {key},
+                          {seen.value ? "1" : "0", seen.value.value_or(std::string()), value}};
+    const auto reply = TRY(server_->run(call, one_call()));
+    return reply.integer == 1;
+  }
+
+ private:
+  const std::shared_ptr<Server> server_;
+};
+
 }  // namespace
 
 Result<Values> Values::open(std::string_view url) {
   const auto parsed = TRY(server_url(url, "values in Redis are"));
   auto opened = TRY(open_server(parsed));
-  return Values(std::move(opened.server));
-}
-
-Result<Cell> Values::at(std::string_view key) const {
-  if (key.empty() || key.starts_with(kOwnKeys)) {
-    return fail(ErrorCode::invalid, "the key of a value must not be empty, nor begin with '" +
-                                        std::string(kOwnKeys) + "': such keys are Leasehold's own");
-  }
-  return Cell(server_, std::string(key));
-}
-
-Result<Cell::Seen> Cell::read() const {
-  std::string command;
-  resp::append_command(command, {"GET", key_});
-  auto reply = server_->run(command, one_call());
-  if (!reply) {
-    // Reading changes nothing, whether or not it was done.
-    if (reply.error().code == ErrorCode::outcome_unknown) {
-      reply.error().code = ErrorCode::unavailable;
-    }
-    return fail(std::move(reply.error()));
-  }
-  if (reply->type == resp::Type::null) return Seen{};
-  return Seen{std::move(reply->text)};
-}
-
-Result<bool> Cell::write(const Seen& seen, const std::string& value) const {
-  const auto reply = TRY(
-      server_->run(ScriptCall{replace_script(),
-                              {key_},
-                              {seen.value ? "1" : "0", seen.value.value_or(std::string()), value}},
-                   one_call()));
-  return reply.integer == 1;
+  return Values(std::make_shared<ServerValues>(std::move(opened.server)));
 }
 
 }  // namespace leasehold::redis

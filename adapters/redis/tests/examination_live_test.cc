@@ -16,30 +16,21 @@ namespace leasehold::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using leasehold::rig::output_of;
-using leasehold::rig::RedisServer;
-using leasehold::testing::Examining;
-using leasehold::testing::findings_of;
-using leasehold::testing::Finds;
-using leasehold::testing::is_ok;
-using leasehold::testing::told;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
+using namespace leasehold::testing;
+using namespace ::testing;
 
 struct ExaminationTest : Examining {
   ExaminationTest() : Examining(adapters()) {}
-  static std::string redlock(const std::vector<const RedisServer*>& servers) {
+  static std::string redlock(const std::vector<const rig::RedisServer*>& servers) {
     std::string url = "redlock://";
-    for (const RedisServer* it : servers) url += (url.back() == '/' ? "" : ",") + it->address();
+    for (const rig::RedisServer* it : servers)
+      url += (url.back() == '/' ? "" : ",") + it->address();
     return url;
   }
 };
 
 TEST_F(ExaminationTest, ADurableServerAloneIsOk) {
-  const RedisServer server;
+  const rig::RedisServer server;
   const auto diagnosis = look(server.url());
   ASSERT_TRUE(diagnosis);
   EXPECT_THAT(diagnosis->findings,
@@ -53,7 +44,7 @@ TEST_F(ExaminationTest, ADurableServerAloneIsOk) {
 }
 
 TEST_F(ExaminationTest, TheLineageIsRead) {
-  const RedisServer server;
+  const rig::RedisServer server;
   auto client = connect(server.url(), {}, registry);
   ASSERT_TRUE(client);
   ASSERT_TRUE(client->acquire("job"));
@@ -61,7 +52,7 @@ TEST_F(ExaminationTest, TheLineageIsRead) {
 }
 
 TEST_F(ExaminationTest, EvictionIsADangerWhereItHits) {
-  const RedisServer server;
+  const rig::RedisServer server;
   server.cli({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
   EXPECT_THAT(found(server.url()), is_ok("redis.eviction")) << "without a limit nothing is evicted";
   server.cli({"CONFIG", "SET", "maxmemory", "1gb"});
@@ -78,21 +69,21 @@ TEST_F(ExaminationTest, EvictionIsADangerWhereItHits) {
 }
 
 TEST_F(ExaminationTest, AFullMemoryIsAWarningAndARefusedWriteADanger) {
-  const RedisServer server;
+  const rig::RedisServer server;
   server.cli({"CONFIG", "SET", "maxmemory", "100kb"});
   EXPECT_THAT(found(server.url()), AllOf(Finds("redis.memory", Severity::warning, "maxmemory"),
                                          Finds("redis.writes", Severity::danger, "OOM")));
 }
 
 TEST_F(ExaminationTest, PersistenceIsJudgedByWhatARestartForgets) {
-  const RedisServer forgetful({.durable = false});
+  const rig::RedisServer forgetful({.durable = false});
   EXPECT_THAT(found(forgetful.url()),
               Finds("redis.persistence", Severity::warning, "there are no snapshots"));
   EXPECT_THAT(found(forgetful.url(), {.as = ExaminedAs::fence}),
               Finds("redis.persistence", Severity::danger, "overtaken"));
   forgetful.cli({"CONFIG", "SET", "save", "3600 1"});
   EXPECT_THAT(found(forgetful.url()), Finds("redis.persistence", Severity::warning, "save 3600 1"));
-  const RedisServer server;
+  const rig::RedisServer server;
   server.cli({"CONFIG", "SET", "appendfsync", "everysec"});
   EXPECT_THAT(found(server.url()), Finds("redis.persistence", Severity::note, "everysec"));
   EXPECT_THAT(found(server.url(), {.as = ExaminedAs::fence}),
@@ -120,7 +111,7 @@ class OddServer {
   std::string pid() const { return std::to_string(process_.pid()); }
   std::string cli(std::vector<std::string> words) const {
     words.insert(words.begin(), {"redis-cli", "-p", port_.str()});
-    return output_of(std::move(words));
+    return rig::output_of(std::move(words));
   }
 
  private:
@@ -143,7 +134,7 @@ TEST_F(ExaminationTest, ALogThatCannotBeWrittenIsADanger) {
   const OddServer server({"sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"},
                          "appendonly yes\nappendfsync everysec\nsave \"\"\n");
   EXPECT_THAT(found(server.url()), Finds("redis.persistence", Severity::note, "everysec"));
-  output_of({"prlimit", "--pid", server.pid(), "--fsize=1000:1000"});
+  rig::output_of({"prlimit", "--pid", server.pid(), "--fsize=1000:1000"});
   const auto has_failed = [&] {
     return server.cli({"INFO", "persistence"}).find("aof_last_write_status:err") !=
            std::string::npos;
@@ -162,15 +153,15 @@ TEST_F(ExaminationTest, ASentinelIsNoStore) {
 }
 
 TEST_F(ExaminationTest, AFreshStartWithoutDataIsAWarningWithinTheTtl) {
-  const RedisServer forgetful({.durable = false});
+  const rig::RedisServer forgetful({.durable = false});
   EXPECT_THAT(found(forgetful.url(), {.ttl = 24h}),
               Finds("redis.uptime", Severity::warning, "without its data"));
-  EXPECT_THAT(found(RedisServer().url(), {.ttl = 24h}), is_ok("redis.uptime"));
+  EXPECT_THAT(found(rig::RedisServer().url(), {.ttl = 24h}), is_ok("redis.uptime"));
 }
 
 TEST_F(ExaminationTest, ReplicasAreSeenFromBothSides) {
-  const RedisServer primary({.durable = true, .more = {"--repl-diskless-sync-delay", "0"}});
-  const RedisServer replica(
+  const rig::RedisServer primary({.durable = true, .more = {"--repl-diskless-sync-delay", "0"}});
+  const rig::RedisServer replica(
       {.durable = true, .more = {"--replicaof", "127.0.0.1 " + std::to_string(primary.port())}});
   while (replica.cli({"INFO", "replication"}).find("master_link_status:up") == std::string::npos) {
   }
@@ -184,7 +175,7 @@ TEST_F(ExaminationTest, ReplicasAreSeenFromBothSides) {
 }
 
 TEST_F(ExaminationTest, AClusterIsRefusedAndSaidSo) {
-  const RedisServer node({.durable = true, .more = {"--cluster-enabled", "yes"}});
+  const rig::RedisServer node({.durable = true, .more = {"--cluster-enabled", "yes"}});
   const auto diagnosis = look(node.url());
   ASSERT_TRUE(diagnosis);
   EXPECT_THAT(diagnosis->findings, Finds("redis.version", Severity::danger, "cluster"));
@@ -192,7 +183,7 @@ TEST_F(ExaminationTest, AClusterIsRefusedAndSaidSo) {
 }
 
 TEST_F(ExaminationTest, WhatAUserMayNotSeeIsUnseen) {
-  const RedisServer server;
+  const rig::RedisServer server;
   server.cli({"ACL", "SETUSER", "blind", "on", ">hush", "~*", "+@all", "-info"});
   server.cli({"ACL", "SETUSER", "unknowing", "on", ">hush", "~*", "+@all", "-config"});
   const auto blind = found("redis://blind:hush@" + server.address());
@@ -207,7 +198,7 @@ TEST_F(ExaminationTest, WhatAUserMayNotSeeIsUnseen) {
 }
 
 TEST_F(ExaminationTest, ASlowServerIsJudgedAgainstTheTtl) {
-  const RedisServer server;
+  const rig::RedisServer server;
   EXPECT_THAT(found(server.url()), Finds("redis.round_trip", Severity::ok, "TTL is 30 s"));
   leasehold::rig::TcpProxy slow(server.port(), [](std::string_view) { return true; });
   slow.delay(40ms);
@@ -219,17 +210,17 @@ TEST_F(ExaminationTest, ASlowServerIsJudgedAgainstTheTtl) {
 
 TEST_F(ExaminationTest, AClockThatDiffersIsSeen) {
   const auto shifted = [](const char* seconds) {
-    return RedisServer::Options{
+    return rig::RedisServer::Options{
         .environment = {{"LD_PRELOAD", LEASEHOLD_WALL_CLOCK_SHIM}, {"WALL_CLOCK_OFFSET", seconds}}};
   };
-  const RedisServer ahead(shifted("5401"));
+  const rig::RedisServer ahead(shifted("5401"));
   EXPECT_THAT(found(ahead.url()), Finds("redis.clock", Severity::warning, "1.5 h ahead"));
-  const RedisServer behind(shifted("-5"));
+  const rig::RedisServer behind(shifted("-5"));
   EXPECT_THAT(found(behind.url()), Finds("redis.clock", Severity::note, "5 s behind"));
 }
 
 TEST_F(ExaminationTest, ADeadServerIsUnavailableAndAFrozenOneInTime) {
-  RedisServer server;
+  rig::RedisServer server;
   server.process().freeze();
   const BootTime before = BootClock::now();
   const auto frozen = look(server.url(), {.within = 300ms});
@@ -245,7 +236,7 @@ TEST_F(ExaminationTest, ADeadServerIsUnavailableAndAFrozenOneInTime) {
 // ---- redlock -------------------------------------------------------------------------------
 
 struct RedlockExaminationTest : ExaminationTest {
-  RedisServer a, b, c;
+  rig::RedisServer a, b, c;
   const std::string url = redlock({&a, &b, &c});
 };
 
@@ -280,7 +271,7 @@ TEST_F(RedlockExaminationTest, LostVotesAreCounted) {
 }
 
 TEST_F(RedlockExaminationTest, ANodeThatRestartedWithoutItsDataIsAWarning) {
-  const RedisServer forgetful({.durable = false});
+  const rig::RedisServer forgetful({.durable = false});
   const auto all = found(redlock({&a, &b, &forgetful}), {.ttl = 24h});
   const auto uptime = findings_of(all, "redis.uptime");
   ASSERT_THAT(uptime, SizeIs(3));

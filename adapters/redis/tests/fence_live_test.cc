@@ -4,10 +4,8 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <thread>
 
 #include "leasehold/fence_admin.h"
@@ -15,7 +13,7 @@
 #include "leasehold/url.h"
 #include "rig/redis.h"
 #include "rig/tcp_proxy.h"
-#include "testing/fence_conformance.h"
+#include "testing/fence_live.h"
 
 namespace leasehold::testing {
 namespace {
@@ -291,18 +289,14 @@ TEST_F(RedisFenceLive, ALostReplyInOnceModeIsNotToldAsARefusal) {
 }
 
 TEST_F(RedisFenceLive, ANumberedWriteWhoseReplyIsLostIsDoneOnce) {
-  for (const rig::WireFault fault : {rig::WireFault::cut_before, rig::WireFault::cut_during,
-                                     rig::WireFault::cut_after, rig::WireFault::lose_reply}) {
+  for (const rig::WireFault fault : kWireFaults) {
     cli({"FLUSHALL"});
     const Fence door = fence_through_proxy();
     ASSERT_TRUE(door.enter(test_token(33, 1)));
     proxy_.arm(fault);
     const auto done = door.run(test_token(33, 1), {"INCR", "n"}, {.sequence = 1, .within = 3s});
     ASSERT_TRUE(done) << to_string(fault) << ": " << to_string(done.error());
-    // A server whose client is cut off may not have begun.
-    if (fault != rig::WireFault::cut_after) {
-      EXPECT_EQ(done->repeated, fault == rig::WireFault::lose_reply) << to_string(fault);
-    }
+    expect_repeated(done->repeated, fault);
     EXPECT_EQ(cli({"GET", "n"}), "1") << to_string(fault);
     proxy_.disarm();
     proxy_.cut();
@@ -331,12 +325,7 @@ TEST_F(RedisFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
   const Fence door = fence_through_proxy();
   ASSERT_TRUE(door.enter(test_token(33, 1)));
   proxy_.arm(rig::WireFault::lose_reply);
-  std::jthread successor([&] {
-    // The proxy has the write before the server does, and the other must come after it.
-    while (cli({"GET", "n"}) != "1") std::this_thread::sleep_for(1ms);
-    EXPECT_TRUE(fence().enter(test_token(34, 2)));
-    proxy_.cut();
-  });
+  const auto successor = successor_after([] { return cli({"GET", "n"}) == "1"; }, fence(), proxy_);
   const auto unknown = door.run(test_token(33, 1), {"INCR", "n"}, {.sequence = 1, .within = 6s});
   EXPECT_EQ(code_of(unknown), ErrorCode::outcome_unknown);
   EXPECT_THAT(unknown.error().message, HasSubstr("34"));
@@ -355,31 +344,16 @@ TEST_F(RedisFenceLive, AServerThatIsDownIsUnavailable) {
 // ---- killed servers ------------------------------------------------------------------------
 
 TEST_F(RedisFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
-  std::minstd_rand random(7);
-  std::int64_t next = 1;
-  for (int round = 0; round < 12; ++round) {
-    const Fence door = fence();
-    std::atomic<std::int64_t> acknowledged = next - 1;
-    std::jthread writer([&](const std::stop_token& stop) {
-      for (std::int64_t number = next; !stop.stop_requested(); ++number) {
-        const auto done = door.run(test_token(number, 1), {"SET", "k", std::to_string(number)},
-                                   {.within = 500ms});
-        if (done) acknowledged = number;
-      }
-    });
-    const std::int64_t enough = next + std::uniform_int_distribution<int>(0, 40)(random);
-    while (acknowledged < enough) std::this_thread::yield();
-    server().process().kill();
-    writer.request_stop();
-    writer.join();
-    server().process().start();
-    const auto mark = fence().mark();
-    ASSERT_TRUE(mark && *mark && (*mark)->mark);
-    const std::int64_t number = (*mark)->mark->number.value();
-    EXPECT_EQ(cli({"GET", "k"}), std::to_string(number));
-    EXPECT_GE(number, acknowledged.load());
-    next = number + 1;
-  }
+  expect_mark_and_data_together(
+      {[] { server().process().kill(); }, [] { server().process().start(); },
+       [] {
+         return cli({"GET", "k"});
+       },
+       /*rounds=*/12},
+      [] { return fence(); },
+      [](const Fence& door, const Token& token, const std::string& value) {
+        return door.run(token, {"SET", "k", value}, {.within = 500ms}).has_value();
+      });
 }
 
 // What docs/fence-redis.md says of failover, done on purpose.
@@ -477,27 +451,8 @@ Result<std::unique_ptr<FenceAdmin>> open_admin(const std::string& url) {
 }
 
 TEST_F(RedisFenceLive, TheOperatorSeesAndAdopts) {
-  const auto admin = open_admin(server().url()).value();
-  ASSERT_TRUE(admin->install());
-  EXPECT_EQ(admin->marks()->size(), 0u);
-  ASSERT_TRUE(fence("b").enter(test_token(33, 1)));
-  ASSERT_TRUE(fence("a*[x]").enter(test_token(34, 1)));
-  const auto marks = admin->marks().value();
-  ASSERT_EQ(marks.size(), 2u);
-  EXPECT_EQ(marks[0].resource.str(), "a*[x]");
-  EXPECT_EQ(marks[1].mark, test_token(33, 1));
-  const Lineage restored = test_lineage(2);
-  const auto resource = ResourceName::parse("b").value();
-  ASSERT_TRUE(admin->adopt(resource, restored, TokenNumber::of(5).value()));
-  EXPECT_FALSE(fence("b").enter(test_token(35, 1)));
-  EXPECT_TRUE(fence("b").enter(test_token(5, 1, restored)));
-  ASSERT_TRUE(admin->reset(resource));
-  const FenceMark forgotten = fence("b").mark()->value();
-  EXPECT_FALSE(forgotten.mark);
-  EXPECT_FALSE(forgotten.lineage);
-  EXPECT_EQ(forgotten.refused, 1);
-  EXPECT_TRUE(fence("b").enter(test_token(1, 1))) << "the first to come";
-  EXPECT_EQ(admin->reset(ResourceName::parse("nobody").value()).error().code, ErrorCode::invalid);
+  expect_operator_sees_and_adopts(*open_admin(server().url()).value(), "a*[x]",
+                                  [](const std::string& name) { return fence(name); });
 }
 
 TEST_F(RedisFenceLive, AServerThatEvictsAnyKeyIsRefused) {

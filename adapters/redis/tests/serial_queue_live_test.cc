@@ -10,6 +10,7 @@
 #include "rig/redis.h"
 #include "testing/crashing_workers.h"
 #include "testing/failure_texts.h"
+#include "testing/handled_operations.h"
 
 namespace leasehold::redis {
 namespace {
@@ -19,6 +20,7 @@ using namespace std::chrono_literals;
 using leasehold::rig::RedisServer;
 using leasehold::rig::TempFolder;
 using leasehold::testing::CrashingWorkers;
+using leasehold::testing::told;
 
 class RedisSerialQueue : public ::testing::Test {
  protected:
@@ -39,22 +41,6 @@ class RedisSerialQueue : public ::testing::Test {
                             const HandleOptions& options = {}) {
     return told(
         queue.handle_one([&](const Operation&, std::stop_token) { return answer; }, options));
-  }
-  static std::string told(const Result<Handled>& handled) {
-    if (!handled) return to_string(handled.error());
-    switch (handled->what) {
-      case Handled::What::nothing:
-        return "nothing";
-      case Handled::What::done:
-        return handled->operation->entity.str() + ":" + handled->operation->payload;
-      case Handled::What::failed:
-        return "failed";
-      case Handled::What::set_aside:
-        return "set aside";
-      case Handled::What::lost:
-        return "lost";
-    }
-    return "";
   }
   // As if the time of whoever is at work were over.
   static void end_time_of(const std::string& entity) {

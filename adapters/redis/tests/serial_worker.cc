@@ -1,13 +1,11 @@
 // A worker of a serial queue: serial_worker URL QUEUE FOLDER TTL_MS ENTITY...
 // Says "." when it begins an operation, writes "entity payload" to FOLDER/done when it has done
 // one, and notices another worker at the same entity.
-#include <chrono>
-#include <iostream>
-#include <random>
-#include <thread>
+#include <string>
+#include <vector>
 
 #include "leasehold/redis/serial_queue.h"
-#include "testing/entity_locks.h"
+#include "testing/handled_operations.h"
 
 namespace {
 
@@ -23,24 +21,14 @@ Status write_down(int file, const Operation& operation) {
 
 int main(int argc, char** argv) {
   if (argc < 5) return 64;
-  testing::EntityLocks locks(argv[3], std::vector<std::string>(argv + 5, argv + argc));
+  testing::SlowWorker worker(argv[3], std::vector<std::string>(argv + 5, argv + argc));
   const std::string path = std::string(argv[3]) + "/done";
   const kit::Fd done(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   auto queue = redis::SerialQueue::open(argv[1], argv[2], {.ttl = Millis(std::stol(argv[4]))});
   if (!queue) return 1;
-  std::minstd_rand random{std::random_device{}()};
-  const auto one = [&] {
+  return testing::SlowWorker::work_on([&] {
     return queue->handle_one([&](const Operation& operation, const std::stop_token&) {
-      locks.enter(operation.entity.str());
-      std::cout << "." << std::flush;
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
-      auto written = write_down(done.get(), operation);
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
-      locks.leave(operation.entity.str());
-      return written;
+      return worker.work(operation, [&] { return write_down(done.get(), operation); });
     });
-  };
-  const auto ended = work_loop(one, {.poll = Millis(2)});
-  if (!ended) std::cerr << to_string(ended.error()) << "\n";
-  return 1;
+  });
 }

@@ -18,17 +18,7 @@ namespace leasehold::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using leasehold::testing::bad;
-using leasehold::testing::CellUser;
-using leasehold::testing::MakeOnce;
-using leasehold::testing::MakeValue;
-using leasehold::testing::OnceConformance;
-using leasehold::testing::OnceUnderTest;
-using leasehold::testing::OnceUser;
-using leasehold::testing::SiteWork;
-using leasehold::testing::ValuesConformance;
-using leasehold::testing::ValueUnderTest;
-using leasehold::testing::ValueUser;
+using namespace leasehold::testing;
 using ::testing::HasSubstr;
 
 leasehold::rig::RedisServer& server() {

@@ -15,11 +15,7 @@
 namespace leasehold::zookeeper {
 namespace {
 
-using doctor::ClockSample;
-using doctor::Findings;
-using doctor::in_words;
-using doctor::Nanos;
-using doctor::WallTime;
+using namespace doctor;
 using namespace std::chrono_literals;
 
 constexpr int kTries = 5;
@@ -29,10 +25,6 @@ constexpr Millis kMayLag = 1s;
 constexpr Millis kLongestTick = 2s;
 constexpr const char* kAllow = "4lw.commands.whitelist=srvr,conf,mntr in zoo.cfg";
 constexpr const char* kSyncs = "zk_cnt_fsynctime";
-
-void append(std::vector<Finding>& all, std::vector<Finding> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
 
 CallContext shortly(const CallContext& context) {
   return {std::min(context.deadline, BootClock::now() + kWordWithin), context.stop};

@@ -1,30 +1,22 @@
 #include "fence_marks.h"
 
 #include <algorithm>
-#include <map>
 
-#include "fence/attempt.h"
 #include "fence/record.h"
+#include "fence_admin.h"
+#include "kit/text/resource_url.h"
 #include "kit/try.h"
-#include "leasehold/name.h"
 #include "node_names.h"
 
 namespace leasehold::zookeeper {
 
 using fence::Commit;
-using fence::Passed;
 using fence::SeenMark;
 
 namespace {
 
-constexpr auto kOpenWithin = std::chrono::seconds(5);
-
 const std::string& path_of(const Operation& operation) {
   return std::visit([](const auto& it) -> const std::string& { return it.path; }, operation);
-}
-
-bool writes(const Operation& operation) {
-  return !std::holds_alternative<Check>(operation);
 }
 
 Step step_of(const Operation& operation) {
@@ -41,19 +33,6 @@ Step step_of(const Operation& operation) {
   return {.kind = Step::Kind::check, .path = it.path, .version = it.version};
 }
 
-// Kind, path, data and version of every operation.
-std::vector<std::string> content_of(const std::vector<Operation>& operations) {
-  std::vector<std::string> parts;
-  for (const Operation& operation : operations) {
-    Step step = step_of(operation);
-    parts.push_back(std::to_string(static_cast<int>(step.kind)));
-    parts.push_back(std::move(step.path));
-    parts.push_back(std::move(step.data));
-    parts.push_back(std::to_string(step.version));
-  }
-  return parts;
-}
-
 // The step at which the whole was refused.
 std::size_t failed_step(const std::vector<int>& each) {
   return static_cast<std::size_t>(
@@ -62,35 +41,22 @@ std::size_t failed_step(const std::vector<int>& each) {
 
 }  // namespace
 
-CallContext context_of(const EnterOptions& options) {
-  return {BootClock::now() + options.within, options.stop};
-}
-
-Status check_path(const std::string& path) {
-  const auto wrong = [] {
-    return fail(ErrorCode::invalid,
-                "the path of a node begins with '/' and has no empty parts, no '.' and '..', and "
-                "no control characters");
-  };
-  if (path.size() < 2 || path.front() != '/') return wrong();
-  std::string_view rest = path;
-  while (!rest.empty()) {
-    rest.remove_prefix(1);
-    const std::string_view part = rest.substr(0, rest.find('/'));
-    if (part == "." || part == ".." || !leasehold::detail::check_name("path", part)) return wrong();
-    rest.remove_prefix(part.size());
-  }
-  if (path == "/zookeeper" || path.starts_with("/zookeeper/")) {
-    return fail(ErrorCode::invalid, "the folder /zookeeper belongs to the server itself");
-  }
-  return {};
-}
-
-Result<std::shared_ptr<FenceMarks>> FenceMarks::open(const Url& url) {
+Result<std::unique_ptr<FenceMarks>> FenceMarks::open(const Url& url) {
   auto options = TRY(Options::of(url));
-  auto marks = std::make_shared<FenceMarks>(std::move(options));
-  TRY(marks->session_.connect({BootClock::now() + kOpenWithin, {}}));
+  auto marks = std::make_unique<FenceMarks>(std::move(options));
+  TRY(marks->session_.connect(fence::context_of({})));
   return marks;
+}
+
+Result<std::unique_ptr<FenceAdmin>> open_fence_admin(const Url& url) {
+  return FenceMarks::open(url);
+}
+
+Result<Resources> Resources::open(std::string_view text) {
+  const Url url = TRY(
+      kit::resource_url(text, {"zookeeper"}, "the data of this fence is at a zookeeper:// URL"));
+  auto marks = TRY(FenceMarks::open(url));
+  return Resources(std::move(marks));
 }
 
 std::string FenceMarks::mark_path(const ResourceName& resource) const {
@@ -103,7 +69,11 @@ std::string FenceMarks::refused_path(const ResourceName& resource) const {
 
 // ---- one transaction -----------------------------------------------------------------------
 
-Status FenceMarks::install(const CallContext& context) {
+Status FenceMarks::install() {
+  return make_folder(fence::context_of({}));
+}
+
+Status FenceMarks::make_folder(const CallContext& context) {
   const auto rc = TRY(session_.create(folder(), "", context));
   if (outcome_of(rc) == Outcome::done || outcome_of(rc) == Outcome::node_exists) return {};
   return fail(
@@ -112,7 +82,7 @@ Status FenceMarks::install(const CallContext& context) {
                      words_of(rc))));
 }
 
-Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const CallContext& context) {
+Result<SeenMark> FenceMarks::read(const ResourceName& resource, const CallContext& context) {
   const auto node = TRY(session_.read(mark_path(resource), context));
   if (!node) return SeenMark{};
   auto record = TRY(fence::read_record(resource, node->data));
@@ -120,8 +90,8 @@ Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const CallContex
 }
 
 Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& before,
-                                  const fence::Mark& next, const std::vector<Operation>& operations,
-                                  const CallContext& context) {
+                                  const fence::Mark& next, const Operations& operations,
+                                  const CallContext& context, TransactionResult&) {
   const bool moves = next != before.mark;
   if (!moves && operations.empty()) return Commit::done;
   const bool is_new = before.version == 0;
@@ -147,7 +117,7 @@ Result<Commit> FenceMarks::commit(const ResourceName& resource, const SeenMark& 
 Result<Commit> FenceMarks::mark_refused(int rc, bool is_new, const CallContext& context) {
   const Outcome outcome = outcome_of(rc);
   if (is_new && outcome == Outcome::no_node) {
-    TRY(install(context));
+    TRY(make_folder(context));
     return Commit::conflict;
   }
   const bool changed =
@@ -170,92 +140,63 @@ Status FenceMarks::count_refusal(const ResourceName& resource, const CallContext
 
 // ---- entering ------------------------------------------------------------------------------
 
-Status FenceMarks::check(const std::vector<Operation>& operations) const {
+// Kind, path, data and version.
+Result<FenceMarks::Description> FenceMarks::describe(const Operations& operations) const {
+  Description about;
   std::size_t bytes = 0;
   for (const Operation& operation : operations) {
-    const std::string& path = path_of(operation);
-    TRY(check_path(path));
-    if (path == folder() || path.starts_with(folder() + "/")) {
+    Step step = step_of(operation);
+    TRY(check_path(step.path));
+    if (step.path == folder() || step.path.starts_with(folder() + "/")) {
       return fail(ErrorCode::invalid, "what is in " + folder() + " is the fence's own");
     }
-    const Step step = step_of(operation);
     if (step.version < -1) {
       return fail(ErrorCode::invalid, "a version is " + std::to_string(step.version) +
                                           "; it must be from 0 on, or -1 for any");
     }
     bytes += step.path.size() + step.data.size();
+    about.writes |= step.kind != Step::Kind::check;
+    about.content.push_back(std::to_string(static_cast<int>(step.kind)));
+    about.content.push_back(std::move(step.path));
+    about.content.push_back(std::move(step.data));
+    about.content.push_back(std::to_string(step.version));
   }
-  if (bytes <= kMostRequestBytes) return {};
+  if (bytes <= kMostRequestBytes) return about;
   return fail(ErrorCode::invalid, "the operations have " + std::to_string(bytes) +
                                       " bytes; ZooKeeper takes at most " +
                                       std::to_string(kMostRequestBytes));
 }
 
-fence::Pass FenceMarks::pass_at(const ResourceName& resource,
-                                const std::vector<Operation>& operations,
-                                const CallContext& context) {
-  return {
-      .read = [this, &resource, &context] { return seen(resource, context); },
-      .commit =
-          [this, &resource, &operations, &context](const SeenMark& before,
-                                                   const fence::Mark& next) {
-            return commit(resource, before, next, operations, context);
-          },
-      .count_refusal = [this, &resource, &context] { return count_refusal(resource, context); }};
-}
-
-Result<TransactionResult> FenceMarks::pass(const ResourceName& resource, const Token& token,
-                                           const std::vector<Operation>& operations,
-                                           const EnterOptions& options) {
-  TRY(check(operations));
-  const bool changes = std::any_of(operations.begin(), operations.end(), writes);
-  const auto attempt = TRY(fence::attempt_of(token, options, changes, content_of(operations)));
-  const CallContext context = context_of(options);
-  const auto passed =
-      TRY(fence::pass(resource, attempt, pass_at(resource, operations, context), context));
-  return TransactionResult{.repeated = passed == Passed::repeated};
-}
-
-Status FenceMarks::adopt(const ResourceName& resource, const Lineage& lineage, TokenNumber at_least,
-                         const CallContext& context) {
-  const std::vector<Operation> none;
-  return fence::pass_adoption(resource, lineage, at_least, pass_at(resource, none, context),
-                              context);
-}
-
-Status FenceMarks::reset(const ResourceName& resource, const CallContext& context) {
-  const std::vector<Operation> none;
-  return fence::pass_reset(resource, pass_at(resource, none, context), context);
-}
-
 // ---- looking -------------------------------------------------------------------------------
 
-Result<std::optional<Fence::Node>> FenceMarks::read_data(const std::string& path,
-                                                         const CallContext& context) {
-  const auto node = TRY(session_.read(path, context));
+Result<std::optional<FencedNode>> FenceMarks::read_after_entering(const ResourceName& resource,
+                                                                  const Token& token,
+                                                                  const std::string& path,
+                                                                  const EnterOptions& options) {
+  TRY(check_path(path));
+  TRY(transact(resource, token, {}, options));
+  const auto node = TRY(session_.read(path, fence::context_of(options)));
   if (!node) return std::nullopt;
-  return Fence::Node{node->data, node->stat.version};
+  return FencedNode{node->data, node->stat.version};
 }
 
-Result<std::optional<FenceMark>> FenceMarks::read(const ResourceName& resource,
-                                                  const CallContext& context) {
-  const auto found = TRY(seen(resource, context));
+Result<std::optional<FenceMark>> FenceMarks::shown_mark(const ResourceName& resource,
+                                                        const CallContext& context) {
+  const auto found = TRY(read(resource, context));
   if (found.version == 0) return std::nullopt;
   const auto refused = TRY(session_.read(refused_path(resource), context));
   return found.mark.shown(resource, refused ? std::int64_t{refused->stat.version} + 1 : 0);
 }
 
-Result<std::vector<FenceMark>> FenceMarks::all(const CallContext& context) {
+Result<std::vector<FenceMark>> FenceMarks::all_marks(const CallContext& context) {
   const auto names = TRY(session_.children(folder(), context));
-  std::map<ResourceName, FenceMark> marks;
+  std::vector<FenceMark> all;
   for (const std::string& name : names.value_or(std::vector<std::string>())) {
     const auto resource = ResourceName::parse(decode(name).value_or(""));
     if (!resource) continue;  // no fence makes such a node
-    auto mark = TRY(read(*resource, context));
-    if (mark) marks.emplace(*resource, std::move(*mark));
+    auto mark = TRY(shown_mark(*resource, context));
+    if (mark) all.push_back(std::move(*mark));
   }
-  std::vector<FenceMark> all;
-  for (auto& [resource, mark] : marks) all.push_back(std::move(mark));
   return all;
 }
 

@@ -1,36 +1,28 @@
-// The marks of one ensemble: read, judged and written back together with the user's operations.
+// The marks of one ensemble, in one transaction with the user's operations.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "blocking_session.h"
-#include "fence/pass.h"
+#include "fence/marked_transactions.h"
 #include "leasehold/zookeeper/fence.h"
 
 namespace leasehold::zookeeper {
 
-// Thread safe. Calls block.
-class FenceMarks {
+class FenceMarks final : public fence::MarkedTransactions<Transactions> {
  public:
-  [[nodiscard]] static Result<std::shared_ptr<FenceMarks>> open(const Url& url);
+  [[nodiscard]] static Result<std::unique_ptr<FenceMarks>> open(const Url& url);
   explicit FenceMarks(Options options) : session_(std::move(options)) {}  // for open()
 
-  // Makes the folder of the marks.
-  [[nodiscard]] Status install(const CallContext& context);
-  [[nodiscard]] Result<TransactionResult> pass(const ResourceName& resource, const Token& token,
-                                               const std::vector<Operation>& operations,
-                                               const EnterOptions& options);
-  [[nodiscard]] Result<std::optional<Fence::Node>> read_data(const std::string& path,
-                                                             const CallContext& context);
-  [[nodiscard]] Status adopt(const ResourceName& resource, const Lineage& lineage,
-                             TokenNumber at_least, const CallContext& context);
-  [[nodiscard]] Status reset(const ResourceName& resource, const CallContext& context);
-  [[nodiscard]] Result<std::optional<FenceMark>> read(const ResourceName& resource,
-                                                      const CallContext& context);
-  // By resource name.
-  [[nodiscard]] Result<std::vector<FenceMark>> all(const CallContext& context);
+  // Makes the folder; a mark comes into being when it is first entered.
+  Status install() override;
+  Result<std::optional<FencedNode>> read_after_entering(const ResourceName& resource,
+                                                        const Token& token, const std::string& path,
+                                                        const EnterOptions& options) override;
 
  private:
   std::string folder() const { return session_.options().base + "/.fence"; }
@@ -38,25 +30,20 @@ class FenceMarks {
   // Is set once for each refusal.
   std::string refused_path(const ResourceName& resource) const;
 
-  [[nodiscard]] Status check(const std::vector<Operation>& operations) const;
-  [[nodiscard]] Result<fence::SeenMark> seen(const ResourceName& resource,
-                                             const CallContext& context);
-  [[nodiscard]] Result<fence::Commit> commit(const ResourceName& resource,
-                                             const fence::SeenMark& before, const fence::Mark& next,
-                                             const std::vector<Operation>& operations,
-                                             const CallContext& context);
+  Result<Description> describe(const Operations& operations) const override;
+  Result<fence::SeenMark> read(const ResourceName& resource, const CallContext& context) override;
+  Result<fence::Commit> commit(const ResourceName& resource, const fence::SeenMark& before,
+                               const fence::Mark& next, const Operations& operations,
+                               const CallContext& context, TransactionResult& outcome) override;
+  Status count_refusal(const ResourceName& resource, const CallContext& context) override;
+  Result<std::optional<FenceMark>> shown_mark(const ResourceName& resource,
+                                              const CallContext& context) override;
+  Result<std::vector<FenceMark>> all_marks(const CallContext& context) override;
+
+  [[nodiscard]] Status make_folder(const CallContext& context);
   [[nodiscard]] Result<fence::Commit> mark_refused(int rc, bool is_new, const CallContext& context);
-  [[nodiscard]] Status count_refusal(const ResourceName& resource, const CallContext& context);
-  [[nodiscard]] fence::Pass pass_at(const ResourceName& resource,
-                                    const std::vector<Operation>& operations,
-                                    const CallContext& context);
 
   BlockingSession session_;
 };
-
-CallContext context_of(const EnterOptions& options);
-// `invalid` unless it is the absolute path of a node: no empty parts, no '.' and '..', no control
-// characters.
-[[nodiscard]] Status check_path(const std::string& path);
 
 }  // namespace leasehold::zookeeper

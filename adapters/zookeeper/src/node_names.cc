@@ -1,8 +1,11 @@
 #include "node_names.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
+
+#include "kit/text/number.h"
+#include "kit/text/percent.h"
+#include "kit/try.h"
 
 namespace leasehold::zookeeper {
 namespace {
@@ -12,20 +15,8 @@ constexpr std::string_view kLock = "-lock-";
 constexpr std::size_t kUuidLength = 36;
 constexpr std::string_view kLabelMark = "leasehold 1 ";
 
-bool is_plain(char c, bool first) {
-  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  const bool digit = c >= '0' && c <= '9';
-  return letter || digit || c == '_' || c == '-' || (c == '.' && !first);
-}
-
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-std::optional<int> hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
 }
 
 std::optional<RequestId> uuid_in(std::string_view name) {
@@ -58,8 +49,7 @@ std::optional<std::int64_t> sequence_in(std::string_view name) {
   std::size_t begin = name.size();
   while (begin > 0 && name.size() - begin < 10 && is_digit(name[begin - 1])) --begin;
   const std::size_t digits = name.size() - begin;
-  std::int64_t number = 0;
-  std::from_chars(name.data() + begin, name.data() + name.size(), number);
+  const std::int64_t number = kit::number_in<std::int64_t>(name.substr(begin)).value_or(0);
   const bool sign = begin > 0 && name[begin - 1] == '-';
   if (digits == 9) return sign ? std::optional(-number) : std::nullopt;
   if (digits != 10) return std::nullopt;
@@ -71,37 +61,14 @@ std::optional<std::int64_t> sequence_in(std::string_view name) {
 }  // namespace
 
 std::string encode(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string name;
-  name.reserve(text.size());
-  for (const char c : text) {
-    if (is_plain(c, name.empty())) {
-      name += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    name += {'%', kHex[byte >> 4], kHex[byte & 15]};
-  }
+  std::string name =
+      kit::percent_encoded(text, [](char c) { return kit::is_unreserved(c) && c != '~'; });
+  if (name.starts_with('.')) name.replace(0, 1, kit::percent_code('.'));
   return name;
 }
 
 std::optional<std::string> decode(std::string_view name) {
-  std::string text;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] != '%') {
-      if (!is_plain(name[i], i == 0)) return std::nullopt;
-      text += name[i];
-      continue;
-    }
-    if (i + 2 >= name.size()) return std::nullopt;
-    const auto high = hex_digit(name[i + 1]);
-    const auto low = hex_digit(name[i + 2]);
-    if (!high || !low) return std::nullopt;
-    text += static_cast<char>(*high * 16 + *low);
-    i += 2;
-  }
-  if (encode(text) != name) return std::nullopt;
-  return text;
+  return kit::percent_decoded_as(name, encode);
 }
 
 std::string node_prefix(const RequestId& request) {
@@ -166,14 +133,31 @@ std::string Label::str() const {
 std::optional<Label> Label::parse(std::string_view text) {
   if (!text.starts_with(kLabelMark)) return std::nullopt;
   text.remove_prefix(kLabelMark.size());
-  Label label;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), label.session_ms);
-  if (error != std::errc() || end == text.data() + text.size() || *end != ' ') return std::nullopt;
-  if (label.session_ms < 0) return std::nullopt;
-  label.owner = text.substr(static_cast<std::size_t>(end - text.data()) + 1);
+  const auto session_ms = kit::take_number<std::int64_t>(text);
+  if (!session_ms || *session_ms < 0 || !text.starts_with(' ')) return std::nullopt;
+  Label label{*session_ms, std::string(text.substr(1))};
   if (!OwnerLabel::parse(label.owner)) return std::nullopt;
   return label;
+}
+
+Status check_path(const std::string& path) {
+  const auto wrong = [] {
+    return fail(ErrorCode::invalid,
+                "the path of a node begins with '/' and has no empty parts, no '.' and '..', and "
+                "no control characters");
+  };
+  if (path.size() < 2 || path.front() != '/') return wrong();
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view part = rest.substr(0, rest.find('/'));
+    if (part == "." || part == ".." || !leasehold::detail::check_name("path", part)) return wrong();
+    rest.remove_prefix(part.size());
+  }
+  if (path == "/zookeeper" || path.starts_with("/zookeeper/")) {
+    return fail(ErrorCode::invalid, "the folder /zookeeper belongs to the server itself");
+  }
+  return {};
 }
 
 }  // namespace leasehold::zookeeper

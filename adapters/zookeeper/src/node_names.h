@@ -34,6 +34,10 @@ std::vector<std::string_view> names_in_order(const std::vector<std::string>& nam
 // The same, as children.
 std::vector<Child> in_order(const std::vector<std::string>& names);
 
+// `invalid` unless it is the absolute path of a node: no empty parts, no '.' and '..', no control
+// characters, and not the server's own.
+[[nodiscard]] Status check_path(const std::string& path);
+
 // The last part of a path.
 std::string_view name_in(std::string_view path);
 

@@ -1,21 +1,23 @@
 #include "probe.h"
 
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
+#include <chrono>
 #include <string_view>
 #include <system_error>
 
 #include "kit/system/fd.h"
+#include "net/resolver.h"
+#include "waiting/call_wait.h"
 
 namespace leasehold::zookeeper {
 namespace {
 
 constexpr int kPatienceMs = 250;
+constexpr auto kNamePatience = std::chrono::seconds(10);
 constexpr std::size_t kMostWords = 120;
 
 std::string words_of_errno(int number) {
@@ -52,13 +54,11 @@ State state_of(int error) {
   return {words_of_errno(error), error == ECONNREFUSED};
 }
 
-State state_of(const addrinfo& address) {
-  const kit::Fd fd(
-      socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
+State state_of(const net::SocketAddress& address) {
+  const kit::Fd fd(socket(address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return state_of(errno);
-  if (connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0 && errno != EINPROGRESS) {
-    return state_of(errno);
-  }
+  const auto* bytes = reinterpret_cast<const sockaddr*>(&address.bytes);
+  if (connect(fd.get(), bytes, address.size) != 0 && errno != EINPROGRESS) return state_of(errno);
   pollfd writable{fd.get(), POLLOUT, 0};
   if (poll(&writable, 1, kPatienceMs) <= 0) return {"does not accept connections"};
   int error = 0;
@@ -68,16 +68,14 @@ State state_of(const addrinfo& address) {
 }
 
 // Of the first address that does not refuse.
-State state_of(const std::string& host, const std::string& port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int failed = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
-  if (failed != 0) return {gai_strerror(failed)};
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, freeaddrinfo);
+State state_of(const HostPort& host) {
+  const waiting::Alarm never;
+  net::Resolver resolver;
+  const auto addresses = resolver.resolve(host, {BootClock::now() + kNamePatience, {}}, never);
+  if (!addresses) return {to_string(addresses.error())};
   State state;
-  for (const addrinfo* it = found; it != nullptr; it = it->ai_next) {
-    state = state_of(*it);
+  for (const net::SocketAddress& address : *addresses) {
+    state = state_of(address);
     if (!state.refuses) break;
   }
   return state;
@@ -94,7 +92,7 @@ HostStates states_of(const std::string& hosts, const std::function<bool()>& enou
     const std::size_t colon = one.rfind(':');
     std::string host(one.substr(0, colon));
     if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-    const State state = state_of(host, std::string(one.substr(colon + 1)));
+    const State state = state_of({std::move(host), std::string(one.substr(colon + 1))});
     if (!states.words.empty()) states.words += "; ";
     states.words += std::string(one) + ": " + state.words;
     states.all_refuse = states.all_refuse && state.refuses;

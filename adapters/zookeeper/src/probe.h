@@ -11,7 +11,7 @@ struct HostStates {
   bool all_refuse = false;  // nobody listens at any address of any host
 };
 
-// Looks names up, and takes up to half a second for each address besides.
+// Takes up to ten seconds to look a name up, and half a second for each address.
 HostStates states_of(const std::string& hosts, const std::function<bool()>& enough = {});
 
 }  // namespace leasehold::zookeeper

@@ -1,8 +1,8 @@
 #include "words.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "kit/text/number.h"
 #include "net/conversation.h"
 
 namespace leasehold::zookeeper {
@@ -40,21 +40,20 @@ std::map<std::string, std::string> fields_in(std::string_view text, std::string_
 }
 
 std::optional<ServerVersion> version_in(std::string_view text) {
-  ServerVersion version;
-  const char* const end = text.data() + text.size();
-  const auto major = std::from_chars(text.data(), end, version.major);
-  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return std::nullopt;
-  const auto minor = std::from_chars(major.ptr + 1, end, version.minor);
-  if (minor.ec != std::errc() || version.major < 0 || version.minor < 0) return std::nullopt;
-  return version;
+  const auto major = kit::take_number<int>(text);
+  if (!major || !text.starts_with('.')) return std::nullopt;
+  text.remove_prefix(1);
+  const auto minor = kit::take_number<int>(text);
+  if (!minor || *major < 0 || *minor < 0) return std::nullopt;
+  return ServerVersion{*major, *minor};
 }
 
 Millis millis_in(std::string_view text) {
   constexpr Millis longest = std::chrono::hours(24 * 365);
-  std::int64_t number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec == std::errc::result_out_of_range) return longest;
-  return Millis(std::clamp<std::int64_t>(number, 0, longest.count()));
+  const bool is_number = !text.empty() && text.front() >= '0' && text.front() <= '9';
+  const auto number = kit::take_number<std::int64_t>(text);
+  if (is_number && !number) return longest;  // it does not fit
+  return Millis(std::clamp<std::int64_t>(number.value_or(0), 0, longest.count()));
 }
 
 std::size_t voters_in(std::string_view config) {

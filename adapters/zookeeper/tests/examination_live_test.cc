@@ -13,25 +13,15 @@ namespace leasehold::zookeeper {
 namespace {
 
 using namespace std::chrono_literals;
-using leasehold::rig::ZookeeperEnsemble;
-using leasehold::rig::ZookeeperServer;
-using leasehold::testing::Examining;
-using leasehold::testing::findings_of;
-using leasehold::testing::Finds;
-using leasehold::testing::is_ok;
-using leasehold::testing::Measures;
-using leasehold::testing::told;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
+using namespace leasehold::testing;
+using namespace ::testing;
 
 struct ExaminationTest : Examining {
   ExaminationTest() : Examining(adapters(), "zookeeper://", 1s) {}
 };
 
 TEST_F(ExaminationTest, AnEnsembleOfThreeIsOkUntilServersAreGone) {
-  ZookeeperEnsemble ensemble({.read_only_without_majority = true});
+  rig::ZookeeperEnsemble ensemble({.read_only_without_majority = true});
   const auto diagnosis = look(ensemble.addresses());
   ASSERT_TRUE(diagnosis);
   const auto& all = diagnosis->findings;
@@ -56,16 +46,16 @@ TEST_F(ExaminationTest, AnEnsembleOfThreeIsOkUntilServersAreGone) {
 }
 
 TEST_F(ExaminationTest, AnEvenNumberIsNotedAndASingleServerAWarning) {
-  ZookeeperEnsemble four({.members = 4});
+  rig::ZookeeperEnsemble four({.members = 4});
   EXPECT_THAT(found(four.addresses()), Finds("zookeeper.ensemble", Severity::note, "4 voting"));
-  const ZookeeperServer one;
+  const rig::ZookeeperServer one;
   EXPECT_THAT(found(one.address()),
               AllOf(Finds("zookeeper.ensemble", Severity::warning, "1 voting"),
                     is_ok("zookeeper.force_sync")));
 }
 
 TEST_F(ExaminationTest, TheLineageIsRead) {
-  const ZookeeperServer server;
+  const rig::ZookeeperServer server;
   auto client = connect("zookeeper://" + server.address(), {}, registry);
   ASSERT_TRUE(client);
   const auto lease = client->acquire_fenced("job", {.ttl = 1s, .stop = {}});
@@ -74,13 +64,13 @@ TEST_F(ExaminationTest, TheLineageIsRead) {
 }
 
 TEST_F(ExaminationTest, ALogThatIsNotSyncedIsADanger) {
-  const ZookeeperServer server({.more = {"forceSync=no"}});
+  const rig::ZookeeperServer server({.more = {"forceSync=no"}});
   EXPECT_THAT(found(server.address()),
               Finds("zookeeper.force_sync", Severity::danger, "forceSync=no"));
 }
 
 TEST_F(ExaminationTest, SessionsAreComparedWithTheTtl) {
-  const ZookeeperServer server;  // 0.4 to 4 s
+  const rig::ZookeeperServer server;  // 0.4 to 4 s
   EXPECT_THAT(found(server.address(), {.ttl = 30s}),
               Finds("zookeeper.session", Severity::warning, "maxSessionTimeout="));
   EXPECT_THAT(found(server.address(), {.ttl = 1s}), is_ok("zookeeper.session"));
@@ -89,12 +79,12 @@ TEST_F(ExaminationTest, SessionsAreComparedWithTheTtl) {
 }
 
 TEST_F(ExaminationTest, ALongTickIsAWarning) {
-  const ZookeeperServer server({.tick_ms = 3000});
+  const rig::ZookeeperServer server({.tick_ms = 3000});
   EXPECT_THAT(found(server.address()), Finds("zookeeper.tick", Severity::warning, "is 3 s"));
 }
 
 TEST_F(ExaminationTest, WordsThatAreNotAllowedAreUnseen) {
-  const ZookeeperServer some({.more = {"4lw.commands.whitelist=srvr"}});
+  const rig::ZookeeperServer some({.more = {"4lw.commands.whitelist=srvr"}});
   EXPECT_THAT(found(some.address()),
               AllOf(is_ok("zookeeper.version"), Measures("zookeeper.round_trip"),
                     Finds("zookeeper.tick", Severity::unseen, "4lw.commands.whitelist"),
@@ -102,20 +92,20 @@ TEST_F(ExaminationTest, WordsThatAreNotAllowedAreUnseen) {
 }
 
 TEST_F(ExaminationTest, AServerWithoutItsMajorityIsADanger) {
-  ZookeeperEnsemble ensemble({.read_only_without_majority = true});
+  rig::ZookeeperEnsemble ensemble({.read_only_without_majority = true});
   ensemble[0].kill();
   ensemble[1].kill();
   const BootTime give_up = BootClock::now() + 60s;
   while (ensemble[2].mode() != "read-only" && BootClock::now() < give_up) {
   }
   // Another server takes the session, as the majority would that this one cannot reach.
-  const ZookeeperServer other;
+  const rig::ZookeeperServer other;
   EXPECT_THAT(found(other.address() + "," + ensemble[2].address()),
               Finds("zookeeper.mode", Severity::danger, "read-only"));
 }
 
 TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
-  ZookeeperServer server;
+  rig::ZookeeperServer server;
   server.freeze();
   const BootTime before = BootClock::now();
   const auto frozen = look(server.address(), {.ttl = 1s, .within = 1s});
@@ -125,7 +115,7 @@ TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
 }
 
 TEST_F(ExaminationTest, AUserIsUsedAndItsPasswordNotTold) {
-  const ZookeeperServer server;
+  const rig::ZookeeperServer server;
   const auto all = found("app:hush@" + server.address());
   EXPECT_THAT(all, Measures("zookeeper.round_trip"));
   EXPECT_THAT(told(all), Not(HasSubstr("hush")));

@@ -1,8 +1,6 @@
-#include "testing/fence_conformance.h"
-
-#include "leasehold/fence_admin.h"
 #include "leasehold/zookeeper/fence.h"
 #include "one_server.h"
+#include "testing/resources_connection.h"
 
 namespace leasehold::testing {
 namespace {
@@ -12,73 +10,37 @@ using zookeeper::Fence;
 using zookeeper::Resources;
 using zookeeper::Set;
 
-EnterOptions options_of(EntryMode mode, std::int64_t sequence = 0) {
-  return {.entry = mode == EntryMode::once ? Entry::once : Entry::repeatable,
-          .sequence = sequence,
-          .within = Millis::max()};
-}
-
 // The data of a resource is a node whose name is the resource's in hexadecimal: names of nodes are
 // not as free.
-class ZookeeperConnection final : public FenceConnection {
+class ZookeeperConnection final : public ResourcesConnection<Resources, Fence> {
  public:
   ZookeeperConnection(const std::string& url, std::string data)
-      : resources_(Resources::open(url).value()),
-        other_(Resources::open(url + "-other").value()),
-        admin_(
-            zookeeper::adapters().front().offers.open<FenceAdmin>(Url::parse(url).value()).value()),
+      : ResourcesConnection(zookeeper::adapters().front(), url, url + "-other"),
         data_(std::move(data)) {}
 
-  Result<std::string> enter_and_read(std::string_view resource, const Token& token,
-                                     EntryMode mode) override {
-    auto fence = resources_.fence(resource);
-    if (!fence) return fail(std::move(fence.error()));
-    return read(*fence, resource, token, options_of(mode));
+ private:
+  std::string path_of(const std::string& resource) const {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(resource.data());
+    return data_ + "-" + detail::to_hex({bytes, resource.size()}).substr(0, 500);
   }
-
-  Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
-                         EntryMode mode, std::int64_t sequence) override {
-    auto fence = resources_.fence(resource);
-    if (!fence) return fail(std::move(fence.error()));
+  Result<std::string> read(const Fence& fence, const Token& token, const std::string& resource,
+                           const EnterOptions& options) override {
+    const auto node = TRY(fence.read(token, path_of(resource), options));
+    return node ? node->data : std::string();
+  }
+  Status write(const Fence& fence, const Token& token, const std::string& resource,
+               const std::string& value, const EnterOptions& options) override {
     const std::string path = path_of(resource);
-    const auto write = [&](const zookeeper::Operation& operation) {
-      return fence->transaction(token, {operation}, options_of(mode, sequence));
-    };
+    const bool numbered = options.sequence != 0;
     // So that a write that comes again is the same operation.
-    if (sequence != 0)
-      (void)other_.fence("peep").value().transaction(test_token(1, 1), {Create{path, ""}});
-    auto done = write(Set{path, std::string(value)});
-    const bool is_missing = !done && sequence == 0 && done.error().code == ErrorCode::invalid;
-    if (is_missing) done = write(Create{path, std::string(value)});
+    if (numbered) (void)peep_hole().transaction(test_token(1, 1), {Create{path, ""}});
+    auto done = fence.transaction(token, {Set{path, value}}, options);
+    const bool is_missing = !done && !numbered && done.error().code == ErrorCode::invalid;
+    if (is_missing) done = fence.transaction(token, {Create{path, value}}, options);
     if (!done) return fail(done.error());
     return {};
   }
 
-  // Through another fence, which nobody else uses.
-  Result<std::string> peek(std::string_view resource) override {
-    return read(other_.fence("peep").value(), resource, test_token(1, 1), {});
-  }
-  Result<std::vector<FenceMark>> marks() override { return admin_->marks(); }
-  Status adopt(const ResourceName& resource, const Lineage& lineage,
-               TokenNumber at_least) override {
-    return admin_->adopt(resource, lineage, at_least);
-  }
-
- private:
-  std::string path_of(std::string_view resource) const {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(resource.data());
-    return data_ + "-" + detail::to_hex({bytes, resource.size()}).substr(0, 500);
-  }
-  Result<std::string> read(const Fence& fence, std::string_view resource, const Token& token,
-                           const EnterOptions& options) {
-    const auto node = fence.read(token, path_of(resource), options);
-    if (!node) return fail(node.error());
-    return *node ? (*node)->data : std::string();
-  }
-
-  Resources resources_;
-  Resources other_;
-  std::unique_ptr<FenceAdmin> admin_;
   const std::string data_;
 };
 

@@ -4,14 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <random>
-#include <thread>
-
 #include "leasehold/client.h"
 #include "leasehold/fence_admin.h"
 #include "proxied_server.h"
-#include "testing/fence_conformance.h"
+#include "testing/fence_live.h"
 
 namespace leasehold::testing {
 namespace {
@@ -145,8 +141,7 @@ TEST_F(ZookeeperFenceLive, ASequenceNumberIsUsedOnce) {
 
 TEST_F(ZookeeperFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
   int expected = 0;
-  for (const rig::WireFault fault : {rig::WireFault::cut_before, rig::WireFault::cut_during,
-                                     rig::WireFault::cut_after, rig::WireFault::lose_reply}) {
+  for (const rig::WireFault fault : kWireFaults) {
     const Fence door = fence_through_proxy();
     const Token token = test_token(33, 1);
     ASSERT_TRUE(door.enter(token));
@@ -154,10 +149,7 @@ TEST_F(ZookeeperFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
     const auto done = door.transaction(token, {Set{path_, "1"}}, {.within = 30s});
     ASSERT_TRUE(proxy_.wait_for_fault(1s));
     ASSERT_TRUE(done) << to_string(fault) << ": " << to_string(done.error());
-    // A server whose client is cut off may not have begun.
-    if (fault != rig::WireFault::cut_after) {
-      EXPECT_EQ(done->repeated, fault == rig::WireFault::lose_reply) << to_string(fault);
-    }
+    expect_repeated(done->repeated, fault);
     EXPECT_EQ(writes(), ++expected) << to_string(fault);
     proxy_.disarm();
     proxy_.cut();
@@ -168,12 +160,7 @@ TEST_F(ZookeeperFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
   const Fence door = fence_through_proxy();
   ASSERT_TRUE(door.enter(test_token(33, 1)));
   proxy_.arm(rig::WireFault::lose_reply);
-  std::jthread successor([&] {
-    // The proxy has the write before the server does, and the other must come after it.
-    while (value() != "1") std::this_thread::sleep_for(1ms);
-    EXPECT_TRUE(fence().enter(test_token(34, 2)));
-    proxy_.cut();
-  });
+  const auto successor = successor_after([&] { return value() == "1"; }, fence(), proxy_);
   const auto unknown = door.transaction(test_token(33, 1), {Set{path_, "1"}}, {.within = 30s});
   EXPECT_EQ(code_of(unknown), ErrorCode::outcome_unknown);
   EXPECT_EQ(value(), "1") << "it was done, before the other came";
@@ -192,31 +179,11 @@ TEST_F(ZookeeperFenceLive, AHangingNetworkIsToldAndRepeatingIsSafe) {
 }
 
 TEST_F(ZookeeperFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
-  std::minstd_rand random(7);
-  std::int64_t next = 1;
-  for (int round = 0; round < 5; ++round) {
-    const Fence door = fence();
-    std::atomic<std::int64_t> acknowledged = next - 1;
-    std::jthread writer([&](const std::stop_token& stop) {
-      for (std::int64_t number = next; !stop.stop_requested(); ++number) {
-        const auto done = door.transaction(test_token(number, 1),
-                                           {Set{path_, std::to_string(number)}}, {.within = 1s});
-        if (done) acknowledged = number;
-      }
-    });
-    const std::int64_t enough = next + std::uniform_int_distribution<int>(0, 40)(random);
-    while (acknowledged < enough) std::this_thread::yield();
-    under_.kill();
-    writer.request_stop();
-    writer.join();
-    under_.start();
-    const auto mark = fence().mark();
-    ASSERT_TRUE(mark && *mark && (*mark)->mark);
-    const std::int64_t number = (*mark)->mark->number.value();
-    EXPECT_EQ(value(), std::to_string(number));
-    EXPECT_GE(number, acknowledged.load());
-    next = number + 1;
-  }
+  expect_mark_and_data_together(
+      killed(under_, [&] { return value(); }), [&] { return fence(); },
+      [&](const Fence& door, const Token& token, const std::string& value) {
+        return door.transaction(token, {Set{path_, value}}, {.within = 1s}).has_value();
+      });
 }
 
 TEST_F(ZookeeperFenceLive, AMarkThatIsNotOursIsLeftAlone) {
@@ -249,25 +216,8 @@ TEST_F(ZookeeperFenceLive, TheOperatorSeesAndAdopts) {
       zookeeper::adapters().front().offers.open<FenceAdmin>(Url::parse(url).value()).value();
   const auto resources = Resources::open(url).value();
   EXPECT_EQ(admin->marks()->size(), 0u);
-  ASSERT_TRUE(admin->install());
-  ASSERT_TRUE(admin->install());
-  EXPECT_EQ(admin->marks()->size(), 0u);
-  ASSERT_TRUE(resources.fence("b")->enter(test_token(33, 1)));
-  ASSERT_TRUE(resources.fence("a/../b")->enter(test_token(34, 1)));
-  const auto marks = admin->marks().value();
-  ASSERT_EQ(marks.size(), 2u);
-  EXPECT_EQ(marks[0].resource.str(), "a/../b");
-  const Lineage restored = test_lineage(2);
-  ASSERT_TRUE(admin->adopt(ResourceName::parse("b").value(), restored, TokenNumber::of(5).value()));
-  EXPECT_FALSE(resources.fence("b")->enter(test_token(35, 1)));
-  EXPECT_TRUE(resources.fence("b")->enter(test_token(5, 1, restored)));
-  ASSERT_TRUE(admin->reset(ResourceName::parse("b").value()));
-  const FenceMark forgotten = resources.fence("b")->mark()->value();
-  EXPECT_FALSE(forgotten.mark);
-  EXPECT_FALSE(forgotten.lineage);
-  EXPECT_EQ(forgotten.refused, 1);
-  EXPECT_TRUE(resources.fence("b")->enter(test_token(1, 1))) << "the first to come";
-  EXPECT_EQ(admin->reset(ResourceName::parse("nobody").value()).error().code, ErrorCode::invalid);
+  expect_operator_sees_and_adopts(
+      *admin, "a/../b", [&](const std::string& name) { return resources.fence(name).value(); });
 }
 
 TEST_F(ZookeeperFenceLive, LocksAndMarksDoNotMeet) {
