@@ -50,10 +50,10 @@ class NodeValues final : public KeyedStore<SeenNode> {
     if (outcome == Outcome::no_node) {
       return fail(ErrorCode::invalid, "the parent of node '" + path + "' is not there");
     }
-    return fail(error_at(
-        session_.options().address,
-        Error(ErrorCode::unavailable, "the server does not let this client write " + path,
-              words_of(done.rc))));
+    return fail(
+        error_at(session_.options().address,
+                 Error(ErrorCode::unavailable, "the server does not let this client write " + path,
+                       words_of(done.rc))));
   }
 
  private:
