@@ -247,7 +247,7 @@ Severity DiagnosisReport::worst() const {
 Result<DiagnosisReport> diagnose(const Registry& registry, std::string_view store,
                                  const std::optional<std::string>& fence,
                                  const DiagnoseOptions& options) {
-  const CallContext context{BootClock::now() + options.within, options.stop};
+  const CallContext context{BootClock::now() + options.timeout, options.stop};
   auto examined = TRY(registry.examine(store, {ExaminedAs::store, options.ttl, context}));
   DiagnosisReport report;
   report.store = redacted(store);

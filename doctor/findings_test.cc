@@ -179,8 +179,8 @@ struct DiagnoseTest : ::testing::Test {
   }
 
   Result<DiagnosisReport> look(std::optional<std::string> url = "sick://user:secret@fence",
-                               Millis within = 10s) {
-    return diagnose(registry, "sick://user:secret@store", url, {1min, within, {}});
+                               Millis timeout = 10s) {
+    return diagnose(registry, "sick://user:secret@store", url, {1min, timeout, {}});
   }
 
   Registry registry;

@@ -25,7 +25,7 @@ Result<Attempt> attempt_of(const Token& token, const EnterOptions& options, bool
   TRY(check_sequence(options.sequence));
   Attempt attempt{.token = token,
                   .writes = writes,
-                  .single = options.entry == Entry::once,
+                  .single = options.entry == Entry::single,
                   .sequence = options.sequence};
   if (attempt.sequence != 0) {
     attempt.write = fingerprint(content);
@@ -36,7 +36,7 @@ Result<Attempt> attempt_of(const Token& token, const EnterOptions& options, bool
 }
 
 CallContext context_of(const EnterOptions& options) {
-  return {BootClock::now() + options.within, options.stop};
+  return {BootClock::now() + options.timeout, options.stop};
 }
 
 Status check_sequence(std::int64_t sequence) {

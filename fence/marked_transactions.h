@@ -39,7 +39,7 @@ class MarkedTransactions : public Transactions {
     return shown_mark(resource, context_of({}));
   }
   Result<std::vector<FenceMark>> marks() final {
-    auto all = TRY(all_marks(context_of({.within = kTimeToList})));
+    auto all = TRY(all_marks(context_of({.timeout = kListTimeout})));
     std::sort(all.begin(), all.end(),
               [](const FenceMark& a, const FenceMark& b) { return a.resource < b.resource; });
     return all;
@@ -80,7 +80,7 @@ class MarkedTransactions : public Transactions {
   [[nodiscard]] virtual Result<std::vector<FenceMark>> all_marks(const CallContext& context) = 0;
 
  private:
-  static constexpr Millis kTimeToList = std::chrono::minutes(1);  // there may be many
+  static constexpr Millis kListTimeout = std::chrono::minutes(1);  // there may be many
 
   // By reference: for the duration of one call.
   Pass at(const ResourceName& resource, const Operations& operations, const CallContext& context,

@@ -21,7 +21,8 @@ std::string words(const Token& token, Reason why, const Threshold& threshold) {
       return ": its mark is " + mark +
              " from another request id; the store has granted this number twice";
     case Reason::again:
-      return ": its mark is " + mark + " already, and in once mode a token enters once";
+      return ": its mark is " + mark +
+             " already, and with single entry a token enters only one time";
     case Reason::late:
       return ": this holder has come with this or a higher sequence number before, so this one is "
              "late";

@@ -25,19 +25,20 @@ std::string RowFenceSql::quoted(const std::string& identifier) {
 }
 
 // A number without a lineage was written by hand, as `fence = 33`: it keeps its order.
-std::string RowFenceSql::admits(bool once) const {
+std::string RowFenceSql::admits(bool single) const {
   return "(fence IS NULL OR " + compared("fence", "<=", 2) + ") AND (fence_lineage IS NULL OR " +
          compared("fence_lineage", "=", 3) + ") AND (" + compared("fence", "<", 2) +
-         " OR fence_request IS NULL OR (" + (once ? "false" : "true") + " AND " +
+         " OR fence_request IS NULL OR (" + (single ? "false" : "true") + " AND " +
          compared("fence_request", "=", 4) + "))";
 }
 
-std::string RowFenceSql::update(bool once, const std::string& more) const {
+std::string RowFenceSql::update(bool single, const std::string& more) const {
   return "UPDATE " + table_ + " SET fence = " + parameter(2) + ", fence_lineage = " + parameter(3) +
-         ", fence_request = " + parameter(4) + more + " WHERE " + is_key() + " AND " + admits(once);
+         ", fence_request = " + parameter(4) + more + " WHERE " + is_key() + " AND " +
+         admits(single);
 }
 
-Result<std::string> RowFenceSql::write(const std::vector<std::string>& columns, bool once) const {
+Result<std::string> RowFenceSql::write(const std::vector<std::string>& columns, bool single) const {
   std::string more;
   int next = 5;
   for (const std::string& column : columns) {
@@ -47,18 +48,18 @@ Result<std::string> RowFenceSql::write(const std::vector<std::string>& columns, 
     }
     more += ", " + quoted(column) + " = " + parameter(next++);
   }
-  return update(once, more);
+  return update(single, more);
 }
 
-std::string RowFenceSql::enter(const std::vector<std::string>& columns, bool once) const {
+std::string RowFenceSql::enter(const std::vector<std::string>& columns, bool single) const {
   std::string wanted;
   for (const std::string& column : columns) wanted += ", " + known_as_ + "." + quoted(column);
-  return update(once, "") + " RETURNING 1" + wanted;
+  return update(single, "") + " RETURNING 1" + wanted;
 }
 
-std::string RowFenceSql::count_refusal(bool once) const {
+std::string RowFenceSql::count_refusal(bool single) const {
   return "UPDATE " + table_ + " SET fence_refused = " + form_.infix("fence_refused", "+", "1") +
-         " WHERE " + is_key() + " AND NOT coalesce(" + admits(once) +
+         " WHERE " + is_key() + " AND NOT coalesce(" + admits(single) +
          ", false) RETURNING fence, fence_lineage,"
          " fence_lineage IS NOT NULL AND fence_request IS NULL, fence_request";
 }

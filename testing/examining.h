@@ -18,7 +18,7 @@ class Examining : public ::testing::Test {
   struct How {
     ExaminedAs as = ExaminedAs::store;
     std::optional<Millis> ttl = {};  // nothing: the usual one of this fixture
-    Millis within = std::chrono::seconds(30);
+    Millis timeout = std::chrono::seconds(30);
   };
 
   // `before` stands before every address: "etcd://".
@@ -32,7 +32,7 @@ class Examining : public ::testing::Test {
   Result<Diagnosis> look(const std::string& where, const How& how) const {
     return registry.examine(
         before_ + where,
-        {how.as, how.ttl.value_or(usual_ttl_), {BootClock::now() + how.within, {}}});
+        {how.as, how.ttl.value_or(usual_ttl_), {BootClock::now() + how.timeout, {}}});
   }
 
   std::vector<Finding> found(const std::string& where) const { return found(where, How()); }

@@ -12,7 +12,7 @@ std::string shown(const FenceStep& step) {
   text += " with " + std::to_string(step.token.number.value()) + " of " +
           step.token.request.hex().substr(0, 1) + " by " + step.token.lineage.str().substr(0, 1);
   if (step.sequence != 0) text += " as " + std::to_string(step.sequence);
-  if (step.single) text += ", once";
+  if (step.single) text += ", single entry";
   return text;
 }
 

@@ -122,7 +122,7 @@ struct Played {
 };
 
 Status take(FenceConnection& connection, const ResourceName& resource, const FenceStep& step) {
-  const EntryMode mode = step.single ? once : repeatable;
+  const EntryMode mode = step.single ? single : repeatable;
   if (!step.writes) {
     const auto read = connection.enter_and_read(resource.str(), step.token, mode);
     return read ? Status() : fail(read.error());
@@ -325,7 +325,7 @@ TEST_P(FenceConformance, LowerTokenIsRefusedAndChangesNothing) {
   EXPECT_THAT(write.error().message, HasSubstr("33"));
   EXPECT_THAT(write.error().message, HasSubstr("34"));
   EXPECT_TRUE(refused(here_->enter_and_read(kBook, test_token(33, 1), repeatable), 33, 34));
-  EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(33, 1), "zombie", once), 33, 34));
+  EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(33, 1), "zombie", single), 33, 34));
   EXPECT_TRUE(
       refused(here_->update(kBook, test_token(33, 1), [](auto) { return "zombie"; }), 33, 34));
   EXPECT_EQ(peek(*here_), "b");
@@ -351,21 +351,21 @@ TEST_P(FenceConformance, RightfulHolderMayRetry) {
 TEST_P(FenceConformance, EqualTokenOfAnotherRequestIsRefused) {
   ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(33, 1), "a", repeatable)));
   EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(33, 2), "b", repeatable), 33, 33));
-  EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(33, 2), "b", once), 33, 33));
+  EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(33, 2), "b", single), 33, 33));
   EXPECT_EQ(peek(*here_), "a");
   EXPECT_EQ(mark_of(*here_)->mark, test_token(33, 1));
 }
 
 TEST_P(FenceConformance, OnceModeRefusesASecondEntry) {
-  ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(33, 1), "a", once)));
-  EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(33, 1), "b", once), 33, 33));
+  ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(33, 1), "a", single)));
+  EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(33, 1), "b", single), 33, 33));
   EXPECT_EQ(peek(*here_), "a");
-  EXPECT_TRUE(accepted(here_->enter_and_write(kBook, test_token(34, 2), "c", once)));
+  EXPECT_TRUE(accepted(here_->enter_and_write(kBook, test_token(34, 2), "c", single)));
 }
 
 TEST_P(FenceConformance, OnceModeCountsEntriesOfTheOtherMode) {
   ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(33, 1), "a", repeatable)));
-  EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(33, 1), "b", once), 33, 33));
+  EXPECT_TRUE(refused(here_->enter_and_write(kBook, test_token(33, 1), "b", single), 33, 33));
   EXPECT_TRUE(accepted(here_->enter_and_write(kBook, test_token(33, 1), "c", repeatable)));
 }
 

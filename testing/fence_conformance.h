@@ -27,7 +27,7 @@ using EntryMode = Entry;
 
 // To enter without ever giving up.
 inline EnterOptions patiently(EntryMode mode, std::int64_t sequence = 0) {
-  return {.entry = mode, .sequence = sequence, .within = Millis::max()};
+  return {.entry = mode, .sequence = sequence, .timeout = Millis::max()};
 }
 
 // One connection to resources behind a fence. Each resource holds one text, empty at first. Used by

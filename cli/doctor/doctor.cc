@@ -52,7 +52,7 @@ class Doctor final : public Subcommand {
     if (!store) return report(store.error());
     register_stores();
     const auto found = diagnose(Registry::standard(), *store, fence_,
-                                {.ttl = ttl_, .within = timeout_, .stop = {}});
+                                {.ttl = ttl_, .timeout = timeout_, .stop = {}});
     // With a fence it may be the fence that went wrong.
     if (!found) return report(fence_ ? found.error() : with_source(store_, found.error()));
     const ExitStatus printed = print(json_ ? doctor_json(*found) : doctor_text(*found));

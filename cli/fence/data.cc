@@ -121,7 +121,7 @@ bool FenceData::chosen() const {
 }
 
 files::Entry FenceData::entry() const {
-  return single_entry_ ? files::Entry::once : files::Entry::repeatable;
+  return single_entry_ ? files::Entry::single : files::Entry::repeatable;
 }
 
 ExitStatus FenceData::execute() const {

@@ -9,7 +9,7 @@
 namespace leasehold::detail {
 namespace {
 
-constexpr auto kCloseWithin = std::chrono::seconds(2);
+constexpr auto kCloseTimeout = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -81,7 +81,7 @@ ClientCore::ClientCore(std::unique_ptr<Store> store, ConnectOptions options)
 ClientCore::~ClientCore() {
   {
     MutexLock lock(mutex_);
-    settled_.wait_for(mutex_, kCloseWithin,
+    settled_.wait_for(mutex_, kCloseTimeout,
                       [this]() LEASEHOLD_REQUIRES(mutex_) { return engine_.settled(); });
   }
   store_->close();  // first: it ends the calls that the threads below may be in
@@ -145,14 +145,14 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
   return await(slot, *request, options.stop);
 }
 
-Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for, Millis within,
+Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for, Millis timeout,
                                            const std::stop_token& stop) {
   ReleaseSlot slot;
   Calls calls;
   {
     MutexLock lock(mutex_);
     releasing_.emplace(lease.grant.request, &slot);
-    engine_.release(clock_.now(), lease.grant.request, within_reason(keep_for), within);
+    engine_.release(clock_.now(), lease.grant.request, within_reason(keep_for), timeout);
     calls = settle();  // first: a deadline that has passed unnoticed is a loss, and told as one
     leases_.erase(lease.grant.request);
     lease.end.end();

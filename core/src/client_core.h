@@ -90,7 +90,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   Result<Lease> acquire(const LockName& lock, const AcquireOptions& options);
   Result<FencedLease> acquire_fenced(const LockName& lock, const AcquireOptions& options);
-  Result<ReleaseOutcome> release(LeaseControl& lease, Millis keep_for, Millis within,
+  Result<ReleaseOutcome> release(LeaseControl& lease, Millis keep_for, Millis timeout,
                                  const std::stop_token& stop) LEASEHOLD_EXCLUDES(mutex_);
   void drop(LeaseControl& lease) LEASEHOLD_EXCLUDES(mutex_);
   std::optional<Error> renewal_error() LEASEHOLD_EXCLUDES(mutex_);

@@ -88,23 +88,23 @@ std::stop_token Lease::lost() const {
   return control_->lost.get_token();
 }
 
-Result<ReleaseOutcome> Lease::release(Millis within, std::stop_token stop) {
-  return end(Millis(0), within, stop);
+Result<ReleaseOutcome> Lease::release(Millis timeout, std::stop_token stop) {
+  return end(Millis(0), timeout, stop);
 }
 
-Result<ReleaseOutcome> Lease::release_after(Millis keep_for, Millis within, std::stop_token stop) {
+Result<ReleaseOutcome> Lease::release_after(Millis keep_for, Millis timeout, std::stop_token stop) {
   const StoreTraits& store = control_->core->traits();
   if (!store.keeps_after_release) {
     return fail(error_at(store.address, Error(ErrorCode::unsupported,
                                               "this store cannot keep a lock that nobody holds")));
   }
-  return end(keep_for, within, stop);
+  return end(keep_for, timeout, stop);
 }
 
-Result<ReleaseOutcome> Lease::end(Millis keep_for, Millis within, const std::stop_token& stop) {
+Result<ReleaseOutcome> Lease::end(Millis keep_for, Millis timeout, const std::stop_token& stop) {
   if (control_->in_forked_child()) return fail(not_this_process(*control_));
   if (!control_->begin_release()) return ReleaseOutcome::too_late;
-  return control_->core->release(*control_, keep_for, within, stop);
+  return control_->core->release(*control_, keep_for, timeout, stop);
 }
 
 const Token& FencedLease::token() const {

@@ -61,8 +61,8 @@ class EngineTest : public ::testing::Test {
     engine().release_replied(now, request, answer);
     collect();
   }
-  void release(const RequestId& request, Millis keep_for = 0ms, Millis within = 5s) {
-    engine().release(now, request, keep_for, within);
+  void release(const RequestId& request, Millis keep_for = 0ms, Millis timeout = 5s) {
+    engine().release(now, request, keep_for, timeout);
     collect();
   }
 

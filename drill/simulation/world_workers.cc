@@ -120,12 +120,12 @@ void World::leave(Client& client, std::uint32_t index) {
   }
   worker.state = Worker::State::releasing;
   ++worker.generation;
-  const Millis within(chance_.between(1, 3000));
+  const Millis timeout(chance_.between(1, 3000));
   const Millis keep_for(chance_.one_in(10) ? chance_.between(1, 500) : 0);
   it.owes_release = true;
   it.undisturbed = true;
-  it.answer_by = now + within;
-  client.engine->release(now, it.id, keep_for, within);
+  it.answer_by = now + timeout;
+  client.engine->release(now, it.id, keep_for, timeout);
   settle(client);
 }
 

@@ -133,10 +133,10 @@ tl::expected<std::optional<Ticket>, Problem> TicketReader::read(const RequestHea
   }
   const auto mode = value(head, entry_);
   if (!mode) return tl::unexpected(mode.error());
-  if (*mode && !same_word(**mode, "once") && !same_word(**mode, "repeatable")) {
-    return tl::unexpected(malformed(entry_, "it must be 'once' or 'repeatable'"));
+  if (*mode && !same_word(**mode, "single") && !same_word(**mode, "repeatable")) {
+    return tl::unexpected(malformed(entry_, "it must be 'single' or 'repeatable'"));
   }
-  attempt.single = *mode && same_word(**mode, "once");
+  attempt.single = *mode && same_word(**mode, "single");
   return Ticket{std::move(*name), std::move(attempt)};
 }
 

@@ -88,7 +88,7 @@ class GateConnection final : public FenceConnection {
   FieldList fields(std::string_view resource, const Token& token, EntryMode mode) const {
     FieldList all = token_fields(token);
     if (named_ == NamedIn::field) all.emplace_back("Resource", percent_encoded(resource));
-    if (mode == EntryMode::once) all.emplace_back("Leasehold-Entry", "once");
+    if (mode == EntryMode::single) all.emplace_back("Leasehold-Entry", "single");
     return all;
   }
 

@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kTick = 250ms;
 constexpr auto kIdleAfter = 10s;
-constexpr auto kRevokeWithin = 300ms;
-constexpr auto kTidyWithin = 2s;
-constexpr auto kLookWithin = 2s;
+constexpr auto kRevokeTimeout = 300ms;
+constexpr auto kTidyTimeout = 2s;
+constexpr auto kLookTimeout = 2s;
 
 }  // namespace
 
@@ -78,7 +78,7 @@ void EtcdStore::revoke_unused_leases() {
     request.set_id(lease.id);
     session_.transport->call<wire::LeaseRevokeRequest, wire::LeaseRevokeResponse>(
         "/etcdserverpb.Lease/LeaseRevoke", std::move(request),
-        {.deadline = BootClock::now() + kRevokeWithin, .stop = {}, .repeat = false},
+        {.deadline = BootClock::now() + kRevokeTimeout, .stop = {}, .repeat = false},
         [told](const auto&) { told->set_value(); });
   }
   for (auto& it : revoked) it.wait();
@@ -108,11 +108,11 @@ void EtcdStore::housekeeping(const std::stop_token& stop) {
 }
 
 void EtcdStore::end_expired() {
-  for (auto& [request, claim] : session_.claims.expire(BootClock::now(), kTidyWithin)) {
+  for (auto& [request, claim] : session_.claims.expire(BootClock::now(), kTidyTimeout)) {
     session_.watcher.cancel(claim.predecessor_watch);
     session_.watcher.cancel(claim.own_watch);
     withdraw(session_, claim.lock, request, claim.created, claim.at_risk,
-             {.deadline = BootClock::now() + kTidyWithin, .stop = {}, .repeat = false},
+             {.deadline = BootClock::now() + kTidyTimeout, .stop = {}, .repeat = false},
              [this, it = request](const tl::expected<bool, Failure>& gone) {
                if (!gone) return;  // it expires again, and again
                const auto left = session_.claims.find(it);
@@ -163,7 +163,7 @@ void EtcdStore::watch_began_late(const RequestId& request) {
   wire::TxnRequest txn;
   *txn.add_success() = get_without_value(claim->predecessor);
   session_.txn(
-      std::move(txn), {.deadline = BootClock::now() + kLookWithin, .stop = {}, .repeat = false},
+      std::move(txn), {.deadline = BootClock::now() + kLookTimeout, .stop = {}, .repeat = false},
       [this, request,
        created = claim->created](const tl::expected<wire::TxnResponse, Failure>& response) {
         const wire::KeyValue* before = response ? first_kv(*response, 0) : nullptr;

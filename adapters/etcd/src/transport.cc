@@ -14,7 +14,7 @@
 namespace leasehold::etcd {
 namespace {
 
-constexpr auto kLogInWithin = std::chrono::seconds(4);
+constexpr auto kLogInTimeout = std::chrono::seconds(4);
 constexpr Millis kUsualConnect = std::chrono::seconds(2);
 constexpr Millis kLongestConnect = std::chrono::seconds(10);
 // Where Debian, and most others, keep the certificates that the machine trusts.
@@ -43,7 +43,7 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const TlsOption
   return credentials;
 }
 
-grpc::ChannelArguments arguments_for(const std::string& server_name, Millis connect_within) {
+grpc::ChannelArguments arguments_for(const std::string& server_name, Millis connect_timeout) {
   grpc::ChannelArguments arguments;
   if (!server_name.empty()) arguments.SetSslTargetNameOverride(server_name);
   arguments.SetMaxReceiveMessageSize(-1);
@@ -52,7 +52,7 @@ grpc::ChannelArguments arguments_for(const std::string& server_name, Millis conn
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   // This one bounds a connect, too.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(connect_within.count()));
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(connect_timeout.count()));
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -69,15 +69,16 @@ grpc::ChannelArguments arguments_for(const std::string& server_name, Millis conn
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> Transport::make(const Options& options, Millis connect_within) {
+Result<std::unique_ptr<Transport>> Transport::make(const Options& options, Millis connect_timeout) {
   auto credentials = TRY(credentials_of(options.tls));
-  return std::unique_ptr<Transport>(new Transport(
-      options, std::move(credentials), std::clamp(connect_within, kUsualConnect, kLongestConnect)));
+  return std::unique_ptr<Transport>(
+      new Transport(options, std::move(credentials),
+                    std::clamp(connect_timeout, kUsualConnect, kLongestConnect)));
 }
 
 Transport::Transport(const Options& options, std::shared_ptr<grpc::ChannelCredentials> credentials,
-                     Millis connect_within)
-    : connect_within_(connect_within),
+                     Millis connect_timeout)
+    : connect_timeout_(connect_timeout),
       endpoints_(options.endpoints),
       user_(options.user),
       password_(options.password),
@@ -90,7 +91,7 @@ Transport::Transport(const Options& options, std::shared_ptr<grpc::ChannelCreden
 ConnectionPointer Transport::connect(std::size_t endpoint) const {
   return std::make_shared<Connection>(Connection{
       endpoint, grpc::CreateCustomChannel("dns:///" + endpoints_[endpoint], credentials_,
-                                          arguments_for(server_name_, connect_within_))});
+                                          arguments_for(server_name_, connect_timeout_))});
 }
 
 Transport::Way Transport::way() const {
@@ -120,7 +121,7 @@ void Transport::tidy() {
 
 void Transport::authenticate(std::uint64_t refused,
                              std::function<void(std::optional<Failure>)> done) {
-  authenticate(refused, {.deadline = BootClock::now() + kLogInWithin, .stop = {}, .repeat = true},
+  authenticate(refused, {.deadline = BootClock::now() + kLogInTimeout, .stop = {}, .repeat = true},
                std::move(done));
 }
 

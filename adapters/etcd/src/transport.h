@@ -56,9 +56,9 @@ class PendingCall {
 class Transport {
  public:
   // Reads the TLS files; fails with `invalid`. Connects when it is first used.
-  // A connection that is not made within `connect_within`, 2 to 10 s, is given up.
+  // A connection that is not made within `connect_timeout`, 2 to 10 s, is given up.
   [[nodiscard]] static Result<std::unique_ptr<Transport>> make(const Options& options,
-                                                               Millis connect_within = {});
+                                                               Millis connect_timeout = {});
   ~Transport() { close(); }
 
   // A call that was certainly not sent goes to the next server by itself. unary_call.cc lists the
@@ -95,13 +95,13 @@ class Transport {
   friend class UnaryCall;
 
   Transport(const Options& options, std::shared_ptr<grpc::ChannelCredentials> credentials,
-            Millis connect_within);
+            Millis connect_timeout);
   ConnectionPointer connect(std::size_t endpoint) const;
   void log_in(const Limits& limits);
   bool enter(PendingCall& call);
   void leave(PendingCall& call);
 
-  const Millis connect_within_;
+  const Millis connect_timeout_;
   const std::vector<std::string> endpoints_;
   const std::string user_;
   const std::string password_;

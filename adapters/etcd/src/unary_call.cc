@@ -63,7 +63,7 @@ class UnaryCall final : public PendingCall,
   static constexpr Millis kLongestAttempt{2000};
   static constexpr Millis kShortestAttempt{250};
   static constexpr Millis kWaitForConnection{500};
-  static constexpr Millis kReachWithin{1500};
+  static constexpr Millis kReachTimeout{1500};
   static constexpr Millis kPause{50};
   static constexpr const char* kProbe = "/etcdserverpb.Maintenance/Status";
 
@@ -168,7 +168,7 @@ class UnaryCall final : public PendingCall,
 
   // Whoever asks wants to hear it before the time is over.
   BootClock::duration patience() const {
-    return std::min<BootClock::duration>(kReachWithin, (limits_.deadline - begun_) / 2);
+    return std::min<BootClock::duration>(kReachTimeout, (limits_.deadline - begun_) / 2);
   }
 
   Failure last_failure() {

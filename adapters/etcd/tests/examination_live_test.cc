@@ -50,7 +50,7 @@ TEST_F(ExaminationTest, AHealthyClusterOfThree) {
               AllOf(Finds("etcd.health", Severity::warning, "n0"),
                     Finds("etcd.endpoint", Severity::warning, "does not answer")));
   cluster[1].kill();
-  const auto lost = look(cluster.addresses(), {.ttl = 30s, .within = 6s});
+  const auto lost = look(cluster.addresses(), {.ttl = 30s, .timeout = 6s});
   ASSERT_TRUE(lost);
   EXPECT_THAT(lost->findings, AllOf(Not(is_ok("etcd.round_trip")), Not(is_ok("etcd.lease"))));
   // The last one notices within an election's time that there is no leader any more.
@@ -58,12 +58,12 @@ TEST_F(ExaminationTest, AHealthyClusterOfThree) {
   const BootTime give_up = BootClock::now() + 60s;
   while (findings_of(alone, "etcd.leader").front().severity == Severity::ok &&
          BootClock::now() < give_up) {
-    const auto again = look(cluster.addresses(), {.ttl = 30s, .within = 6s});
+    const auto again = look(cluster.addresses(), {.ttl = 30s, .timeout = 6s});
     if (again) alone = again->findings;
   }
   EXPECT_THAT(alone, Finds("etcd.leader", Severity::danger, "It knows no leader"));
   cluster[2].kill();
-  EXPECT_EQ(look(cluster.addresses(), {.ttl = 30s, .within = 3s}).error().code,
+  EXPECT_EQ(look(cluster.addresses(), {.ttl = 30s, .timeout = 3s}).error().code,
             ErrorCode::unavailable);
 }
 
@@ -164,7 +164,7 @@ TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
   rig::EtcdServer server;
   server.freeze();
   const BootTime before = BootClock::now();
-  const auto frozen = look(server.address(), {.ttl = 30s, .within = 1s});
+  const auto frozen = look(server.address(), {.ttl = 30s, .timeout = 1s});
   EXPECT_LT(BootClock::now() - before, 20s);
   server.thaw();
   EXPECT_EQ(frozen.error().code, ErrorCode::unavailable);

@@ -144,7 +144,7 @@ TEST_F(EtcdFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
     proxy().arm(fault, [this](std::string_view bytes) {
       return bytes.find(key_) != std::string_view::npos;
     });
-    const auto done = door.transaction(token, {Put{key_, "1"}}, {.within = 15s});
+    const auto done = door.transaction(token, {Put{key_, "1"}}, {.timeout = 15s});
     ASSERT_TRUE(proxy().wait_for_fault(1s));
     ASSERT_TRUE(done) << to_string(fault) << ": " << to_string(done.error());
     expect_repeated(done->repeated, fault);
@@ -160,7 +160,7 @@ TEST_F(EtcdFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
     return bytes.find(key_) != std::string_view::npos;
   });
   const auto successor = successor_after([&] { return value() == "1"; }, fence(), proxy());
-  const auto unknown = door.transaction(test_token(33, 1), {Put{key_, "1"}}, {.within = 15s});
+  const auto unknown = door.transaction(test_token(33, 1), {Put{key_, "1"}}, {.timeout = 15s});
   EXPECT_EQ(code_of(unknown), ErrorCode::outcome_unknown);
   EXPECT_EQ(value(), "1") << "it was done, before the other came";
 }
@@ -170,7 +170,7 @@ TEST_F(EtcdFenceLive, AHangingNetworkIsOutcomeUnknownOrUnavailableAndRepeatingIs
   const Token token = test_token(33, 1);
   ASSERT_TRUE(door.enter(token));
   proxy().hold(true);
-  const auto hung = door.transaction(token, {Put{key_, "1"}}, {.sequence = 1, .within = 1s});
+  const auto hung = door.transaction(token, {Put{key_, "1"}}, {.sequence = 1, .timeout = 1s});
   EXPECT_FALSE(hung);
   EXPECT_THAT(code_of(hung), ::testing::AnyOf(ErrorCode::outcome_unknown, ErrorCode::unavailable));
   proxy().hold(false);
@@ -183,7 +183,7 @@ TEST_F(EtcdFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
   expect_mark_and_data_together(
       killed(under_, [&] { return value(); }), [&] { return fence(); },
       [&](const Fence& door, const Token& token, const std::string& value) {
-        return door.transaction(token, {Put{key_, value}}, {.within = 1s}).has_value();
+        return door.transaction(token, {Put{key_, value}}, {.timeout = 1s}).has_value();
       });
 }
 

@@ -25,7 +25,7 @@ std::string answer(const etcd::Resources& resources, const std::string& data,
   const etcd::Operation operation =
       what == "read" ? etcd::Operation(etcd::Get{key}) : etcd::Operation(etcd::Put{key, value});
   const auto done = resources.fence(resource).value().transaction(
-      token, {operation}, {.within = std::chrono::seconds(20)});
+      token, {operation}, {.timeout = std::chrono::seconds(20)});
   if (!done && done.error().code == ErrorCode::fenced_out) return "refused";
   if (!done) return "failed " + to_string(done.error());
   return "ok " + (done->values.empty() ? "" : done->values.front().value_or(""));

@@ -45,7 +45,7 @@ bool is_last_number(const fence::Mark& mark, const Token& token, const WriteOpti
 
 // Raises the mark, before anything is read.
 Status enter_here(Inside& inside, const Token& token, Entry entry) {
-  auto verdict = fence::judge(inside.mark(), {.token = token, .single = entry == Entry::once});
+  auto verdict = fence::judge(inside.mark(), {.token = token, .single = entry == Entry::single});
   if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
     return fail(refused(inside, token, it->why));
   }

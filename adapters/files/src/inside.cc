@@ -30,7 +30,7 @@ Status check_write(const WriteOptions& options) {
 
 Result<fence::Attempt> write_attempt(const Inside& inside, const Token& token,
                                      const WriteOptions& options) {
-  fence::Attempt attempt{.token = token, .writes = true, .single = options.entry == Entry::once};
+  fence::Attempt attempt{.token = token, .writes = true, .single = options.entry == Entry::single};
   const fence::Mark& mark = inside.mark();
   const std::int64_t last = mark.is_held_by(token) ? mark.holder->sequence : 0;
   if (!options.sequence && last == std::numeric_limits<std::int64_t>::max()) {

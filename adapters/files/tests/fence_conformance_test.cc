@@ -21,7 +21,7 @@ using files::Scratch;
 constexpr std::size_t kLongestPart = 200;
 
 Entry entry_of(EntryMode mode) {
-  return mode == EntryMode::once ? Entry::once : Entry::repeatable;
+  return mode == EntryMode::single ? Entry::single : Entry::repeatable;
 }
 
 // A name that the suite uses and a filesystem cannot: with a slash, or longer than a file's name.

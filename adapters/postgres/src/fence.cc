@@ -37,7 +37,7 @@ class Entering {
   // In a transaction that is open.
   Result<Rows> enter(const Session& session) const {
     return session.run(kEnter.sql, {resource_.c_str(), number_.c_str(), lineage_.c_str(),
-                                    request_.c_str(), once()});
+                                    request_.c_str(), single()});
   }
 
   // With a transaction of its own, which a failure rolls back.
@@ -52,11 +52,11 @@ class Entering {
   }
 
  private:
-  const char* once() const { return entry_ == Entry::once ? "t" : "f"; }
+  const char* single() const { return entry_ == Entry::single ? "t" : "f"; }
 
   Result<Rows> begin_anew(const Session& session) const {
     return session.begin_with(
-        kEnter, {resource_.c_str(), number_.c_str(), lineage_.c_str(), request_.c_str(), once()});
+        kEnter, {resource_.c_str(), number_.c_str(), lineage_.c_str(), request_.c_str(), single()});
   }
 
   // Where it turns out to be no shorter, this connection does without.

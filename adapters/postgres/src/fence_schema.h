@@ -142,7 +142,7 @@ BEGIN
     said := said || format(': its mark is %s, so another holder has entered since', m.number);
   ELSIF a_request = m.request THEN
     reason := 'again';
-    said := said || format(': its mark is %s already, and in once mode a token enters once', m.number);
+    said := said || format(': its mark is %s already, and with single entry a token enters only one time', m.number);
   ELSE
     reason := 'twice';
     said := said || format(': its mark is %s from another request id; the store has granted this '
@@ -183,7 +183,7 @@ END $$;
 -- It always writes: a REPEATABLE READ transaction that waited with an old snapshot must fail, and
 -- does so only if the row has changed.
 CREATE OR REPLACE FUNCTION leasehold_fence.enter(resource text, token bigint, lineage text, request text,
-                                      once boolean DEFAULT false)
+                                      single_entry boolean DEFAULT false)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 BEGIN
@@ -196,7 +196,7 @@ BEGIN
       AND m.token OPERATOR(pg_catalog.=) enter.token
       AND m.request OPERATOR(pg_catalog.=) enter.request
       AND m.lineage OPERATOR(pg_catalog.=) enter.lineage
-      AND m.claim IS NULL AND NOT coalesce(enter.once, false);
+      AND m.claim IS NULL AND NOT coalesce(enter.single_entry, false);
   IF FOUND THEN RETURN; END IF;
   UPDATE leasehold_fence.mark m
     SET token = enter.token, request = enter.request,
@@ -207,7 +207,7 @@ BEGIN
       AND m.claim IS NULL AND enter.request OPERATOR(pg_catalog.~) '^[0-9a-f]{32}$';
   IF FOUND THEN RETURN; END IF;
   PERFORM leasehold_fence.enter_anew(enter.resource, enter.token, enter.lineage, enter.request,
-                                     coalesce(enter.once, false));
+                                     coalesce(enter.single_entry, false));
 END $$;
 
 -- Where a holder that has entered before comes in again by a plain UPDATE, which costs half of a

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Millis kConnectWithin = 5s;
+constexpr Millis kConnectTimeout = 5s;
 constexpr Millis kRetryAfter = 500ms;
 
 std::string channel_of(std::int64_t presence) {
@@ -93,7 +93,7 @@ void Listener::listen() {
 
 // Returns when the connection has failed; false if it could not even be made.
 bool Listener::listen_once() {
-  const CallContext soon{BootClock::now() + kConnectWithin, {}};
+  const CallContext soon{BootClock::now() + kConnectTimeout, {}};
   auto connection = connect_(soon);
   if (!connection) return false;
   Connection& session = **connection;

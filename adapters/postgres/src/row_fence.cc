@@ -82,7 +82,7 @@ Result<std::vector<RowFence::Value>> RowFence::enter(std::string_view key, const
   TRY(session.check());
   const Filled filled(name, token);
   const auto rows = TRY(
-      session.run_often(durably(sql_.enter(columns, entry == Entry::once)), filled.parameters()));
+      session.run_often(durably(sql_.enter(columns, entry == Entry::single)), filled.parameters()));
   if (rows.count() == 0) return fail(refused(name, token, entry));
   std::vector<Value> values;
   for (int column = 1; column <= static_cast<int>(columns.size()); ++column) {
@@ -119,14 +119,14 @@ Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry
   const Session session(connection_);
   const Filled filled(key, token);
   auto counted =
-      session.run(durably(sql_.count_refusal(entry == Entry::once)), filled.parameters());
+      session.run(durably(sql_.count_refusal(entry == Entry::single)), filled.parameters());
   if (!counted) return std::move(counted.error());
   if (counted->count() > 0) {
     const fence::Threshold mark{.lineage = std::string(counted->text(1)),
                                 .token = counted->number(0),
                                 .adopted = counted->flag(2),
                                 .request = std::string(counted->text(3))};
-    return fence::refusal(key, token, mark, entry == Entry::once);
+    return fence::refusal(key, token, mark, entry == Entry::single);
   }
   auto there = session.run(sql_.mark(), {key.str().c_str()});
   if (!there) return std::move(there.error());

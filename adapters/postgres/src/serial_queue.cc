@@ -92,7 +92,7 @@ Result<Rows> take_first(const Session& session, const QueueName& queue,
                         const SerialHandleOptions& options) {
   auto begun = session.run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", {});
   if (!begun) return begun;
-  const std::string limit = as_setting(options.idle_limit);
+  const std::string limit = as_setting(options.idle_timeout);
   auto limited = session.run(
       "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', $1::bigint::text, true)"
       " WHERE $1::bigint OPERATOR(pg_catalog.>) 0",

@@ -40,9 +40,10 @@ Status lock_in_transaction(pg_conn* connection, const LockName& lock,
     return fail(ErrorCode::invalid, "'" + options.schema + "' is not the name of a schema");
   }
   if (options.wait < Millis(0)) return fail(ErrorCode::invalid, "wait is negative");
-  if (options.idle_limit < Millis(1)) return fail(ErrorCode::invalid, "idle_limit is not positive");
+  if (options.idle_timeout < Millis(1))
+    return fail(ErrorCode::invalid, "idle_timeout is not positive");
   const std::string wait = as_setting(options.wait);
-  const std::string idle = as_setting(options.idle_limit);
+  const std::string idle = as_setting(options.idle_timeout);
   const std::array<const char*, 3> values = {lock.str().c_str(), wait.c_str(), idle.c_str()};
   const std::string sql = in_schema("SELECT @S.transaction_lock($1, $2, $3)", options.schema);
   PGresult* result =

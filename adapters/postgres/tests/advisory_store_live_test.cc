@@ -346,18 +346,18 @@ TEST_F(TransactionLockTest, WorksThroughATransactionPooler) {
   const rig::Pgbouncer pooler(shared_server());
   Libpq one(pooler.url(server.database()));
   Libpq two(pooler.url(server.database()));
-  const std::string idle_limit = "SHOW idle_in_transaction_session_timeout";
+  const std::string idle_timeout = "SHOW idle_in_transaction_session_timeout";
   one.run("BEGIN");
   two.run("BEGIN");
   const auto got = lock(one);
   ASSERT_TRUE(got) << to_string(got.error());
-  EXPECT_EQ(one.run(idle_limit), "30s");
+  EXPECT_EQ(one.run(idle_timeout), "30s");
   EXPECT_EQ(client.acquire("job").error().code, ErrorCode::busy);
   auto waiting = lock_elsewhere(two);
   one.run("COMMIT");
   EXPECT_TRUE(waiting.get());
   two.run("COMMIT");
-  EXPECT_EQ(one.run(idle_limit), "0") << "nothing stays behind in the pooled session";
+  EXPECT_EQ(one.run(idle_timeout), "0") << "nothing stays behind in the pooled session";
   EXPECT_TRUE(client.acquire("job"));
 }
 
@@ -400,7 +400,7 @@ TEST_F(TransactionLockTest, IsRefusedWhileALeaseIsHeldAndTheTransactionGoesOn) {
 TEST_F(TransactionLockTest, IdleTransactionIsEndedByTheServer) {
   mine.run("BEGIN");
   ASSERT_TRUE(
-      postgres::lock_in_transaction(mine.connection, lock_name("job"), {.idle_limit = 200ms}));
+      postgres::lock_in_transaction(mine.connection, lock_name("job"), {.idle_timeout = 200ms}));
   EXPECT_TRUE(client.acquire("job", {.wait = 30s})) << "though the program is still there";
   EXPECT_NE(mine.run("SELECT 1"), "1") << "the session has ended";
 }

@@ -246,7 +246,7 @@ TEST_F(StandbyExaminationTest, AStandbyThatDoesNotConfirmIsADanger) {
   set("synchronous_standby_names = 'standby'");
   wait_until("EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')");
   standby.freeze();
-  const auto diagnosis = look(primary.url("postgres"), {.within = 5s});
+  const auto diagnosis = look(primary.url("postgres"), {.timeout = 5s});
   standby.thaw();
   ASSERT_TRUE(diagnosis) << to_string(diagnosis.error());
   EXPECT_THAT(diagnosis->findings, Finds("postgres.round_trip", Severity::danger, "Commits hang"));
@@ -266,7 +266,7 @@ TEST_F(ExaminationTest, AHostThatSaysNothingIsAWarning) {
   const ScriptedServer silent(leasehold::testing::wire::only_listen);
   EXPECT_THAT(
       found("postgres://postgres@" + silent.address() + "," + good_server().address() + "/postgres",
-            {.within = 6s}),
+            {.timeout = 6s}),
       AllOf(Finds("postgres.hosts", Severity::warning, "is no PostgreSQL server."),
             is_ok("postgres.fsync")));
 }
@@ -276,7 +276,7 @@ TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
   const std::string url = server.url("postgres");
   server.freeze();
   const BootTime before = BootClock::now();
-  const auto frozen = look(url, {.within = 300ms});
+  const auto frozen = look(url, {.timeout = 300ms});
   EXPECT_LT(BootClock::now() - before, 20s);
   server.thaw();
   EXPECT_EQ(frozen.error().code, ErrorCode::unavailable);

@@ -14,9 +14,10 @@ class EnterAgain : public FenceDatabase {
 
   Status again() const { return fence().transaction(holder_, insert_row); }
   void break_the_function() const {
-    ASSERT_EQ(user_.exec("CREATE OR REPLACE FUNCTION leasehold_fence.enter(resource text, token "
-                         "bigint, lineage text, request text, once boolean DEFAULT false) RETURNS "
-                         "void LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END'"),
+    ASSERT_EQ(user_.exec(
+                  "CREATE OR REPLACE FUNCTION leasehold_fence.enter(resource text, token "
+                  "bigint, lineage text, request text, single_entry boolean DEFAULT false) RETURNS "
+                  "void LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END'"),
               "");
   }
   const Token holder_ = token_of(33, '1');
@@ -71,7 +72,7 @@ TEST_F(EnterAgain, IsRefusedIfTheNumberIsAnothersNow) {
 }
 
 TEST_F(EnterAgain, IsRefusedInOnceMode) {
-  EXPECT_TRUE(bad(fence().transaction(holder_, insert_row, Entry::once), ErrorCode::fenced_out));
+  EXPECT_TRUE(bad(fence().transaction(holder_, insert_row, Entry::single), ErrorCode::fenced_out));
   EXPECT_EQ(rows(), "1");
 }
 

@@ -23,7 +23,7 @@ using postgres::Session;
 using postgres::UserConnection;
 
 Entry entry_of(EntryMode mode) {
-  return mode == EntryMode::once ? Entry::once : Entry::repeatable;
+  return mode == EntryMode::single ? Entry::single : Entry::repeatable;
 }
 
 std::string quoted(const std::string& table) {

@@ -88,7 +88,7 @@ TEST_F(FenceTest, EarlierVersionIsBroughtUpToDateWithItsMarks) {
       user_.exec("CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer "
                  "LANGUAGE sql IMMUTABLE AS 'SELECT 1';"
                  "CREATE OR REPLACE FUNCTION leasehold_fence.enter(resource text, token bigint, "
-                 "lineage text, request text, once boolean DEFAULT false) RETURNS void "
+                 "lineage text, request text, single_entry boolean DEFAULT false) RETURNS void "
                  "LANGUAGE sql AS ''"),
       "");
   EXPECT_TRUE(bad(Fence::open(user_.get(), "ledger"), ErrorCode::unavailable));

@@ -201,7 +201,7 @@ TEST_F(SerialQueueTest, FailureIsCountedHoweverLongItsPauseIs) {
   }
 }
 
-TEST_F(SerialQueueTest, IdleLimitMayBeEndless) {
+TEST_F(SerialQueueTest, IdleTimeoutMayBeEndless) {
   push("a", "1");
   EXPECT_EQ(handle(queue(), {}, {{}, Millis::max()}), "a:1");
 }

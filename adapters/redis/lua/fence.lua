@@ -1,7 +1,7 @@
 -- The fence of Leasehold for Redis, version 1: runs one command if the token may enter.
 --
 -- KEYS  1: the mark: 'leasehold:fence:' and the resource's name. Then the keys of the command.
--- ARGV  1: mode: enter, once, claim, confirm, adopt, reset
+-- ARGV  1: mode: enter, single, claim, confirm, adopt, reset
 --       2: token, a decimal number without sign and leading zeros
 --       3: lineage: 32 lower-case hexadecimal digits, '/', the lock's name; '' in claim and confirm
 --       4: request: 32 lower-case hexadecimal digits; '' in adopt
@@ -11,7 +11,7 @@
 -- Answers what the command answers; OK without one; REPEATED, and does nothing, if the holder's last
 -- write had this sequence number. An error means that the command has done nothing:
 --   FENCEDOUT <why> <offered> <mark> [lineage]
---     why: lineage, lower, adopted (lower than what was adopted), twice, once, order, claim
+--     why: lineage, lower, adopted (lower than what was adopted), twice, single, order, claim
 --   FENCEINVALID <sentence>
 --   FENCEVERSION <sentence>
 --   and the errors of the command itself
@@ -121,8 +121,8 @@ if mode == 'reset' then
   return redis.status_reply('OK')
 end
 local claims = mode == 'claim' or mode == 'confirm'
-if not claims and mode ~= 'enter' and mode ~= 'once' and mode ~= 'adopt' then
-  return invalid('mode must be enter, once, claim, confirm, adopt or reset')
+if not claims and mode ~= 'enter' and mode ~= 'single' and mode ~= 'adopt' then
+  return invalid('mode must be enter, single, claim, confirm, adopt or reset')
 end
 if not same and not is_number(token) and not (mode == 'claim' and token == '0') then
   return invalid('token must be a whole number from 1 to 9223372036854775807')
@@ -178,7 +178,7 @@ if same then
   if digest and its_sequence == sequence and its_digest == digest then
     return redis.status_reply('REPEATED')
   end
-  if mode == 'once' then return refuse('once') end
+  if mode == 'single' then return refuse('single') end
   if digest and its_sequence == sequence then
     return invalid('sequence number ' .. sequence .. ' was used for another write')
   end

@@ -11,7 +11,7 @@ namespace leasehold::redis {
 namespace {
 
 Ticket ticket_of(const Token& token, const EnterOptions& options) {
-  return {.mode = options.entry == Entry::once ? "once" : "enter",
+  return {.mode = options.entry == Entry::single ? "single" : "enter",
           .number = std::to_string(token.number.value()),
           .lineage = token.lineage.str(),
           .request = token.request.hex(),
@@ -33,11 +33,11 @@ Error taken_over(const Claim& claim, Error error) {
 // comes twice, cannot take over from one that came in between.
 Result<TokenNumber> take(Server& server, const ResourceName& resource, const RequestId& request,
                          const EnterOptions& options) {
-  const BootTime end = BootClock::now() + options.within;
+  const BootTime end = BootClock::now() + options.timeout;
   std::string seen = "0";
   for (;;) {
     EnterOptions rest = options;
-    rest.within = std::chrono::duration_cast<Millis>(end - BootClock::now());
+    rest.timeout = std::chrono::duration_cast<Millis>(end - BootClock::now());
     const FenceCall call(resource, {.mode = "claim", .number = seen, .request = request.hex()});
     const auto reply = call.run(server, rest);
     if (reply) return TokenNumber::parse(reply->text);

@@ -36,7 +36,7 @@ Reason reason_of(std::string_view word) {
   if (word == "adopted") return Reason::adopted;
   if (word == "lower") return Reason::lower;
   if (word == "twice") return Reason::twice;
-  return word == "once" ? Reason::again : Reason::late;
+  return word == "single" ? Reason::again : Reason::late;
 }
 
 std::int64_t number_of(std::string_view digits) {
@@ -100,7 +100,7 @@ Error meaning_of(const std::string& words) {
   return error;
 }
 
-Result<Value> once(Server& server, const ScriptCall& call, const CallContext& context) {
+Result<Value> attempt_once(Server& server, const ScriptCall& call, const CallContext& context) {
   auto reply = server.answer(call, context);
   if (reply && reply->is_error()) return fail(error_at(server.address(), meaning_of(reply->text)));
   return reply;
@@ -144,13 +144,13 @@ Result<Value> FenceCall::run(Server& server, const EnterOptions& options) const 
       const auto most = std::max<BootClock::duration>(left / 3, kShortestAttempt);
       attempt.deadline = std::min(context.deadline, BootClock::now() + most);
     }
-    auto reply = once(server, call_, attempt);
+    auto reply = attempt_once(server, call_, attempt);
     if (reply) return reply;
     const ErrorCode code = reply.error().code;
     in_doubt = in_doubt || code == ErrorCode::outcome_unknown;
     if (!in_doubt) return reply;
     const bool settled = code != ErrorCode::outcome_unknown && code != ErrorCode::unavailable;
-    // In once mode the refusal may be the answer to its own entry, whose reply was lost.
+    // With single entry the refusal may be the answer to its own entry, whose reply was lost.
     const auto& refusal = reply.error().refusal;
     const bool perhaps_its_own = refusal && refusal->why == Reason::again;
     if (settled && !has_command_ && !perhaps_its_own) return reply;

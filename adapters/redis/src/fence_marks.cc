@@ -14,7 +14,7 @@
 namespace leasehold::redis {
 namespace {
 
-constexpr auto kListWithin = std::chrono::minutes(1);
+constexpr auto kListTimeout = std::chrono::minutes(1);
 
 constexpr std::string_view kVersion = "1";  // of the script
 
@@ -57,7 +57,7 @@ Result<std::optional<FenceMark>> read_mark(Server& server, const ResourceName& r
 }
 
 Result<std::vector<FenceMark>> read_marks(Server& server) {
-  const CallContext context{BootClock::now() + kListWithin, {}};
+  const CallContext context{BootClock::now() + kListTimeout, {}};
   std::map<ResourceName, FenceMark> marks;
   const auto keys = TRY(find_keys(server, kFenceKeys, context));
   for (const std::string& key : keys) {

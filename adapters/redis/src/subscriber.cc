@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Millis kConnectWithin = 5s;
+constexpr Millis kConnectTimeout = 5s;
 constexpr Millis kFirstPause = 50ms;
 constexpr Millis kLongestPause = 2s;
 // A connection that is silent for so long is asked whether it lives.
@@ -60,7 +60,7 @@ void Subscriber::set(Ears ears) {
 void Subscriber::listen() {
   Millis pause = kFirstPause;
   while (!server_.is_closing()) {
-    if (auto connection = server_.connect({BootClock::now() + kConnectWithin, {}})) {
+    if (auto connection = server_.connect({BootClock::now() + kConnectTimeout, {}})) {
       hear(**connection);
       pause = kFirstPause;
     }
@@ -74,7 +74,7 @@ void Subscriber::listen() {
 // Until the connection fails.
 void Subscriber::hear(resp::Connection& connection) {
   {
-    const CallContext context{BootClock::now() + kConnectWithin, {}};
+    const CallContext context{BootClock::now() + kConnectTimeout, {}};
     CallWait wait(context, server_.closing());
     if (!connection.send(wait, command({"SUBSCRIBE", name_}))) return;
     const auto subscribed = connection.receive(wait);  // a push, in RESP3

@@ -223,7 +223,7 @@ TEST_F(ExaminationTest, ADeadServerIsUnavailableAndAFrozenOneInTime) {
   rig::RedisServer server;
   server.process().freeze();
   const BootTime before = BootClock::now();
-  const auto frozen = look(server.url(), {.within = 300ms});
+  const auto frozen = look(server.url(), {.timeout = 300ms});
   EXPECT_LT(BootClock::now() - before, 20s);
   server.process().thaw();
   ASSERT_FALSE(frozen);

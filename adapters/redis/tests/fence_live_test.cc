@@ -274,16 +274,16 @@ TEST_F(RedisFenceLive, AWriteWhoseReplyIsLostIsToldAndDone) {
   const Fence door = fence_through_proxy();
   ASSERT_TRUE(door.enter(test_token(33, 1)));
   proxy_.arm(rig::WireFault::lose_reply);
-  const auto lost = door.run(test_token(33, 1), {"INCR", "n"}, {.within = 2s});
+  const auto lost = door.run(test_token(33, 1), {"INCR", "n"}, {.timeout = 2s});
   EXPECT_EQ(code_of(lost), ErrorCode::outcome_unknown);
   EXPECT_EQ(cli({"GET", "n"}), "1");
 }
 
-TEST_F(RedisFenceLive, ALostReplyInOnceModeIsNotToldAsARefusal) {
+TEST_F(RedisFenceLive, ALostReplyToASingleEntryIsNotToldAsARefusal) {
   const Fence door = fence_through_proxy();
   ASSERT_TRUE(door.enter(test_token(32, 1)));
   proxy_.arm(rig::WireFault::lose_reply);
-  const auto lost = door.enter(test_token(33, 2), {.entry = Entry::once, .within = 3s});
+  const auto lost = door.enter(test_token(33, 2), {.entry = Entry::single, .timeout = 3s});
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, ErrorCode::outcome_unknown) << "it was this very call that entered";
 }
@@ -294,7 +294,7 @@ TEST_F(RedisFenceLive, ANumberedWriteWhoseReplyIsLostIsDoneOnce) {
     const Fence door = fence_through_proxy();
     ASSERT_TRUE(door.enter(test_token(33, 1)));
     proxy_.arm(fault);
-    const auto done = door.run(test_token(33, 1), {"INCR", "n"}, {.sequence = 1, .within = 3s});
+    const auto done = door.run(test_token(33, 1), {"INCR", "n"}, {.sequence = 1, .timeout = 3s});
     ASSERT_TRUE(done) << to_string(fault) << ": " << to_string(done.error());
     expect_repeated(done->repeated, fault);
     EXPECT_EQ(cli({"GET", "n"}), "1") << to_string(fault);
@@ -308,7 +308,7 @@ TEST_F(RedisFenceLive, ACallerMayRepeatWhatIsNotKnown) {
   const Token token = test_token(33, 1);
   ASSERT_TRUE(door.enter(token));
   proxy_.hold(true);
-  const auto unknown = door.run(token, {"INCR", "n"}, {.sequence = 1, .within = 2s});
+  const auto unknown = door.run(token, {"INCR", "n"}, {.sequence = 1, .timeout = 2s});
   EXPECT_EQ(code_of(unknown), ErrorCode::outcome_unknown);
   proxy_.hold(false);
   ASSERT_TRUE(fence().run(token, {"INCR", "n"}, {.sequence = 1}));
@@ -326,7 +326,7 @@ TEST_F(RedisFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
   ASSERT_TRUE(door.enter(test_token(33, 1)));
   proxy_.arm(rig::WireFault::lose_reply);
   const auto successor = successor_after([] { return cli({"GET", "n"}) == "1"; }, fence(), proxy_);
-  const auto unknown = door.run(test_token(33, 1), {"INCR", "n"}, {.sequence = 1, .within = 6s});
+  const auto unknown = door.run(test_token(33, 1), {"INCR", "n"}, {.sequence = 1, .timeout = 6s});
   EXPECT_EQ(code_of(unknown), ErrorCode::outcome_unknown);
   EXPECT_THAT(unknown.error().message, HasSubstr("34"));
   EXPECT_EQ(cli({"GET", "n"}), "1") << "it was done, before the other came";
@@ -335,7 +335,7 @@ TEST_F(RedisFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
 TEST_F(RedisFenceLive, AServerThatIsDownIsUnavailable) {
   const Fence door = fence_through_proxy();
   proxy_.refuse(true);
-  const auto down = door.run(test_token(33, 1), {"SET", "k", "v"}, {.sequence = 1, .within = 1s});
+  const auto down = door.run(test_token(33, 1), {"SET", "k", "v"}, {.sequence = 1, .timeout = 1s});
   EXPECT_EQ(code_of(down), ErrorCode::unavailable);
   EXPECT_THAT(down.error().address, HasSubstr(proxy_.address()));
   EXPECT_EQ(Resources::open("redis://" + proxy_.address()).error().code, ErrorCode::unavailable);
@@ -352,7 +352,7 @@ TEST_F(RedisFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
        /*rounds=*/12},
       [] { return fence(); },
       [](const Fence& door, const Token& token, const std::string& value) {
-        return door.run(token, {"SET", "k", value}, {.within = 500ms}).has_value();
+        return door.run(token, {"SET", "k", value}, {.timeout = 500ms}).has_value();
       });
 }
 
@@ -429,7 +429,7 @@ TEST_F(RedisClaimLive, ALostReplyToAClaimIsHarmless) {
   const auto through_proxy = Resources::open("redis://" + proxy_.address()).value();
   for (const rig::WireFault fault : {rig::WireFault::cut_after, rig::WireFault::lose_reply}) {
     proxy_.arm(fault);
-    const auto claim = through_proxy.claim("ledger", first_, {.within = 3s});
+    const auto claim = through_proxy.claim("ledger", first_, {.timeout = 3s});
     ASSERT_TRUE(claim) << to_string(claim.error());
     EXPECT_TRUE(claim->run({"SET", "k", "1"}));
     proxy_.cut();

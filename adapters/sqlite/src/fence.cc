@@ -19,7 +19,7 @@ Error explain(Connection connection, const ResourceName& resource, const Token& 
                     std::to_string(token.number.value()) + "; its mark cannot be read";
     return error;
   }
-  Error refused = fence::refusal(resource, token, **mark, /*single=*/entry == Entry::once);
+  Error refused = fence::refusal(resource, token, **mark, /*single=*/entry == Entry::single);
   refused.store_words = std::move(error.store_words);
   return refused;
 }
@@ -29,7 +29,7 @@ Status insert_entry(Connection connection, const ResourceName& resource, const T
                     Entry entry) {
   const bool had_read = has_snapshot(connection);
   auto insert = connection.prepare(
-      "INSERT INTO main.leasehold_enter(resource, token, lineage, request, once)"
+      "INSERT INTO main.leasehold_enter(resource, token, lineage, request, single_entry)"
       " VALUES(?1, ?2, ?3, ?4, ?5)");
   if (!insert) return fail(entry_error(connection, std::move(insert.error()), had_read));
   const std::string lineage = token.lineage.str();
@@ -38,7 +38,7 @@ Status insert_entry(Connection connection, const ResourceName& resource, const T
       .bind(2, token.number.value())
       .bind(3, lineage)
       .bind(4, request)
-      .bind(5, std::int64_t{entry == Entry::once});
+      .bind(5, std::int64_t{entry == Entry::single});
   auto ok = insert->run();
   if (!ok) return fail(entry_error(connection, std::move(ok.error()), had_read));
   return {};

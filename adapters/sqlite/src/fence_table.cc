@@ -37,7 +37,7 @@ CREATE TABLE main.leasehold_fence(
 ) WITHOUT ROWID;
 
 CREATE VIEW main.leasehold_enter AS
-  SELECT resource, token, lineage, request, 0 AS once FROM leasehold_fence;
+  SELECT resource, token, lineage, request, 0 AS single_entry FROM leasehold_fence;
 CREATE VIEW main.leasehold_claim AS SELECT resource, claim AS request FROM leasehold_fence;
 CREATE VIEW main.leasehold_confirm AS SELECT resource, claim AS request FROM leasehold_fence;
 )sql";
@@ -142,9 +142,9 @@ std::string check_lineage() {
 }
 
 std::string check_once() {
-  return refuse("invalid: once must be 0, 1 or left out",
-                "NEW.once IS NOT NULL AND (typeof(NEW.once) <> 'integer'"
-                " OR NEW.once NOT IN (0, 1))");
+  return refuse("invalid: single_entry must be 0, 1 or left out",
+                "NEW.single_entry IS NOT NULL AND (typeof(NEW.single_entry) <> 'integer'"
+                " OR NEW.single_entry NOT IN (0, 1))");
 }
 
 std::string add_row() {
@@ -169,7 +169,7 @@ std::string enter_trigger() {
           refuse_mark("fenced_out: this token has entered from another request",
                       "token = NEW.token AND request <> NEW.request") +
           refuse_mark("fenced_out: this token has entered once",
-                      "token = NEW.token AND NEW.once = 1") +
+                      "token = NEW.token AND NEW.single_entry = 1") +
           add_row() +
           "  UPDATE leasehold_fence SET lineage = NEW.lineage, token = NEW.token,\n"
           "    request = NEW.request, accepted = accepted + 1 WHERE resource = NEW.resource;\n");

@@ -104,7 +104,7 @@ Result<std::vector<RowFence::Value>> RowFence::raise(const ResourceName& key, co
                                                      Entry entry) const {
   const Connection connection(db_);
   const TokenTexts texts(token);
-  auto update = connection.prepare(sql_.enter(columns, entry == Entry::once));
+  auto update = connection.prepare(sql_.enter(columns, entry == Entry::single));
   if (!update) return fail(write_error(connection, std::move(update.error())));
   texts.bind_to(update->bind(1, key.str()));
   auto row = update->step();
@@ -160,7 +160,7 @@ Status RowFence::put(const ResourceName& key, const Token& token, const Values& 
 Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry) const {
   const Connection connection(db_);
   const TokenTexts texts(token);
-  auto count = connection.prepare(sql_.count_refusal(entry == Entry::once));
+  auto count = connection.prepare(sql_.count_refusal(entry == Entry::single));
   if (!count) return std::move(count.error());
   texts.bind_to(count->bind(1, key.str()));
   auto row = count->step();
@@ -171,7 +171,7 @@ Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry
                                 .adopted = count->integer(2) != 0,
                                 .request = std::string(count->text(3))};
     if (auto done = count->step(); !done) return std::move(done.error());
-    return fence::refusal(key, token, mark, entry == Entry::once);
+    return fence::refusal(key, token, mark, entry == Entry::single);
   }
   auto look = connection.prepare(sql_.mark());
   if (!look) return std::move(look.error());

@@ -22,7 +22,7 @@ using sqlite::Statement;
 using sqlite::UserConnection;
 
 Entry entry_of(EntryMode mode) {
-  return mode == EntryMode::once ? Entry::once : Entry::repeatable;
+  return mode == EntryMode::single ? Entry::single : Entry::repeatable;
 }
 
 Result<std::string> read_value(sqlite3* db, const std::string& table, std::string_view resource) {

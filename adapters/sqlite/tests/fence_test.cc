@@ -34,10 +34,10 @@ class FenceTest : public ::testing::Test {
   std::string enter(const std::string& token, const std::string& rest = "'ledger'",
                     const std::string& request = "'" + kRequest + "'",
                     const std::string& lineage = "'" + kLineage + "'",
-                    const std::string& once = "0") const {
+                    const std::string& single = "0") const {
     return user_.exec(
-        "INSERT INTO leasehold_enter(resource, token, lineage, request, once) VALUES(" + rest +
-        ", " + token + ", " + lineage + ", " + request + ", " + once + ")");
+        "INSERT INTO leasehold_enter(resource, token, lineage, request, single_entry) VALUES(" +
+        rest + ", " + token + ", " + lineage + ", " + request + ", " + single + ")");
   }
   std::string rows() const { return user_.ask("SELECT count(*) FROM data"); }
   std::string mark() const {
@@ -365,10 +365,10 @@ TEST_F(FenceTest, WrongRequestsLineagesAndModesAreInvalid) {
                 StartsWith("leasehold: invalid: lineage"))
         << lineage;
   }
-  for (const std::string once : {"2", "-1", "'1'", "1.0", "'yes'"}) {
-    EXPECT_THAT(enter("5", "'ledger'", "'" + kRequest + "'", "'" + kLineage + "'", once),
-                StartsWith("leasehold: invalid: once"))
-        << once;
+  for (const std::string single : {"2", "-1", "'1'", "1.0", "'yes'"}) {
+    EXPECT_THAT(enter("5", "'ledger'", "'" + kRequest + "'", "'" + kLineage + "'", single),
+                StartsWith("leasehold: invalid: single_entry"))
+        << single;
   }
   EXPECT_EQ(mark(), "none");
 }
@@ -424,7 +424,9 @@ TEST_F(FenceTest, MarksCannotBeDeletedOrLoweredByAccident) {
 TEST_F(FenceTest, TemporaryObjectsDoNotHideTheFence) {
   ASSERT_EQ(enter("34"), "");
   ASSERT_EQ(
-      user_.exec("CREATE TEMP TABLE leasehold_enter(resource, token, lineage, request, once)"), "");
+      user_.exec(
+          "CREATE TEMP TABLE leasehold_enter(resource, token, lineage, request, single_entry)"),
+      "");
   EXPECT_TRUE(bad(fence().transaction(token_of(33, '1'), insert_row), ErrorCode::fenced_out));
 }
 

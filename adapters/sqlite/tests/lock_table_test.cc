@@ -76,13 +76,13 @@ class LockTableTest : public ::testing::Test {
   static RequestId new_request() { return RequestId::random(system_random()); }
 
   Result<std::unique_ptr<LockTable>> open(MachineIdentity machine = {"here", "boot-1"},
-                                          Millis within = 10s) {
+                                          Millis timeout = 10s) {
     LockTable::Options options;
     options.path = path;
     options.machine = std::move(machine);
     options.clock = &clock;
     options.random = &system_random();
-    return LockTable::open(std::move(options), {BootClock::now() + within, {}});
+    return LockTable::open(std::move(options), {BootClock::now() + timeout, {}});
   }
 
   std::unique_ptr<Store> open_sqlite_store(const Clock& by) {

@@ -19,7 +19,7 @@ using namespace doctor;
 using namespace std::chrono_literals;
 
 constexpr int kTries = 5;
-constexpr Millis kWordWithin = 1s;
+constexpr Millis kWordTimeout = 1s;
 constexpr Millis kMayLag = 1s;
 // What certain_part_of() is made for.
 constexpr Millis kLongestTick = 2s;
@@ -27,7 +27,7 @@ constexpr const char* kAllow = "4lw.commands.whitelist=srvr,conf,mntr in zoo.cfg
 constexpr const char* kSyncs = "zk_cnt_fsynctime";
 
 CallContext shortly(const CallContext& context) {
-  return {std::min(context.deadline, BootClock::now() + kWordWithin), context.stop};
+  return {std::min(context.deadline, BootClock::now() + kWordTimeout), context.stop};
 }
 
 // ---- one server ----------------------------------------------------------------------------

@@ -40,7 +40,7 @@ TEST_F(ExaminationTest, AnEnsembleOfThreeIsOkUntilServersAreGone) {
               AllOf(Finds("zookeeper.hosts", Severity::warning, "does not answer"),
                     Measures("zookeeper.round_trip")));
   ensemble[1].kill();
-  const auto alone = look(ensemble.addresses(), {.ttl = 1s, .within = 4s});
+  const auto alone = look(ensemble.addresses(), {.ttl = 1s, .timeout = 4s});
   ASSERT_FALSE(alone) << told(alone->findings);
   EXPECT_EQ(alone.error().code, ErrorCode::unavailable);
 }
@@ -108,7 +108,7 @@ TEST_F(ExaminationTest, AFrozenServerIsGivenUpInTime) {
   rig::ZookeeperServer server;
   server.freeze();
   const BootTime before = BootClock::now();
-  const auto frozen = look(server.address(), {.ttl = 1s, .within = 1s});
+  const auto frozen = look(server.address(), {.ttl = 1s, .timeout = 1s});
   EXPECT_LT(BootClock::now() - before, 30s);
   server.thaw();
   EXPECT_EQ(frozen.error().code, ErrorCode::unavailable);

@@ -146,7 +146,7 @@ TEST_F(ZookeeperFenceLive, AWriteWhoseReplyIsLostIsDoneOnce) {
     const Token token = test_token(33, 1);
     ASSERT_TRUE(door.enter(token));
     proxy_.arm(fault);
-    const auto done = door.transaction(token, {Set{path_, "1"}}, {.within = 30s});
+    const auto done = door.transaction(token, {Set{path_, "1"}}, {.timeout = 30s});
     ASSERT_TRUE(proxy_.wait_for_fault(1s));
     ASSERT_TRUE(done) << to_string(fault) << ": " << to_string(done.error());
     expect_repeated(done->repeated, fault);
@@ -161,7 +161,7 @@ TEST_F(ZookeeperFenceLive, OvertakenWhileInDoubtIsNotCalledRefused) {
   ASSERT_TRUE(door.enter(test_token(33, 1)));
   proxy_.arm(rig::WireFault::lose_reply);
   const auto successor = successor_after([&] { return value() == "1"; }, fence(), proxy_);
-  const auto unknown = door.transaction(test_token(33, 1), {Set{path_, "1"}}, {.within = 30s});
+  const auto unknown = door.transaction(test_token(33, 1), {Set{path_, "1"}}, {.timeout = 30s});
   EXPECT_EQ(code_of(unknown), ErrorCode::outcome_unknown);
   EXPECT_EQ(value(), "1") << "it was done, before the other came";
 }
@@ -171,7 +171,7 @@ TEST_F(ZookeeperFenceLive, AHangingNetworkIsToldAndRepeatingIsSafe) {
   const Token token = test_token(33, 1);
   ASSERT_TRUE(door.enter(token));
   proxy_.hold(true);
-  const auto hung = door.transaction(token, {Set{path_, "1"}}, {.sequence = 1, .within = 1s});
+  const auto hung = door.transaction(token, {Set{path_, "1"}}, {.sequence = 1, .timeout = 1s});
   EXPECT_THAT(code_of(hung), ::testing::AnyOf(ErrorCode::outcome_unknown, ErrorCode::unavailable));
   proxy_.hold(false);
   ASSERT_TRUE(fence().transaction(token, {Set{path_, "1"}}, {.sequence = 1}));
@@ -182,7 +182,7 @@ TEST_F(ZookeeperFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
   expect_mark_and_data_together(
       killed(under_, [&] { return value(); }), [&] { return fence(); },
       [&](const Fence& door, const Token& token, const std::string& value) {
-        return door.transaction(token, {Set{path_, value}}, {.within = 1s}).has_value();
+        return door.transaction(token, {Set{path_, value}}, {.timeout = 1s}).has_value();
       });
 }
 
@@ -206,7 +206,7 @@ TEST_F(ZookeeperFenceLive, ASessionThatHasEndedIsOpenedAgain) {
   ASSERT_TRUE(door.enter(test_token(33, 1)));
   under_.kill();
   under_.start();
-  EXPECT_TRUE(door.transaction(test_token(33, 1), {Set{path_, "1"}}, {.within = 30s}));
+  EXPECT_TRUE(door.transaction(test_token(33, 1), {Set{path_, "1"}}, {.timeout = 30s}));
   EXPECT_EQ(value(), "1");
 }
 

@@ -77,13 +77,13 @@ class Lease {
   // whatever the answer; without one the background goes on trying.
   // Fails with `unavailable`, `outcome_unknown` or, because of the stop token, `cancelled`: the
   // lock is then free at the latest after ttl().
-  [[nodiscard]] Result<ReleaseOutcome> release(Millis within = std::chrono::seconds(5),
+  [[nodiscard]] Result<ReleaseOutcome> release(Millis timeout = std::chrono::seconds(5),
                                                std::stop_token stop = {});
 
   // The same, but nobody else gets the lock before `keep_for` has passed, although no process holds
   // it any more. `unsupported` where the store cannot (the lease goes on unchanged).
   [[nodiscard]] Result<ReleaseOutcome> release_after(Millis keep_for,
-                                                     Millis within = std::chrono::seconds(5),
+                                                     Millis timeout = std::chrono::seconds(5),
                                                      std::stop_token stop = {});
 
  protected:
@@ -92,7 +92,7 @@ class Lease {
   const detail::LeaseControl& control() const { return *control_; }
 
  private:
-  Result<ReleaseOutcome> end(Millis keep_for, Millis within, const std::stop_token& stop);
+  Result<ReleaseOutcome> end(Millis keep_for, Millis timeout, const std::stop_token& stop);
   Status require_left(BootClock::duration margin) const;
   void abandon() noexcept;
   std::shared_ptr<detail::LeaseControl> control_;

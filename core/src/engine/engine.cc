@@ -401,13 +401,13 @@ void Engine::ended(const RequestId& request) {
 
 // ---- leaving -------------------------------------------------------------------------------
 
-void Engine::release(BootTime now, const RequestId& request, Millis keep_for, Millis within) {
+void Engine::release(BootTime now, const RequestId& request, Millis keep_for, Millis timeout) {
   Acquisition* found = find(request);
   if (found == nullptr || found->phase != Phase::holding) return;
   Acquisition& it = *found;
   if (it.state != LeaseState::lost && now >= it.grant->deadline) change(it, LeaseState::lost);
   it.caller_waits = true;
-  it.answer_by = now + within;
+  it.answer_by = now + timeout;
   if (it.state == LeaseState::lost) {
     answer_release(it, ReleaseOutcome::too_late);
   } else {

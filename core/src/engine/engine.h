@@ -87,7 +87,7 @@ class Engine {
   RequestId acquire(BootTime now, AcquireSpec spec);    // answered by one AcquireEnded
   void cancel(BootTime now, const RequestId& request);  // answers who still waits at once
   void release(BootTime now, const RequestId& request, Millis keep_for,
-               Millis within);                        // answered by one ReleaseEnded
+               Millis timeout);                       // answered by one ReleaseEnded
   void drop(BootTime now, const RequestId& request);  // releases, nobody waits for it
 
   // What the store answers.

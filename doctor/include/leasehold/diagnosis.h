@@ -16,7 +16,7 @@ class Registry;
 
 struct DiagnoseOptions {
   Millis ttl = std::chrono::seconds(30);
-  Millis within = std::chrono::seconds(10);  // what is not done by then is `unseen`
+  Millis timeout = std::chrono::seconds(10);  // what is not done by then is `unseen`
   std::stop_token stop = {};
 };
 

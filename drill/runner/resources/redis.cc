@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 EnterOptions soon() {
-  return {.within = 2s};
+  return {.timeout = 2s};
 }
 
 class RedisResource final : public Resource {

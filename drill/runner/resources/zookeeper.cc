@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 EnterOptions soon() {
-  return {.within = 2s};
+  return {.timeout = 2s};
 }
 
 class ZookeeperResource final : public Resource {

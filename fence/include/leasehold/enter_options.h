@@ -11,7 +11,7 @@ namespace leasehold {
 
 enum class Entry {
   repeatable,  // the same holder may enter again, for example to retry
-  once,        // a token that has entered may not enter again: for work that must not be repeated
+  single,      // a token that has entered may not enter again: for work that must not be repeated
 };
 
 struct EnterOptions {
@@ -20,7 +20,7 @@ struct EnterOptions {
   // number all its writes, from 1 on, or none. A call that was `outcome_unknown` may be repeated
   // with the same number and the same write, and is then done once. 0: no number.
   std::int64_t sequence = 0;
-  Millis within = std::chrono::seconds(5);
+  Millis timeout = std::chrono::seconds(5);
   std::stop_token stop = {};
 };
 

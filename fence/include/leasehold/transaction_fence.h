@@ -2,9 +2,9 @@
 // with the mark, and the transaction compares the mark. So a stale holder's operations are refused
 // by the resource itself. etcd::Fence and zookeeper::Fence are of this kind.
 //
-// Rules: a lower token is refused; an equal token passes only with the same request id (and not in
-// `once` mode); a token of another lineage is refused and never compared; the first token to enter
-// decides the lineage. Marks are kept forever.
+// Rules: a lower token is refused; an equal token passes only with the same request id (and not
+// with single entry); a token of another lineage is refused and never compared; the first token to
+// enter decides the lineage. Marks are kept forever.
 #pragma once
 
 #include <memory>

@@ -26,11 +26,12 @@ class RowFenceSql {
 
   // Sets the mark, and the columns to the parameters from 5 on. No row changed: refused, or not
   // there. `invalid` if one of the columns is of the mark: nobody but the fence sets those.
-  [[nodiscard]] Result<std::string> write(const std::vector<std::string>& columns, bool once) const;
+  [[nodiscard]] Result<std::string> write(const std::vector<std::string>& columns,
+                                          bool single) const;
   // Sets the mark; a number, then those columns. No row: as above.
-  std::string enter(const std::vector<std::string>& columns, bool once) const;
+  std::string enter(const std::vector<std::string>& columns, bool single) const;
   // Counts, if these parameters are refused: fence, fence_lineage.
-  std::string count_refusal(bool once) const;
+  std::string count_refusal(bool single) const;
   // Resource, lineage, token, request, refusals and claim as every fence has them, then `fence`.
   std::string marks() const;
   std::string mark() const { return marks_where(" WHERE " + is_key()); }
@@ -47,8 +48,8 @@ class RowFenceSql {
     return form_.infix(column, sql_operator, parameter(number));
   }
   std::string is_key() const { return form_.infix(key_, "=", parameter(1)); }
-  std::string update(bool once, const std::string& more) const;
-  std::string admits(bool once) const;
+  std::string update(bool single, const std::string& more) const;
+  std::string admits(bool single) const;
   std::string marks_where(const std::string& where) const;
 
   std::string table_;

@@ -6,10 +6,10 @@
 // (file) or a symbolic link (folder) to the data of the current version, so one rename moves data
 // and mark together, and any program reads the ordinary path as ever.
 //
-// Rules: a lower token is refused; an equal token passes only with the same request id (and not in
-// `once` mode); a token of another lineage is refused and never compared; the first token to enter
-// decides the lineage. Of one holder's own writes, one with a sequence number that is not above the
-// last one is refused.
+// Rules: a lower token is refused; an equal token passes only with the same request id (and not
+// with single entry); a token of another lineage is refused and never compared; the first token to
+// enter decides the lineage. Of one holder's own writes, one with a sequence number that is not
+// above the last one is refused.
 #pragma once
 
 #include <chrono>

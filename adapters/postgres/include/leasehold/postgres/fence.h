@@ -11,9 +11,9 @@
 // Entering locks the resource's row in leasehold_fence.mark until the transaction ends:
 // transactions of one resource come one after the other, those of different resources do not meet.
 //
-// Rules: a lower token is refused; an equal token passes only with the same request id (and not in
-// `once` mode); a token of another lineage is refused and never compared; the first token to enter
-// decides the lineage. Marks are kept forever. A refusal is SQLSTATE LH001.
+// Rules: a lower token is refused; an equal token passes only with the same request id (and not
+// with single entry); a token of another lineage is refused and never compared; the first token to
+// enter decides the lineage. Marks are kept forever. A refusal is SQLSTATE LH001.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ namespace leasehold::postgres {
 
 enum class Entry {
   repeatable,  // the same holder may enter again, for example to retry
-  once,        // a token that has entered may not enter again: for work that must not be repeated
+  single,      // a token that has entered may not enter again: for work that must not be repeated
 };
 
 // Connections are the caller's own, in blocking use: not in pipeline mode, with the client encoding

@@ -12,7 +12,7 @@
 //   write.
 // - The same token and request id pass again, so that a holder's own delayed write may land on its
 //   later one. Where that matters use a transaction (Fence), or a new token for each write
-//   (Entry::once).
+//   (Entry::single).
 // - With only a number (`WHERE id = $1 AND fence <= $2`, by hand) it is weaker: a store that gives
 // a
 //   number twice and a store that was replaced are not noticed.
@@ -67,7 +67,8 @@ class RowFence {
   //   was written. In a transaction of yours the count is undone if you roll back.
   // - `invalid`: a wrong key (1 to 512 bytes of UTF-8 without control characters), a row or column
   //   that is not there or of the mark, a value that the column does not take.
-  // - `unavailable`, `outcome_unknown`: as a Fence. The same call may be repeated; in once mode the
+  // - `unavailable`, `outcome_unknown`: as a Fence. The same call may be repeated; with single
+  // entry the
   //   repeat of a write that was done is `fenced_out`, and counted.
   [[nodiscard]] Status write(std::string_view key, const Token& token, const Values& values,
                              Entry entry = Entry::repeatable) const;
@@ -78,7 +79,7 @@ class RowFence {
   // with `invalid` for a column of the mark.
   [[nodiscard]] Result<std::string> write_sql(const std::vector<std::string>& columns,
                                               Entry entry = Entry::repeatable) const {
-    return sql_.write(columns, entry == Entry::once);
+    return sql_.write(columns, entry == Entry::single);
   }
 
   // All rows with a mark or a refusal, by key.

@@ -28,7 +28,7 @@ namespace leasehold::postgres {
 struct SerialHandleOptions : HandleOptions {
   // How long the work may leave the connection alone. Then the server ends the session and rolls
   // back, so that a frozen worker does not keep its entity. Zero: as the server is set.
-  Millis idle_limit{30'000};
+  Millis idle_timeout{30'000};
 };
 
 struct SerialProblem {

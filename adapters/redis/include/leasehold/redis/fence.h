@@ -1,9 +1,9 @@
 // The fence for data in Redis: a command is run inside a script on the server, and only if the
 // token may enter. Programs in every language run the same script; docs/fence-redis.md shows how.
 //
-// Rules: a lower token is refused; an equal token passes only with the same request id (and not in
-// `once` mode); a token of another lineage is refused and never compared; the first token to enter
-// decides the lineage. Marks are kept forever, in the hashes leasehold:fence:<resource>.
+// Rules: a lower token is refused; an equal token passes only with the same request id (and not
+// with single entry); a token of another lineage is refused and never compared; the first token to
+// enter decides the lineage. Marks are kept forever, in the hashes leasehold:fence:<resource>.
 //
 // The mark is as durable as the data beside it, no more: see docs/fence-redis.md for appendfsync
 // and failover.

@@ -8,9 +8,9 @@
 //   ... your reads and writes ...
 //   COMMIT;
 //
-// Rules: a lower token is refused; an equal token passes only with the same request id (and not in
-// `once` mode); a token of another lineage is refused and never compared; the first token to enter
-// decides the lineage. Marks are kept forever, in table leasehold_fence.
+// Rules: a lower token is refused; an equal token passes only with the same request id (and not
+// with single entry); a token of another lineage is refused and never compared; the first token to
+// enter decides the lineage. Marks are kept forever, in table leasehold_fence.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ namespace leasehold::sqlite {
 
 enum class Entry {
   repeatable,  // the same holder may enter again, for example to retry
-  once,        // a token that has entered may not enter again: for work that must not be repeated
+  single,      // a token that has entered may not enter again: for work that must not be repeated
 };
 
 // Creates the fence's table, views and triggers in database "main" of the connection. Doing it
