@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "leasehold/fence_admin.h"
 #include "leasehold/stores.h"
 
 namespace leasehold {
@@ -11,9 +10,18 @@ namespace {
 
 using ::testing::HasSubstr;
 
+struct Nothing {
+  static constexpr std::string_view kOffer = "nothing";
+};
+
+Technology of(const std::string& scheme) {
+  return {
+      .name = scheme, .title = scheme, .schemes = {{scheme, {{"store", scheme + ":some/path"}}}}};
+}
+
 Error open(const std::string& module, const std::string& scheme) {
   Registry registry;
-  registry.add_late(in_module(module, {scheme}));
+  registry.add(of(scheme), in_module(module));
   return registry.open_store(scheme + ":some/path", {}).error();
 }
 
@@ -22,9 +30,9 @@ TEST(ModuleTest, IsLoadedAtItsFirstUse) {
   EXPECT_EQ(from_module.code, ErrorCode::busy);
   EXPECT_EQ(from_module.message, "the module saw some/path");
   Registry registry;
-  registry.add_late(in_module("good", {"good"}));
-  EXPECT_THAT(registry.open<FenceAdmin>("good:x").error().message,
-              HasSubstr("no fence for 'good'"));
+  registry.add(of("good"), in_module("good"));
+  EXPECT_THAT(registry.open<Nothing>("good:x").error().message,
+              HasSubstr("no nothing for 'good'"));
 }
 
 TEST(ModuleTest, OneThatIsMissingIsNamedWithItsPath) {
@@ -41,11 +49,24 @@ TEST(ModuleTest, OneOfAnotherVersionOrWithoutEntryIsRefused) {
   EXPECT_EQ(open("no_entry", "good").code, ErrorCode::unsupported);
 }
 
-TEST(ModuleTest, EverySchemeOfThisBuildIsRegistered) {
+// Which loads it, compares it with its description, and opens nothing.
+TEST(ModuleTest, EveryTechnologyOfThisBuildIsAsItIsDescribed) {
   Registry registry;
   register_stores(registry);
-  const auto unknown = registry.open_store("unknown:x", {}).error().message;
-  for (const char* scheme : {LEASEHOLD_EXPECTED_SCHEMES}) EXPECT_THAT(unknown, HasSubstr(scheme));
+  const auto all = registry.technologies();
+  EXPECT_EQ(all.size(), LEASEHOLD_TECHNOLOGIES);
+  for (const Technology& technology : all) {
+    for (const Scheme& scheme : technology.schemes) {
+      for (const Use& use : scheme.uses) {
+        const auto url = Url::parse(use.example);
+        ASSERT_TRUE(url) << use.example;
+        EXPECT_EQ(url->scheme, scheme.name);
+        EXPECT_TRUE(technology.check_options(*url, use.what)) << use.example;
+        EXPECT_EQ(registry.open<Nothing>(use.example).error().message,
+                  "there is no nothing for '" + scheme.name + "'");
+      }
+    }
+  }
 }
 
 }  // namespace
