@@ -19,7 +19,8 @@ inline Technology technology() {
                     {"schema", "where Leasehold's tables are; default leasehold", "store"},
                     {"schema_owner", "a role that you trust with the schema", "store"},
                     {"connections", "how many at most, with mode=rows; default 32", "store"}},
-        .tls = true};
+        .tls = true,
+        .variant = name != "postgres"};
   };
   return {
       .name = "postgres",

@@ -13,7 +13,8 @@ inline Technology technology() {
                            {"fence", name + "://host"},
                            {"place to send messages to", name + "://host/0?stream=NAME"}},
                   .options = of_keys,
-                  .tls = true};
+                  .tls = true,
+                  .variant = name != "redis"};
     scheme.options.push_back({"stream", "where messages go", "place to send messages to"});
     return scheme;
   };

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "leasehold/stores.h"
-
 namespace leasehold {
 namespace {
 
@@ -31,8 +29,7 @@ TEST(ModuleTest, IsLoadedAtItsFirstUse) {
   EXPECT_EQ(from_module.message, "the module saw some/path");
   Registry registry;
   registry.add(of("good"), in_module("good"));
-  EXPECT_THAT(registry.open<Nothing>("good:x").error().message,
-              HasSubstr("no nothing for 'good'"));
+  EXPECT_THAT(registry.open<Nothing>("good:x").error().message, HasSubstr("no nothing for 'good'"));
 }
 
 TEST(ModuleTest, OneThatIsMissingIsNamedWithItsPath) {
@@ -47,26 +44,6 @@ TEST(ModuleTest, OneOfAnotherVersionOrWithoutEntryIsRefused) {
   EXPECT_EQ(old.code, ErrorCode::unsupported);
   EXPECT_THAT(old.store_words, HasSubstr("version 0.0.0"));
   EXPECT_EQ(open("no_entry", "good").code, ErrorCode::unsupported);
-}
-
-// Which loads it, compares it with its description, and opens nothing.
-TEST(ModuleTest, EveryTechnologyOfThisBuildIsAsItIsDescribed) {
-  Registry registry;
-  register_stores(registry);
-  const auto all = registry.technologies();
-  EXPECT_EQ(all.size(), LEASEHOLD_TECHNOLOGIES);
-  for (const Technology& technology : all) {
-    for (const Scheme& scheme : technology.schemes) {
-      for (const Use& use : scheme.uses) {
-        const auto url = Url::parse(use.example);
-        ASSERT_TRUE(url) << use.example;
-        EXPECT_EQ(url->scheme, scheme.name);
-        EXPECT_TRUE(technology.check_options(*url, use.what)) << use.example;
-        EXPECT_EQ(registry.open<Nothing>(use.example).error().message,
-                  "there is no nothing for '" + scheme.name + "'");
-      }
-    }
-  }
 }
 
 }  // namespace

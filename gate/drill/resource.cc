@@ -1,14 +1,17 @@
-#include "http_resource.h"
-
+// What a drill can do with the gate: the number as a text of an HTTP service behind it.
 #include <algorithm>
 
+#include "drill/runner/parts.h"
 #include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/url.h"
 #include "rig/port.h"
+#include "service.h"
 
-namespace leasehold::drill {
+namespace leasehold::gate {
 namespace {
+
+using namespace drill;
 
 class HttpResource final : public Resource {
  public:
@@ -67,9 +70,7 @@ std::uint16_t port_in(const std::string& digits) {
   return kit::number_in<std::uint16_t>(digits).value_or(0);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Resource>> open_http_resource(const ResourceChoice& choice) {
+Result<std::unique_ptr<Resource>> open_resource_behind(const ResourceChoice& choice) {
   const auto url = TRY(Url::parse(choice.url));
   const std::uint16_t gate = port_in(url.hosts.empty() ? "" : url.hosts.front().port);
   const std::uint16_t service = port_in(url.option("service"));
@@ -79,4 +80,15 @@ Result<std::unique_ptr<Resource>> open_http_resource(const ResourceChoice& choic
   return std::make_unique<HttpResource>(gate, service, choice.name);
 }
 
-}  // namespace leasehold::drill
+}  // namespace
+
+drill::Parts drill_parts() {
+  return {
+      .fences = {
+          {.name = "http",
+           .schemes = {"http"},
+           .start = [](const std::string& folder) { return std::make_unique<HttpService>(folder); },
+           .open = open_resource_behind}}};
+}
+
+}  // namespace leasehold::gate

@@ -3,8 +3,9 @@
 
 #include <charconv>
 
-#include "../resource_module.h"
+#include "adapters/postgres/description.h"
 #include "admin_connection.h"
+#include "drill/runner/resource_module.h"
 #include "kit/try.h"
 #include "leasehold/postgres/claim.h"
 #include "leasehold/postgres/fence.h"
@@ -98,8 +99,9 @@ Result<std::unique_ptr<Resource>> open_it(const ResourceChoice& choice) {
   auto url = TRY(Url::parse(choice.url));
   TRY(url.read_secrets());
   // What the store in the same database is told means nothing here.
-  for (const char* of_locks : {"mode", "schema", "schema_owner", "connections"})
-    url.query.erase(of_locks);
+  for (const UrlOption& option : postgres::technology().scheme(url.scheme)->options) {
+    if (option.only_for == kStoreUse) url.query.erase(option.name);
+  }
   auto connection = TRY(postgres::AdminConnection::open(url));
   auto resource =
       std::make_unique<PostgresResource>(std::move(connection), choice.name, choice.fencing);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "../resource_module.h"
+#include "drill/runner/resource_module.h"
 #include "kit/try.h"
 #include "leasehold/zookeeper/fence.h"
 

@@ -1,4 +1,4 @@
-#include "http_service.h"
+#include "service.h"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "leasehold/gate/gate.h"
 #include "rig/port.h"
 
-namespace leasehold::drill {
+namespace leasehold::gate {
 namespace {
 
 using kit::Fd;
@@ -117,11 +117,11 @@ class Texts {
 class HttpService::Impl {
  public:
   explicit Impl(const std::string& folder) {
-    gate::GateOptions options;
+    GateOptions options;
     options.listen = "127.0.0.1:0";
     options.upstream = texts_.url();
     options.state = folder + "/gate";
-    auto gate = gate::Gate::open(std::move(options));
+    auto gate = Gate::open(std::move(options));
     if (!gate) throw std::runtime_error(to_string(gate.error()));
     gate_ = std::move(*gate);
     thread_ = std::jthread([this] { ended_ = gate_->run(); });
@@ -131,7 +131,7 @@ class HttpService::Impl {
 
  private:
   Texts texts_;
-  std::unique_ptr<gate::Gate> gate_;
+  std::unique_ptr<Gate> gate_;
   Status ended_;
   std::jthread thread_;
 };
@@ -143,4 +143,4 @@ std::string HttpService::url() const {
   return impl_->url();
 }
 
-}  // namespace leasehold::drill
+}  // namespace leasehold::gate

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "../resource.h"
+#include "drill/runner/resource.h"
 #include "rig/postgres.h"
 #include "testing/results.h"
 

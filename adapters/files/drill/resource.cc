@@ -1,16 +1,18 @@
-#include "file_resource.h"
-
+// What a drill can do with files: the number as the content of one, behind its fence.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "drill/runner/parts.h"
 #include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/files/fence.h"
 #include "leasehold/url.h"
 
-namespace leasehold::drill {
+namespace leasehold::files {
 namespace {
+
+using namespace drill;
 
 class FileResource final : public Resource {
  public:
@@ -33,10 +35,8 @@ class FileResource final : public Resource {
   files::Fence fence_;
 };
 
-}  // namespace
-
 // The URL names a folder, in which each resource is a file.
-Result<std::unique_ptr<Resource>> open_file_resource(const ResourceChoice& choice) {
+Result<std::unique_ptr<Resource>> open_resource_in(const ResourceChoice& choice) {
   const auto url = TRY(Url::parse(choice.url));
   std::string name = choice.name;
   std::replace(name.begin(), name.end(), '/', '-');
@@ -51,4 +51,15 @@ Result<std::unique_ptr<Resource>> open_file_resource(const ResourceChoice& choic
   return std::make_unique<FileResource>(std::move(fence));
 }
 
-}  // namespace leasehold::drill
+}  // namespace
+
+drill::Parts drill_parts() {
+  return {
+      .fences = {
+          {.name = "file",
+           .schemes = {"file"},
+           .start = [](const std::string& folder) { return file_place("file", folder + "/files"); },
+           .open = open_resource_in}}};
+}
+
+}  // namespace leasehold::files

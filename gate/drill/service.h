@@ -4,21 +4,23 @@
 #include <memory>
 #include <string>
 
-namespace leasehold::drill {
+#include "drill/runner/parts.h"
+
+namespace leasehold::gate {
 
 // Runs on threads of its own until it is destroyed. `folder` is for what the gate must not forget.
 // Throws std::runtime_error if it cannot listen.
-class HttpService {
+class HttpService final : public drill::Place {
  public:
   explicit HttpService(const std::string& folder);
-  ~HttpService();
+  ~HttpService() override;
 
   // Of the gate, and the port behind it: "http://127.0.0.1:8480?service=9480".
-  std::string url() const;
+  std::string url() const override;
 
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace leasehold::drill
+}  // namespace leasehold::gate

@@ -1,14 +1,17 @@
-#include "sqlite_resource.h"
-
+// What a drill can do with SQLite: a file of locks, and the number as a row of a database; behind
+// its fence, its claims, or nothing.
 #include <sqlite3.h>
 
+#include "drill/runner/parts.h"
 #include "kit/try.h"
 #include "leasehold/sqlite/claim.h"
 #include "leasehold/sqlite/fence.h"
 #include "leasehold/url.h"
 
-namespace leasehold::drill {
+namespace leasehold::sqlite {
 namespace {
+
+using namespace drill;
 
 constexpr int kBusyMillis = 5000;
 
@@ -28,7 +31,7 @@ class SqliteResource final : public Resource {
 
   Status prepare(bool create) {
     if (create) {
-      TRY(sqlite::install_fence(db_.get()));
+      TRY(install_fence(db_.get()));
       constexpr const char* kTable =
           "PRAGMA journal_mode = WAL;"
           "CREATE TABLE IF NOT EXISTS drill_cell(name TEXT PRIMARY KEY, value INTEGER NOT NULL)";
@@ -38,7 +41,7 @@ class SqliteResource final : public Resource {
       TRY(run("INSERT OR IGNORE INTO drill_cell VALUES(?2, ?1)", 0));
     }
     if (fencing_ != Fencing::token) return {};
-    auto fence = TRY(sqlite::Fence::open(db_.get(), name_));
+    auto fence = TRY(Fence::open(db_.get(), name_));
     fence_ = std::move(fence);
     return {};
   }
@@ -46,20 +49,20 @@ class SqliteResource final : public Resource {
   Result<std::uint64_t> enter(const Pass& pass) override {
     if (fencing_ == Fencing::none) return peek();
     if (fencing_ == Fencing::token) {
-      return fence_->transaction(*pass.token, [&](sqlite::OpenTransaction&) { return peek(); });
+      return fence_->transaction(*pass.token, [&](OpenTransaction&) { return peek(); });
     }
-    auto claim = TRY(sqlite::Claim::take(db_.get(), name_, pass.request));
+    auto claim = TRY(Claim::take(db_.get(), name_, pass.request));
     claim_ = std::move(claim);
     // Read where the claim is still there.
-    return claim_->transaction([&](sqlite::OpenTransaction&) { return peek(); });
+    return claim_->transaction([&](OpenTransaction&) { return peek(); });
   }
 
   Status write(const Pass& pass, std::uint64_t value) override {
     if (fencing_ == Fencing::none) return put(value);
     if (fencing_ == Fencing::token) {
-      return fence_->transaction(*pass.token, [&](sqlite::OpenTransaction&) { return put(value); });
+      return fence_->transaction(*pass.token, [&](OpenTransaction&) { return put(value); });
     }
-    return claim_->transaction([&](sqlite::OpenTransaction&) { return put(value); });
+    return claim_->transaction([&](OpenTransaction&) { return put(value); });
   }
 
   Result<std::uint64_t> peek() override {
@@ -98,13 +101,11 @@ class SqliteResource final : public Resource {
   Database db_;
   const std::string name_;
   const Fencing fencing_;
-  std::optional<sqlite::Fence> fence_;
-  std::optional<sqlite::Claim> claim_;
+  std::optional<Fence> fence_;
+  std::optional<Claim> claim_;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<Resource>> open_sqlite_resource(const ResourceChoice& choice) {
+Result<std::unique_ptr<Resource>> open_resource_in(const ResourceChoice& choice) {
   const auto url = TRY(Url::parse(choice.url));
   sqlite3* raw = nullptr;
   const int code = sqlite3_open(url.path.c_str(), &raw);
@@ -118,4 +119,26 @@ Result<std::unique_ptr<Resource>> open_sqlite_resource(const ResourceChoice& cho
   return resource;
 }
 
-}  // namespace leasehold::drill
+}  // namespace
+
+drill::Parts drill_parts() {
+  return {.stores = {{.name = "sqlite",
+                      .schemes = {"sqlite"},
+                      .fence = "sqlite",
+                      .keeps_fence = false,
+                      .start =
+                          [](const std::string& folder, const std::vector<Fault>&) {
+                            return file_place("sqlite", folder + "/locks.db");
+                          },
+                      .why_not = [](Fault) { return "SQLite has no server and no network"; }}},
+          .fences = {{.name = "sqlite",
+                      .schemes = {"sqlite"},
+                      .has_claims = true,
+                      .start =
+                          [](const std::string& folder) {
+                            return file_place("sqlite", folder + "/resource.db");
+                          },
+                      .open = open_resource_in}}};
+}
+
+}  // namespace leasehold::sqlite

@@ -1,7 +1,7 @@
 // The number as a key of etcd.
 #include <charconv>
 
-#include "../resource_module.h"
+#include "drill/runner/resource_module.h"
 #include "kit/try.h"
 #include "leasehold/etcd/fence.h"
 
