@@ -94,6 +94,14 @@ std::vector<Technology> Registry::left_out() const {
   return state_->left_out;
 }
 
+std::optional<Technology> Registry::technology_of(std::string_view scheme) const {
+  MutexLock lock(state_->mutex);
+  for (const Technology& it : state_->technologies) {
+    if (it.scheme(scheme) != nullptr) return it;
+  }
+  return std::nullopt;
+}
+
 bool Registry::has_store(const std::string& scheme) const {
   MutexLock lock(state_->mutex);
   const auto found = state_->entries.find(scheme);

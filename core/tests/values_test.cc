@@ -179,6 +179,8 @@ TEST(RegistryTest, DescribesWhatItLoadsLater) {
   EXPECT_EQ(registry.technologies().front().use("abacus")->example, "one://h");
   EXPECT_EQ(registry.technologies().front().use(kStoreUse), nullptr);
   EXPECT_FALSE(registry.has_store("one"));
+  EXPECT_EQ(registry.technology_of("one")->title, "One");
+  EXPECT_FALSE(registry.technology_of("two"));
   EXPECT_EQ(loaded, 0);
   EXPECT_EQ(registry.open<Abacus>("one://h").value()->host, "h");
   EXPECT_EQ(loaded, 1);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -87,6 +88,8 @@ class Registry {
   // What was added with a description, and what was left out; in that order.
   std::vector<Technology> technologies() const;
   std::vector<Technology> left_out() const;
+  // The one that was added with this scheme.
+  std::optional<Technology> technology_of(std::string_view scheme) const;
 
   // Whether URLs of this scheme name a store.
   bool has_store(const std::string& scheme) const;

@@ -24,7 +24,8 @@ struct Scheme {
   std::string name;  // "rediss"
   std::vector<Use> uses;
   std::vector<UrlOption> options = {};
-  bool tls = false;  // takes the options of TlsOptions, too
+  bool tls = false;      // takes the options of TlsOptions, too
+  bool variant = false;  // of the one before it, as rediss is of redis: examples leave it out
 
   // Nothing if it is not used for that.
   const Use* use(std::string_view what) const;
