@@ -3,8 +3,10 @@
   check_edges.py [--links FILE] ROOT EDGES
 
 A file belongs to the room with the longest path that it begins with. A line of EDGES is a room and the
-rooms that it may use; what a room's tests may use besides stands after '|'. FILE has what CMake knows: a
-line `folder: target ...` for each target, with the targets of this project that it links.
+rooms that it may use; what a room's tests may use besides stands after '|'. A '*' stands for one folder: the
+line is meant for each room that there is, and uses of the same folder; what other rooms use of '*' is all of
+them. FILE has what CMake knows: a line `folder: target ...` for each target, with the targets of this project
+that it links.
 """
 
 import argparse
@@ -29,16 +31,36 @@ def read_edges(path):
     return rooms
 
 
+# {room: (line, {used: as it is written}, {used by tests: as it is written})}
+def expand(lines, folders):
+    names = {}
+    for line in lines:
+        pattern = re.compile(re.escape(line).replace(r"\*", "([^/]+)"))
+        found = {f: m.group(1) for f in folders if (m := pattern.fullmatch(f))} if "*" in line else {line: None}
+        names[line] = found
+
+    def used(targets, star):
+        plain = {target: target for target in targets if "*" not in target}
+        if star:
+            return plain | {target.replace("*", star): target for target in targets if "*" in target}
+        return plain | {room: target for target in targets if "*" in target for room in names[target]}
+
+    return {room: (line, *(used(targets, star) for targets in lines[line]))
+            for line in lines for room, star in names[line].items()}
+
+
 def is_test(path):
     return "/tests/" in path or path.endswith("_test.cc")
 
 
 class Tree:
-    def __init__(self, root, rooms):
+    def __init__(self, root, lines):
         self.root = root
-        self.rooms = sorted(rooms, key=len, reverse=True)
         listed = [p.relative_to(root).as_posix() for p in root.rglob("*") if p.suffix in (".h", ".cc", ".in")]
         self.files = {f for f in listed if not f.startswith(("build/", "."))}
+        folders = {parent.as_posix() for f in self.files for parent in pathlib.PurePosixPath(f).parents}
+        self.uses = expand(lines, folders)
+        self.rooms = sorted(self.uses, key=len, reverse=True)
 
     def room_of(self, path):
         return next((room for room in self.rooms if path.startswith(room + "/")), None)
@@ -90,8 +112,8 @@ def main():
     parser.add_argument("edges", type=pathlib.Path)
     args = parser.parse_args()
 
-    rooms = read_edges(args.edges)
-    tree = Tree(args.root, rooms)
+    lines = read_edges(args.edges)
+    tree = Tree(args.root, lines)
     found = list(edges_of_includes(tree))
     built = set()
     if args.links:
@@ -103,15 +125,15 @@ def main():
         if room is None:
             problems.append(f"{why} is in no room")
             continue
-        sources, tests = rooms[room]
+        line, sources, tests = tree.uses[room]
         if target in sources:
-            used.add((room, target, False))
+            used.add((line, sources[target], False))
         elif test and target in tests:
-            used.add((room, target, True))
+            used.add((line, tests[target], True))
         else:
             problems.append(f"{room} must not use {target}: {why}")
-    for room, (sources, tests) in rooms.items():
-        if args.links and room not in built:
+    for room, (sources, tests) in lines.items():
+        if args.links and not any(room == line and each in built for each, (line, _, _) in tree.uses.items()):
             continue  # not in this build, and what only its links need cannot be seen
         for target in sorted(sources):
             if (room, target, False) not in used:
@@ -121,7 +143,7 @@ def main():
                 problems.append(f"{args.edges.name}: the tests of {room} do not use {target} any more")
     for problem in problems:
         print(problem)
-    print(f"{len(tree.files)} files in {len(rooms)} rooms, {len(problems)} problems")
+    print(f"{len(tree.files)} files in {len(tree.uses)} rooms, {len(problems)} problems")
     return 1 if problems or not tree.files else 0
 
 

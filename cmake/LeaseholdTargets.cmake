@@ -128,23 +128,28 @@ endfunction()
 # What every adapter may use: installed with any of them.
 set(LEASEHOLD_SHARED_LIBRARIES waiting net fence patterns sql doctor)
 
-# leasehold_adapter(<name> [IN folder] SCHEMES scheme... [MODULE] [USES library...] [NEEDS package...])
-# Adds adapters/<name>, or the folder, if LEASEHOLD_WITH_<NAME> is on. MODULE: the program loads it when one of its
-# schemes is first used. USES: other libraries of this project that are installed with it. NEEDS:
-# what find_package(leasehold COMPONENTS <name>) must find as well.
+# leasehold_adapter(<name> [IN folder] [MODULE] [USES library...] [NEEDS package...])
+# Adds adapters/<name>, or the folder, if LEASEHOLD_WITH_<NAME> is on; what is in it, description.h there tells.
+# MODULE: the program loads it when one of its schemes is first used. USES: other libraries of this project that are
+# installed with it. NEEDS: what find_package(leasehold COMPONENTS <name>) must find as well.
 macro(leasehold_adapter name)
-  cmake_parse_arguments(leasehold_adapter "MODULE" "IN" "SCHEMES;USES;NEEDS" ${ARGN})
+  cmake_parse_arguments(leasehold_adapter "MODULE" "IN" "USES;NEEDS" ${ARGN})
+  set(LEASEHOLD_FOLDER_OF_${name} adapters/${name})
+  if(leasehold_adapter_IN)
+    set(LEASEHOLD_FOLDER_OF_${name} ${leasehold_adapter_IN})
+  endif()
   string(TOUPPER ${name} leasehold_upper)
+  option(LEASEHOLD_WITH_${leasehold_upper} "Build ${LEASEHOLD_FOLDER_OF_${name}}" ${LEASEHOLD_WITH_ALL})
   if(LEASEHOLD_WITH_${leasehold_upper})
-    if(leasehold_adapter_IN)
-      add_subdirectory(${leasehold_adapter_IN})
-    else()
-      add_subdirectory(adapters/${name})
-    endif()
+    foreach(leasehold_used IN LISTS leasehold_adapter_USES)
+      if(NOT TARGET leasehold_${leasehold_used})
+        add_subdirectory(${leasehold_used})
+      endif()
+    endforeach()
+    add_subdirectory(${LEASEHOLD_FOLDER_OF_${name}})
     list(APPEND LEASEHOLD_ADAPTERS ${name})
     if(leasehold_adapter_MODULE)
       list(APPEND LEASEHOLD_MODULES ${name})
-      set(LEASEHOLD_SCHEMES_OF_${name} ${leasehold_adapter_SCHEMES})
     endif()
     list(APPEND LEASEHOLD_USED_LIBRARIES ${LEASEHOLD_SHARED_LIBRARIES} ${leasehold_adapter_USES})
     list(REMOVE_DUPLICATES LEASEHOLD_USED_LIBRARIES)
@@ -152,7 +157,7 @@ macro(leasehold_adapter name)
            "set(leasehold_uses_${name} ${LEASEHOLD_SHARED_LIBRARIES} ${leasehold_adapter_USES})\n"
            "set(leasehold_needs_${name} ${leasehold_adapter_NEEDS})\n")
   else()
-    list(APPEND LEASEHOLD_SCHEMES_LEFT_OUT ${leasehold_adapter_SCHEMES})
+    list(APPEND LEASEHOLD_LEFT_OUT ${name})
   endif()
 endmacro()
 

@@ -1,5 +1,10 @@
-// The decision path itself. Everything here is constant: it costs nothing until it is asked for.
+// The decision path itself. What is constant costs nothing until it is asked for.
+#include <algorithm>
+
 #include "cli/advise/advice.h"
+#include "leasehold/outbox.h"
+#include "leasehold/registry.h"
+#include "leasehold/stores.h"
 
 namespace leasehold::cli {
 namespace {
@@ -15,13 +20,6 @@ constexpr Choice kFence[] = {{"yes", "the resource can check a number in the ste
                              {"no", "the resource takes what comes, from whoever it comes"}};
 constexpr Choice kMachines[] = {{"one", "all who do the work are on one machine"},
                                 {"many", "several machines do the work"}};
-constexpr Choice kStore[] = {{"sqlite", "SQLite, a file on one machine"},
-                             {"postgres", "PostgreSQL"},
-                             {"redis", "Redis"},
-                             {"etcd", "etcd"},
-                             {"zookeeper", "ZooKeeper"},
-                             {"none", "nothing that all of them reach"}};
-
 constexpr Question kQuestions[] = {
     {"harmless", "Is it harmless if the work runs twice at the same time, or twice in a row?",
      "Harmless: a cache is rebuilt twice, a report is made twice. Not harmless: a card is charged "
@@ -41,48 +39,31 @@ constexpr Question kQuestions[] = {
      kThroughput},
     {"machines", "Does the work run on one machine, or across several?",
      "Containers on one host count as one machine if they can share a file.", kMachines},
-    {"store", "Which store do you have already, that all of these machines reach?",
-     "If you have several, name the first of these: postgres, etcd, zookeeper, redis.", kStore},
 };
 
 // What has no node leads to a recommendation.
 constexpr Answer kAtHarmless[] = {{"yes", "is-waste-bad"}, {"no", "idempotent"}};
 constexpr Answer kAtWaste[] = {{"yes", "where-to-run"}, {"no", "no-lock"}};
 constexpr Answer kAtWhere[] = {{"one", "run-local"}, {"many", "store-for-efficiency"}};
-constexpr Answer kAtEfficiency[] = {{"sqlite", "pin"},           {"postgres", "run-shared"},
-                                    {"redis", "run-shared"},     {"etcd", "run-shared"},
-                                    {"zookeeper", "run-shared"}, {"none", "pin"}};
 constexpr Answer kAtIdempotent[] = {{"yes", "is-repeat-dear"}, {"no", "fence"}};
 constexpr Answer kAtRepeat[] = {{"yes", "where-to-run-once"}, {"no", "idempotency-key"}};
 constexpr Answer kAtWhereOnce[] = {{"one", "once-local"}, {"many", "store-for-efficiency"}};
 constexpr Answer kAtFence[] = {{"yes", "is-race-dear"}, {"no", "where-without-fence"}};
 constexpr Answer kAtRace[] = {{"yes", "where-fenced"}, {"no", "compare-and-set"}};
 constexpr Answer kAtWhereFenced[] = {{"one", "fenced-local"}, {"many", "store-for-correctness"}};
-constexpr Answer kAtCorrectness[] = {{"sqlite", "compare-and-set-no-store"},
-                                     {"postgres", "fenced-shared"},
-                                     {"redis", "claim"},
-                                     {"etcd", "fenced-shared"},
-                                     {"zookeeper", "fenced-shared"},
-                                     {"none", "compare-and-set-no-store"}};
 constexpr Answer kAtWithoutFence[] = {{"one", "flock"}, {"many", "store-for-outbox"}};
-constexpr Answer kAtOutbox[] = {{"sqlite", "single-owner"},    {"postgres", "outbox"},
-                                {"redis", "single-owner"},     {"etcd", "single-owner"},
-                                {"zookeeper", "single-owner"}, {"none", "single-owner"}};
 
 constexpr Node kNodes[] = {
     {"harmless", "harmless", kAtHarmless},
     {"is-waste-bad", "throughput", kAtWaste},
     {"where-to-run", "machines", kAtWhere},
-    {"store-for-efficiency", "store", kAtEfficiency},
     {"idempotent", "idempotent", kAtIdempotent},
     {"is-repeat-dear", "throughput", kAtRepeat},
     {"where-to-run-once", "machines", kAtWhereOnce},
     {"fence", "fence", kAtFence},
     {"is-race-dear", "throughput", kAtRace},
     {"where-fenced", "machines", kAtWhereFenced},
-    {"store-for-correctness", "store", kAtCorrectness},
     {"where-without-fence", "machines", kAtWithoutFence},
-    {"store-for-outbox", "store", kAtOutbox},
 };
 
 constexpr std::string_view kCompareAndSet = R"(SELECT balance, version FROM account WHERE id = 7;
@@ -226,8 +207,9 @@ UPDATE account SET balance = balance - 30 WHERE id = 7 AND fence = $LEASEHOLD_TO
      "docs/fence-postgres.md"},
 
     {"claim", true, "Take a lease for the order, and a claim at the resource for safety.",
-     "A double run does damage, and Redis cannot make safe tokens: a failover may repeat them, so "
-     "--fenced is refused. A claim needs no order. Write the id of your acquisition into the "
+     "A double run does damage, and this store cannot make safe tokens (a failover of Redis may "
+     "repeat them), so --fenced is refused. A claim needs no order. Write the id of your "
+     "acquisition into the "
      "resource, and commit only if it is still there.",
      "leasehold run job --store {url} -- ./job\n",
      R"(UPDATE account SET claim = '$LEASEHOLD_REQUEST' WHERE id = 7;  -- first, and committed
@@ -278,29 +260,84 @@ UPDATE outbox SET taken = '$LEASEHOLD_REQUEST' WHERE id = 'payment/7731' AND tak
      "docs/guarantees.md"},
 };
 
-constexpr StoreHint kHints[] = {
-    {"postgres", "postgres://db.internal/app",
-     "With asynchronous standbys PostgreSQL may lose what it has granted; --fenced is then "
-     "refused."},
-    {"redis", "redis://redis.internal:6379", "After a failover Redis may have forgotten the lock."},
-    {"etcd", "etcd://etcd-1:2379,etcd-2:2379,etcd-3:2379", "etcd counts a TTL in whole seconds."},
-    {"zookeeper", "zookeeper://zk-1:2181,zk-2:2181,zk-3:2181",
-     "ZooKeeper allows TTLs only within its session limits."},
+// The question for the store and what follows from it: by what the technologies say of themselves.
+class Stores {
+ public:
+  Stores() {
+    register_stores();
+    technologies_ = Registry::standard().technologies();
+    const auto left_out = Registry::standard().left_out();
+    technologies_.insert(technologies_.end(), left_out.begin(), left_out.end());
+    std::erase_if(technologies_, [](const Technology& it) { return !it.use(kStoreUse); });
+    for (const Technology& it : technologies_) add(it);
+    choices.push_back({"none", "nothing that all of them reach"});
+    add("none", "pin", "compare-and-set-no-store", "single-owner");
+    help_ = "If you have several, name the first of these: " + best_first() + ".";
+    questions.assign(std::begin(kQuestions), std::end(kQuestions));
+    questions.push_back({"store",
+                         "Which store do you have already, that all of these machines reach?",
+                         help_, choices});
+    nodes.assign(std::begin(kNodes), std::end(kNodes));
+    nodes.push_back({"store-for-efficiency", "store", efficiency_});
+    nodes.push_back({"store-for-correctness", "store", correctness_});
+    nodes.push_back({"store-for-outbox", "store", outbox_});
+  }
+
+  std::vector<Choice> choices;
+  std::vector<Question> questions;
+  std::vector<Node> nodes;
+  std::vector<StoreHint> hints;
+
+ private:
+  void add(const Technology& it) {
+    choices.push_back({it.name, it.title});
+    if (it.one_machine) return add(it.name, "pin", "compare-and-set-no-store", "single-owner");
+    hints.push_back({it.name, it.use(kStoreUse)->example, it.beware});
+    add(it.name, "run-shared", it.guarantee == Guarantee::correctness ? "fenced-shared" : "claim",
+        it.use(Outbox::kOffer) ? "outbox" : "single-owner");
+  }
+  void add(std::string_view word, std::string_view efficiency, std::string_view correctness,
+           std::string_view outbox) {
+    efficiency_.push_back({word, efficiency});
+    correctness_.push_back({word, correctness});
+    outbox_.push_back({word, outbox});
+  }
+  std::string best_first() const {
+    std::string names;
+    for (const Guarantee worth : {Guarantee::correctness, Guarantee::efficiency}) {
+      for (const Technology& it : technologies_) {
+        if (it.guarantee != worth || it.one_machine) continue;
+        names += (names.empty() ? "" : ", ") + it.name;
+      }
+    }
+    return names;
+  }
+
+  std::vector<Technology> technologies_;
+  std::vector<Answer> efficiency_;
+  std::vector<Answer> correctness_;
+  std::vector<Answer> outbox_;
+  std::string help_;
 };
+
+const Stores& stores() {
+  static const Stores all;
+  return all;
+}
 
 }  // namespace
 
 std::span<const Question> questions() {
-  return kQuestions;
+  return stores().questions;
 }
 std::span<const Node> nodes() {
-  return kNodes;
+  return stores().nodes;
 }
 std::span<const Recommendation> recommendations() {
   return kRecommendations;
 }
 std::span<const StoreHint> store_hints() {
-  return kHints;
+  return stores().hints;
 }
 
 }  // namespace leasehold::cli

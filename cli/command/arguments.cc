@@ -154,8 +154,11 @@ void Arguments::example(std::string command, std::string what) {
   state_->examples.push_back({std::move(command), std::move(what)});
 }
 
-void Arguments::positional(const std::string& name, std::string& into, std::string help) {
-  state_->app->add_option(name, into, std::move(help))->required()->type_name("");
+void Arguments::positional(const std::string& name, std::string& into, std::string help,
+                           std::vector<std::string> suggestions) {
+  const CLI::Option* option =
+      state_->app->add_option(name, into, std::move(help))->required()->type_name("");
+  state_->choices[option] = std::move(suggestions);
 }
 
 void Arguments::positional_choice(const std::string& name, std::vector<std::string> choices,
@@ -167,8 +170,11 @@ void Arguments::positional_choice(const std::string& name, std::vector<std::stri
 }
 
 void Arguments::option(const std::string& names, const std::string& value,
-                       std::optional<std::string>& into, std::string help) {
-  state_->add(names, value, std::move(help), [&into](const std::string& text) { into = text; });
+                       std::optional<std::string>& into, std::string help,
+                       std::vector<std::string> suggestions) {
+  const CLI::Option* option =
+      state_->add(names, value, std::move(help), [&into](const std::string& text) { into = text; });
+  state_->choices[option] = std::move(suggestions);
 }
 
 void Arguments::shell_command(const std::string& names, const std::string& value,

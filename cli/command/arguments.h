@@ -25,7 +25,7 @@ struct OptionDoc {
   std::vector<std::string> names;  // "--verbose", "-v"
   std::string value;               // what its value is called; empty: a flag
   std::string help;
-  std::vector<std::string> choices;
+  std::vector<std::string> choices;  // or suggestions
   bool required = false;
 };
 
@@ -74,13 +74,15 @@ class Arguments {
   void example(std::string command, std::string what);
 
   // Required, in this order. `into` outlives the parse, here and below.
-  void positional(const std::string& name, std::string& into, std::string help);
+  // `suggestions`: what completion offers; others are taken as well.
+  void positional(const std::string& name, std::string& into, std::string help,
+                  std::vector<std::string> suggestions = {});
   void positional_choice(const std::string& name, std::vector<std::string> choices,
                          std::string& into, std::string help);
 
   // `names` as in "--verbose,-v"; `value` names the value in the help.
   void option(const std::string& names, const std::string& value, std::optional<std::string>& into,
-              std::string help);
+              std::string help, std::vector<std::string> suggestions = {});
   // One argument that the shell reads as a command. Who writes several is told to quote them.
   void shell_command(const std::string& names, const std::string& value,
                      std::optional<std::string>& into, std::string help);

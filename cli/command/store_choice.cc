@@ -10,6 +10,7 @@
 
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
+#include "cli/command/url_help.h"
 #include "kit/try.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
@@ -108,13 +109,13 @@ std::string sqlite_url(const std::string& path) {
 
 void declare_store(Arguments& arguments, std::optional<std::string>& into) {
   arguments.uses_store();
-  arguments.option("--store", "URL", into,
-                   "Where the locks live: sqlite:/var/lib/app/locks.db, postgres://user@host/db, "
-                   "redis://host, redlock://h1,h2,h3, etcd://h1,h2,h3, zookeeper://h1,h2,h3/path. "
-                   "Default: "
-                   "$LEASEHOLD_STORE, else leasehold/locks.db in the user's state folder. "
-                   "?password_file=PATH or ?password_env=NAME keeps a password out of it; in a "
-                   "shell, put a URL with ? or & in quotes");
+  arguments.option(
+      "--store", "URL", into,
+      "Where the locks live: " + example_urls(kStoreUse) +
+          ". Default: $LEASEHOLD_STORE, else leasehold/locks.db in the user's state folder. "
+          "?password_file=PATH or ?password_env=NAME keeps a password out of it; in a "
+          "shell, put a URL with ? or & in quotes",
+      url_beginnings(kStoreUse));
 }
 
 Result<std::string> chosen_store(const std::optional<std::string>& given) {

@@ -43,4 +43,12 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   return out;
 }
 
+std::string either(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  }
+  return text;
+}
+
 }  // namespace leasehold::cli

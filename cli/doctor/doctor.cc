@@ -2,6 +2,7 @@
 #include "cli/command/output.h"
 #include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
+#include "cli/command/url_help.h"
 #include "cli/doctor/report.h"
 #include "leasehold/diagnosis.h"
 #include "leasehold/registry.h"
@@ -25,8 +26,8 @@ class Doctor final : public Subcommand {
         "not be looked at is 'unseen', and never taken for ok. Nothing is changed.");
     declare_store(arguments, store_);
     arguments.option("--fence", "URL", fence_,
-                     "The resource whose fence to look at as well, as in "
-                     "sqlite:/var/lib/app/app.db");
+                     "The resource whose fence to look at as well: " + example_urls(kFenceOffer),
+                     url_beginnings(kFenceOffer));
     arguments.duration("--ttl", ttl_, "The TTL of the leases", kTtls);
     arguments.duration("--timeout", timeout_,
                        "How long to look. Checks not finished then are unseen", {100ms, 10min});

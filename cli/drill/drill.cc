@@ -7,11 +7,13 @@
 #include "cli/command/progress_line.h"
 #include "cli/command/signals.h"
 #include "cli/command/subcommand.h"
+#include "cli/command/text.h"
 #include "cli/drill/matrix.h"
 #include "cli/drill/output.h"
 #include "cli/drill/own_worker.h"
 #include "cli/drill/statuses.h"
 #include "drill/runner/run.h"
+#include "drill/runner/site.h"
 #include "kit/try.h"
 #include "leasehold/stores.h"
 
@@ -90,15 +92,21 @@ void Drill::declare(Arguments& arguments) {
       "successor has entered, and thaws it. The late write must be refused. In the end a checker "
       "reads what happened and says whether anything was accepted that should not have been, and "
       "whether an update was lost.");
+  auto stores = drill::known_stores();
+  const std::string startable = either(stores);
+  stores.emplace_back("all");
   arguments.option("--store", "STORE", store_,
-                   "Where the locks live. sqlite (the default), postgres, postgres-advisory, "
-                   "redis, redlock, etcd or zookeeper: the drill starts one of its own, on "
-                   "loopback. all: one drill after the other. Or the URL of a store that is there");
-  arguments.option(
-      "--fence", "FENCE", fence_,
-      "What guards the number: sqlite, postgres, redis, etcd, zookeeper, file, http (the gate) or "
-      "a URL; none shows what happens without. Default: the store's own kind, or "
-      "sqlite for a store that is named by its URL");
+                   "Where the locks live. " + startable +
+                       ": the drill starts one of its own, on loopback; default sqlite. all: one "
+                       "drill after the other. Or the URL of a store that is there",
+                   std::move(stores));
+  auto fences = drill::known_fences();
+  const std::vector<std::string> named(fences.begin() + 1, fences.end());
+  arguments.option("--fence", "FENCE", fence_,
+                   "What guards the number: " + either(named) +
+                       ", or a URL (http is the gate); none shows what happens without. Default: "
+                       "the store's own kind, or sqlite for a store that is named by its URL",
+                   std::move(fences));
   arguments.option(
       "--fault", "LIST", faults_,
       "What the nemesis does, with commas: pause, kill-holder, kill-server, "

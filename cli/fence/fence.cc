@@ -8,6 +8,7 @@
 #include "cli/command/output.h"
 #include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
+#include "cli/command/url_help.h"
 #include "cli/fence/json.h"
 #include "doctor/marks_ahead.h"
 #include "leasehold/fence_admin.h"
@@ -112,13 +113,14 @@ class Fence final : public Subcommand {
   }
 
  private:
-  static constexpr const char* kUrlHelp =
-      "The resource: sqlite:/var/lib/app/app.db, postgres://user@host/db, redis://host, "
-      "etcd://h1,h2,h3, zookeeper://h1,h2,h3/path, file:/srv/app/total or gate:/var/lib/gate";
+  void declare_url(Arguments& arguments) {
+    arguments.positional("URL", url_, "The resource: " + example_urls(kFenceOffer),
+                         url_beginnings(kFenceOffer));
+  }
 
   void declare_show(Arguments& arguments) {
     show_ = &arguments;
-    arguments.positional("URL", url_, kUrlHelp);
+    declare_url(arguments);
     declare_store(arguments, store_);
     arguments.flag("--json", json_, "For programs: one JSON object");
     arguments.description(
@@ -129,7 +131,7 @@ class Fence final : public Subcommand {
   }
 
   void declare_install(Arguments& arguments) {
-    arguments.positional("URL", url_, kUrlHelp);
+    declare_url(arguments);
     arguments.option("--table", "TABLE", table_,
                      "Also refuse every write to this table in a transaction that has not "
                      "entered");
@@ -147,7 +149,7 @@ class Fence final : public Subcommand {
     arguments.description(
         "After the lock store was restored or replaced, its tokens are of another lineage and the "
         "fence refuses them. This lets the new lineage in, from a number on, and nobody else.");
-    arguments.positional("URL", url_, kUrlHelp);
+    declare_url(arguments);
     arguments.positional("RESOURCE", resource_, "The resource's name at the fence");
     arguments.required_option("--lineage", "LINEAGE", lineage_,
                               "The lineage to let in, as in LEASEHOLD_LINEAGE of 'leasehold run'");
@@ -164,7 +166,7 @@ class Fence final : public Subcommand {
         "For a resource that was created again. Its mark, lineage and claim are forgotten, and the "
         "first to come is let in: stop all its holders before. After the lock store was replaced "
         "use 'leasehold fence adopt', which shuts the old holders out.");
-    arguments.positional("URL", url_, kUrlHelp);
+    declare_url(arguments);
     arguments.positional("RESOURCE", resource_, "The resource's name at the fence");
     arguments.flag("--force", force_, "Really forget it");
     arguments.example("leasehold fence reset sqlite:/var/lib/app/app.db invoices --force",
@@ -176,7 +178,7 @@ class Fence final : public Subcommand {
     arguments.description(
         "Takes away what 'leasehold fence install' created, with all marks; or with --table only "
         "the guard of that table. From then on nobody is refused.");
-    arguments.positional("URL", url_, kUrlHelp);
+    declare_url(arguments);
     arguments.option("--table", "TABLE", table_, "Only the guard of this table");
     arguments.flag("--force", force_, "Really take it away");
     arguments.example("leasehold fence remove sqlite:/var/lib/app/app.db --force",

@@ -1,15 +1,13 @@
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
+#include "cli/command/url_help.h"
 #include "leasehold/once_admin.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
 
 namespace leasehold::cli {
 namespace {
-
-constexpr const char* kUrlHelp =
-    "The database of the work: postgres://user@host/db or sqlite:/var/lib/app/app.db";
 
 class OnceCommand final : public Subcommand {
  public:
@@ -37,9 +35,15 @@ class OnceCommand final : public Subcommand {
   }
 
  private:
+  void declare_url(Arguments& arguments) {
+    arguments.positional("URL", url_,
+                         "The database of the work: " + example_urls(OnceAdmin::kOffer),
+                         url_beginnings(OnceAdmin::kOffer));
+  }
+
   void declare_install(Arguments& arguments) {
     install_ = &arguments;
-    arguments.positional("URL", url_, kUrlHelp);
+    declare_url(arguments);
     arguments.example("leasehold once install sqlite:/var/lib/app/app.db",
                       "create the table; doing it again changes nothing");
   }
@@ -48,7 +52,7 @@ class OnceCommand final : public Subcommand {
     arguments.description(
         "Keys are kept until they are forgotten. A key that is forgotten would run again: choose "
         "an age beyond the last possible repeat.");
-    arguments.positional("URL", url_, kUrlHelp);
+    declare_url(arguments);
     arguments.duration("--older-than", older_than_, "How long ago it was stored, as in 720h");
     arguments.example("leasehold once forget postgres://app@db/shop --older-than 720h",
                       "nightly: nothing is repeated after 30 days");

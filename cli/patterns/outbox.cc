@@ -3,6 +3,7 @@
 #include "cli/command/json.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
+#include "cli/command/url_help.h"
 #include "cli/patterns/outbox_relay.h"
 #include "leasehold/registry.h"
 #include "leasehold/stores.h"
@@ -12,8 +13,10 @@ namespace {
 
 constexpr Range<Millis> kAboveZero{Millis(1), kAnyDuration.most};
 
-constexpr const char* kOutboxUrlHelp =
-    "The database with the outbox: postgres://user@host/db or sqlite:/var/lib/app/app.db";
+void declare_url(Arguments& arguments, std::string& into) {
+  arguments.positional("URL", into, "The database with the outbox: " + example_urls(Outbox::kOffer),
+                       url_beginnings(Outbox::kOffer));
+}
 
 Result<std::int64_t> parse_id(const std::string& text) {
   auto id = parse_number(text, {1, kAnyNumber.most});
@@ -97,14 +100,14 @@ class OutboxCommand final : public Subcommand {
  private:
   void declare_install(Arguments& arguments) {
     install_ = &arguments;
-    arguments.positional("URL", options_.url, kOutboxUrlHelp);
+    declare_url(arguments, options_.url);
     arguments.example("leasehold outbox install sqlite:/var/lib/app/app.db",
                       "create table and fence; doing it again changes nothing");
   }
 
   void declare_show(Arguments& arguments) {
     show_ = &arguments;
-    arguments.positional("URL", options_.url, kOutboxUrlHelp);
+    declare_url(arguments, options_.url);
     arguments.flag("--json", json_, "For programs: one JSON object");
     arguments.example("leasehold outbox show sqlite:/var/lib/app/app.db --json | jq .lag_ms",
                       "for a monitor");
@@ -112,7 +115,7 @@ class OutboxCommand final : public Subcommand {
 
   void declare_retry(Arguments& arguments) {
     retry_ = &arguments;
-    arguments.positional("URL", options_.url, kOutboxUrlHelp);
+    declare_url(arguments, options_.url);
     arguments.positional("ID", id_, "The message, as 'leasehold outbox show' lists it");
     arguments.example("leasehold outbox retry postgres://app@db/shop 4711",
                       "its key goes on from there");
@@ -121,7 +124,7 @@ class OutboxCommand final : public Subcommand {
   void declare_skip(Arguments& arguments) {
     arguments.description(
         "The message is never sent, and its key goes on with the next one. This cannot be undone.");
-    arguments.positional("URL", options_.url, kOutboxUrlHelp);
+    declare_url(arguments, options_.url);
     arguments.positional("ID", id_, "The message, as 'leasehold outbox show' lists it");
     arguments.flag("--force", force_, "Really skip it");
     arguments.example("leasehold outbox skip postgres://app@db/shop 4711 --force",
@@ -180,13 +183,15 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
       kNotEmpty, "with --until-empty: ended by a signal or --give-up-after, and messages wait");
   arguments.ends_with(ExitStatus::busy, "busy: another relay is at work");
   arguments.ends_with(ExitStatus::lost, "the lease was lost, or the fence refused");
-  arguments.positional("URL", o.url, kOutboxUrlHelp);
+  declare_url(arguments, o.url);
   arguments.shell_command("--command,-c", "COMMAND", o.command,
                           "Run by the shell for each message; one argument");
   arguments.option(
       "--to", "URL", o.target,
       "Instead of a command: https://host/path, POSTed with the header Idempotency-Key "
-      "by curl(1), 2xx means delivered; or redis://host/0?stream=NAME, a stream");
+      "by curl(1), 2xx means delivered; or a stream, as in " +
+          example_urls(OutboxTarget::kOffer),
+      url_beginnings(OutboxTarget::kOffer));
   arguments.option("--content-type", "TYPE", o.content_type,
                    "Of an http request; default application/octet-stream");
   arguments.option("--lock", "NAME", o.lock, "The lock of the relays; default leasehold/outbox");

@@ -3,6 +3,7 @@
 #include "cli/command/output.h"
 #include "cli/command/signals.h"
 #include "cli/command/store_choice.h"
+#include "cli/command/url_help.h"
 #include "cli/command/waiting.h"
 #include "cli/patterns/command_target.h"
 #include "cli/patterns/http_target.h"
@@ -24,10 +25,10 @@ Status check(const OutboxRelayOptions& options) {
     return fail(ErrorCode::invalid, "say where to deliver: with --command or --to");
   }
   const bool to_http = options.target && is_http_url(*options.target);
-  if (options.target && !to_http && !options.target->starts_with("redis")) {
-    return fail(ErrorCode::invalid,
-                "--to takes an http:// or https:// URL, or redis://host/0?stream=NAME; for "
-                "anything else there is --command");
+  if (options.target && !to_http && !can_be_used(*options.target, OutboxTarget::kOffer)) {
+    return fail(ErrorCode::invalid, "--to takes an http:// or https:// URL, or " +
+                                        example_urls(OutboxTarget::kOffer) +
+                                        "; for anything else there is --command");
   }
   if (options.content_type && !to_http) {
     return fail(ErrorCode::invalid, "--content-type is for --to with an http or https URL");
@@ -38,12 +39,14 @@ Status check(const OutboxRelayOptions& options) {
   return {};
 }
 
-// A SQLite database of the user's keeps no locks, so that they go into a file beside it.
+// A file of the user's keeps no locks, so that they go into a file beside it.
 Result<std::string> lock_store_of(const OutboxRelayOptions& options) {
   if (options.lock_store) return *options.lock_store;
   auto url = TRY(Url::parse(options.url));
-  if (url.scheme == "sqlite") return sqlite_url(url.path + "-locks");
-  return options.url;
+  const auto technology = Registry::standard().technology_of(url.scheme);
+  if (!technology || !technology->one_machine) return options.url;
+  url.path += "-locks";
+  return url.redacted();
 }
 
 Result<std::unique_ptr<OutboxTarget>> open_target(const OutboxRelayOptions& options,

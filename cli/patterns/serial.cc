@@ -1,6 +1,7 @@
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
+#include "cli/command/url_help.h"
 #include "leasehold/registry.h"
 #include "leasehold/serial_queue_admin.h"
 #include "leasehold/stores.h"
@@ -18,7 +19,9 @@ class SerialCommand final : public Subcommand {
     arguments.example("leasehold serial install postgres://app@db/shop",
                       "create what the queues need; doing it again changes nothing");
     Arguments& install = arguments.subcommand("install", "Create what the queues need");
-    install.positional("URL", url_, "The database of the work: postgres://user@host/db");
+    install.positional("URL", url_,
+                       "The database of the work: " + example_urls(SerialQueueAdmin::kOffer),
+                       url_beginnings(SerialQueueAdmin::kOffer));
     install.example("leasehold serial install postgres://app@db/shop",
                     "create table and functions; doing it again changes nothing");
   }

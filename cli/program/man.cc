@@ -3,6 +3,8 @@
 #include "cli/command/output.h"
 #include "cli/command/subcommand.h"
 #include "cli/program/program.h"
+#include "leasehold/registry.h"
+#include "leasehold/stores.h"
 
 namespace leasehold::cli {
 namespace {
@@ -59,6 +61,18 @@ std::string section(const CommandDoc& command) {
   return text;
 }
 
+std::string section(const Technology& technology) {
+  std::string text;
+  for (const Scheme& scheme : technology.schemes) {
+    text += ".SS " + escaped(technology.title) + ": " + escaped(scheme.name) + "\n";
+    for (const Use& use : scheme.uses) text += tagged(bold(use.example), "as a " + use.what);
+    for (const UrlOption& option : scheme.all_options()) {
+      text += tagged(bold("?" + option.name + "="), option.help);
+    }
+  }
+  return text;
+}
+
 std::string page(const CommandDoc& root) {
   std::string text = ".TH LEASEHOLD 1 \"\" \"leasehold " LEASEHOLD_VERSION
                      "\" \"User Commands\"\n"
@@ -71,6 +85,13 @@ std::string page(const CommandDoc& root) {
   for (const OptionDoc& option : root.options) text += tagged(bold_head(option), option.help);
   text += ".SH COMMANDS\n";
   for (const CommandDoc& command : root.children) text += section(command);
+  text += ".SH URLS\n" +
+          escaped(
+              "Several options are joined by '&'. Every URL takes ?password_file=PATH or "
+              "?password_env=NAME, which keeps a password out of it.") +
+          "\n";
+  register_stores();
+  for (const Technology& it : Registry::standard().technologies()) text += section(it);
   text += ".SH EXIT STATUS\n";
   for (const ExitStatusDoc& one : root.exit_statuses) {
     text += tagged(bold(one.status), one.meaning);

@@ -1,7 +1,7 @@
 #include "leasehold/registry.h"
 
+#include <algorithm>
 #include <map>
-#include <set>
 
 #include "kit/threads/thread_safety.h"
 #include "kit/try.h"
@@ -16,8 +16,40 @@ struct Registry::Entry {
 struct Registry::State {
   mutable Mutex mutex;
   std::map<std::string, Entry> entries LEASEHOLD_GUARDED_BY(mutex);
-  std::set<std::string> left_out LEASEHOLD_GUARDED_BY(mutex);
+  std::vector<Technology> technologies LEASEHOLD_GUARDED_BY(mutex);
+  std::vector<Technology> left_out LEASEHOLD_GUARDED_BY(mutex);
 };
+
+namespace {
+
+void put(Technology technology, std::vector<Technology>& list) {
+  const auto there = std::find_if(list.begin(), list.end(),
+                                  [&](const Technology& it) { return it.name == technology.name; });
+  if (there == list.end()) {
+    list.push_back(std::move(technology));
+  } else {
+    *there = std::move(technology);
+  }
+}
+
+bool is_as_described(const Adapter& adapter, const Scheme& scheme) {
+  std::vector<std::string> offered = adapter.offers.names();
+  if (adapter.open_store) offered.emplace_back(kStoreUse);
+  return offered.size() == scheme.uses.size() &&
+         std::all_of(offered.begin(), offered.end(),
+                     [&](const std::string& it) { return scheme.use(it) != nullptr; });
+}
+
+Result<Adapter> adapter_of(const Scheme& scheme, const LoadAdapters& load) {
+  auto adapters = TRY(load());
+  const auto found = std::find_if(adapters.begin(), adapters.end(),
+                                  [&](const Adapter& it) { return it.scheme == scheme.name; });
+  if (found != adapters.end() && is_as_described(*found, scheme)) return std::move(*found);
+  return fail(ErrorCode::internal,
+              "the adapter of '" + scheme.name + "' is not as it is described");
+}
+
+}  // namespace
 
 Registry::Registry() : state_(std::make_unique<State>()) {}
 Registry::~Registry() = default;
@@ -37,17 +69,37 @@ void Registry::add(std::vector<Adapter> adapters) {
   }
 }
 
-void Registry::add_late(std::vector<LateAdapter> adapters) {
+void Registry::add(Technology technology, LoadAdapters load) {
   MutexLock lock(state_->mutex);
-  for (LateAdapter& adapter : adapters) {
-    state_->entries.insert_or_assign(std::move(adapter.scheme),
-                                     Entry{std::move(adapter.load), /*has_store=*/true});
+  for (const Scheme& scheme : technology.schemes) {
+    state_->entries.insert_or_assign(scheme.name,
+                                     Entry{[scheme, load] { return adapter_of(scheme, load); },
+                                           scheme.use(kStoreUse) != nullptr});
   }
+  put(std::move(technology), state_->technologies);
 }
 
-void Registry::leave_out(std::vector<std::string> schemes) {
+void Registry::leave_out(Technology technology) {
   MutexLock lock(state_->mutex);
-  for (std::string& scheme : schemes) state_->left_out.insert(std::move(scheme));
+  put(std::move(technology), state_->left_out);
+}
+
+std::vector<Technology> Registry::technologies() const {
+  MutexLock lock(state_->mutex);
+  return state_->technologies;
+}
+
+std::vector<Technology> Registry::left_out() const {
+  MutexLock lock(state_->mutex);
+  return state_->left_out;
+}
+
+std::optional<Technology> Registry::technology_of(std::string_view scheme) const {
+  MutexLock lock(state_->mutex);
+  for (const Technology& it : state_->technologies) {
+    if (it.scheme(scheme) != nullptr) return it;
+  }
+  return std::nullopt;
 }
 
 bool Registry::has_store(const std::string& scheme) const {
@@ -89,7 +141,9 @@ Result<Registry::Entry> Registry::entry_of(const std::string& scheme) const {
     std::string& list = entry.has_store ? stores : others;
     list += (list.empty() ? "" : ", ") + name;
   }
-  const bool left_out = state_->left_out.contains(scheme);
+  const bool left_out =
+      std::any_of(state_->left_out.begin(), state_->left_out.end(),
+                  [&](const Technology& it) { return it.scheme(scheme) != nullptr; });
   return fail(ErrorCode::unsupported,
               (left_out ? "this build of Leasehold was made without the adapter of '"
                         : "no store is registered for the scheme '") +
@@ -106,6 +160,12 @@ Error keeps_no_locks(const Url& url) {
 }
 
 }  // namespace
+
+std::vector<std::string> Offers::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, open] : openers_) all.push_back(name);
+  return all;
+}
 
 Error Offers::not_offered(const Url& url, std::string_view what) {
   return Error(ErrorCode::unsupported,

@@ -7,6 +7,16 @@
 
 namespace leasehold {
 
+const std::vector<UrlOption>& TlsOptions::options() {
+  static const std::vector<UrlOption> all = {
+      {"tls", "on: encrypt, and verify the server against the system's certificates; or off"},
+      {"ca", "a file (PEM) with the certificates to verify the server against; turns TLS on"},
+      {"cert", "a file with this client's certificate, with key; turns TLS on"},
+      {"key", "a file with the key of cert"},
+      {"server_name", "what the server's certificate must say, if it is not the host in the URL"}};
+  return all;
+}
+
 Result<TlsOptions> TlsOptions::of(const Url& url, bool always) {
   TlsOptions tls{.on = always,
                  .ca = url.option("ca"),

@@ -222,13 +222,12 @@ std::string Url::option(const std::string& key) const {
   return found == query.end() ? "" : found->second;
 }
 
-Status Url::only_options(std::initializer_list<std::string_view> known) const {
+Status Url::only_options(const std::vector<std::string>& known) const {
   for (const auto& [key, value] : query) {
     if (key == kPasswordFile || key == kPasswordEnv) continue;
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     std::string list;
-    for (const std::string_view name : known)
-      list += (list.empty() ? "" : ", ") + std::string(name);
+    for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
     if (!list.empty()) list += std::string(", ") + kPasswordFile + ", " + kPasswordEnv;
     return bad("has the unknown option '" + key + "'; " + scheme +
                (list.empty() ? " takes none" : " takes: " + list));

@@ -162,6 +162,56 @@ TEST(RegistryTest, OpensWhatAnAdapterOffers) {
   EXPECT_EQ(none.error().message, "there is no abacus for 'two'");
 }
 
+TEST(RegistryTest, DescribesWhatItLoadsLater) {
+  Registry registry;
+  int loaded = 0;
+  const auto load = [&]() -> Result<std::vector<Adapter>> {
+    ++loaded;
+    return {
+        {{.scheme = "one", .open_store = {}, .offers = Offers().with<Abacus>([](const Url& url) {
+            return std::make_unique<Abacus>(Abacus{url.hosts.at(0).host});
+          })}}};
+  };
+  Technology one{.name = "one", .title = "One", .schemes = {{"one", {{"abacus", "one://h"}}}}};
+  registry.add(one, load);
+  registry.add(one, load);
+  ASSERT_EQ(registry.technologies().size(), 1u) << "doing it again changes nothing";
+  EXPECT_EQ(registry.technologies().front().use("abacus")->example, "one://h");
+  EXPECT_EQ(registry.technologies().front().use(kStoreUse), nullptr);
+  EXPECT_FALSE(registry.has_store("one"));
+  EXPECT_EQ(registry.technology_of("one")->title, "One");
+  EXPECT_FALSE(registry.technology_of("two"));
+  EXPECT_EQ(loaded, 0);
+  EXPECT_EQ(registry.open<Abacus>("one://h").value()->host, "h");
+  EXPECT_EQ(loaded, 1);
+
+  one.schemes.front().uses.push_back({"store", "one://h"});
+  registry.add(one, load);
+  EXPECT_EQ(registry.open<Abacus>("one://h").error().code, ErrorCode::internal)
+      << "it is said to be a store, and is none";
+  one.schemes.front().name = "two";
+  registry.add(one, load);
+  EXPECT_EQ(registry.open<Abacus>("two://h").error().code, ErrorCode::internal);
+}
+
+TEST(TechnologyTest, TakesTheOptionsThatItDescribes) {
+  const Technology it{
+      .name = "one",
+      .title = "One",
+      .schemes = {{.name = "one",
+                   .uses = {{"store", "one://h"}, {"abacus", "one://h"}},
+                   .options = {{"colour", "of all"}, {"beads", "how many", "abacus"}},
+                   .tls = true}}};
+  const auto check = [&](const std::string& url, std::string_view use) {
+    return it.check_options(Url::parse(url).value(), use);
+  };
+  EXPECT_TRUE(check("one://h?colour=red&ca=/x&password_env=X", kStoreUse));
+  EXPECT_TRUE(check("one://h?beads=7", "abacus"));
+  EXPECT_THAT(check("one://h?beads=7", kStoreUse).error().message,
+              HasSubstr("one takes: colour, tls, ca, cert, key, server_name, password_file"));
+  EXPECT_EQ(check("two://h", kStoreUse).error().code, ErrorCode::internal);
+}
+
 TEST(RegistryTest, NamesWhatItKnows) {
   Registry registry;
   EXPECT_THAT(registry.open_store("etcd://h", {}).error().message, HasSubstr("register_stores"));
@@ -181,7 +231,7 @@ TEST(RegistryTest, NamesWhatItKnows) {
   EXPECT_TRUE(registry.has_store("one"));
   EXPECT_FALSE(registry.has_store("two"));
   EXPECT_FALSE(registry.has_store("etcd"));
-  registry.leave_out({"etcd"});
+  registry.leave_out({.name = "etcd", .title = "etcd", .schemes = {{.name = "etcd", .uses = {}}}});
   EXPECT_THAT(registry.open_store("etcd://h", {}).error().message,
               HasSubstr("was made without the adapter of 'etcd'; there are: one"));
   EXPECT_EQ(registry.open<Abacus>("two://h").error().code, ErrorCode::unsupported);

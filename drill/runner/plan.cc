@@ -16,6 +16,10 @@ std::string_view to_string(Fault fault) {
   return kNames[static_cast<std::size_t>(fault)];
 }
 
+bool is_of_holder(Fault fault) {
+  return fault == Fault::pause || fault == Fault::kill_holder;
+}
+
 std::optional<Fault> parse_fault(std::string_view name) {
   const auto* found = std::find(kNames.begin(), kNames.end(), name);
   if (found == kNames.end()) return std::nullopt;

@@ -24,6 +24,7 @@ enum class Fault : std::uint8_t {
   failover,        // the leader dies, and another takes over
 };
 std::string_view to_string(Fault fault);
+bool is_of_holder(Fault fault);  // else of a server or its network
 std::optional<Fault> parse_fault(std::string_view name);
 const std::vector<Fault>& all_faults();
 

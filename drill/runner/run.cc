@@ -201,11 +201,8 @@ Outcome Run::describe() const {
   outcome.stale_refused = ledger_.cycles.refused;
   outcome.stale_accepted = ledger_.cycles.accepted;
   outcome.stale_unknown = ledger_.cycles.unknown;
-  const bool on_redis = outcome.store == "redis" && outcome.fence == "redis";
-  if (on_redis && ledger_.times(Fault::failover) > 0) {
-    outcome.notes.emplace_back(
-        "Redis answers before its replica has a write, so a failover loses some: locks, claims and "
-        "the data alike; a fence in another place (--fence sqlite) keeps its own");
+  if (!site_->failover_note.empty() && ledger_.times(Fault::failover) > 0) {
+    outcome.notes.push_back(site_->failover_note);
   }
   outcome.interrupted = interrupted_;
   if (interrupted_) outcome.notes.emplace_back("interrupted: judged by what had happened");

@@ -1,7 +1,5 @@
 #include "site.h"
 
-#include <algorithm>
-
 #include "kit/text/shown_word.h"
 #include "kit/try.h"
 #include "leasehold/client.h"
@@ -13,16 +11,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string file_url(const std::string& scheme, const std::string& path) {
-  Url url;
-  url.scheme = scheme;
-  url.path = path;
-  return url.redacted();
-}
-
-bool is_url(const std::string& text) {
-  return text.find(':') != std::string::npos;
-}
+// Where the number is without a fence, or beside a store that was there before: nothing is written
+// to somebody's server unasked.
+constexpr const char* kOwnFile = "sqlite";
+constexpr const char* kNoFence = "none";
 
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
@@ -30,30 +22,14 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// "postgres" for "postgres-advisory", "postgres://…" and "postgresql://…".
-std::string technology_of(const std::string& choice) {
-  std::string name = choice.substr(0, choice.find_first_of(":-"));
-  if (name == "postgresql") return "postgres";
-  if (name == "rediss") return "redis";
-  return name;
-}
-
 std::string default_fence(const std::string& store) {
-  if (is_url(store)) return "sqlite";  // nothing is written to somebody's server unasked
-  const std::string technology = technology_of(store);
-  return technology == "redlock" ? "redis" : technology;
+  const StorePart* part = is_url(store) ? nullptr : store_part(store);
+  return part ? part->fence : kOwnFile;
 }
 
 Millis default_ttl(const std::string& store) {
-  const std::string technology = technology_of(store);
-  if (technology == "etcd") return 1s;
-  if (technology == "zookeeper") return 400ms;
-  if (technology == "redlock" || store == "postgres-advisory") return 200ms;
-  return 100ms;
+  const StorePart* part = store_part(store);
+  return part ? part->shortest_ttl : StorePart().shortest_ttl;
 }
 
 Result<std::string> shown(const std::string& choice) {
@@ -63,16 +39,17 @@ Result<std::string> shown(const std::string& choice) {
 }
 
 Status check_store(const Plan& plan) {
-  if (is_url(plan.store) || contains(known_stores(), plan.store)) return {};
+  if (is_url(plan.store) || store_part(plan.store)) return {};
   return fail(ErrorCode::invalid, "there is no store '" + kit::shown(plan.store) +
                                       "' for a drill; there are " + listed(known_stores()) +
                                       ", or a URL");
 }
 
 Status check_fence(const std::string& fence) {
-  if (contains(known_fences(), is_url(fence) ? technology_of(fence) : fence)) return {};
+  if (fence == kNoFence || fence_part(fence)) return {};
   if (is_url(fence)) {
-    return fail(ErrorCode::unsupported, "there is no fence for '" + technology_of(fence) +
+    return fail(ErrorCode::unsupported, "there is no fence for '" +
+                                            fence.substr(0, fence.find(':')) +
                                             "' in a drill; there are " + listed(known_fences()));
   }
   return fail(ErrorCode::invalid, "there is no fence '" + kit::shown(fence) +
@@ -96,52 +73,47 @@ Result<bool> has_tokens(const std::string& store_url) {
 }
 
 Result<Fencing> fencing_of(const std::string& fence, bool tokens) {
-  if (fence == "none") return Fencing::none;
+  if (fence == kNoFence) return Fencing::none;
   if (tokens) return Fencing::token;
-  const std::string technology = technology_of(fence);
-  if (contains({"sqlite", "postgres", "redis"}, technology)) return Fencing::claim;
-  return fail(ErrorCode::unsupported, "the store has no tokens, and the fence '" + technology +
-                                          "' has no claims to stand in for them; sqlite, "
-                                          "postgres and redis have");
+  const FencePart& chosen = *fence_part(fence);
+  if (chosen.has_claims) return Fencing::claim;
+  std::vector<std::string> others;
+  for (const FencePart& it : parts().fences) {
+    if (it.has_claims) others.push_back(it.name);
+  }
+  return fail(ErrorCode::unsupported,
+              "the store has no tokens, and the fence '" + chosen.name +
+                  "' has no claims to stand in for them; these have: " + listed(others));
 }
 
 void place_store(const Plan& plan, const std::string& folder, Site& site) {
-  if (is_url(plan.store)) {
-    site.store_url = plan.store;
-  } else if (plan.store == "sqlite") {
-    site.store_url = file_url("sqlite", folder + "/locks.db");
-  } else {
-    site.servers = start_servers(plan.store, plan.faults);
-    site.store_url = site.servers->url();
-  }
+  site.store_url = plan.store;
+  if (is_url(plan.store)) return;
+  site.store = store_part(plan.store)->start(folder, plan.faults);
+  site.store_url = site.store->url();
 }
 
 void place_fence(const Plan& plan, const std::string& fence, const std::string& folder,
                  Site& site) {
-  const bool same_servers = site.servers && technology_of(plan.store) == technology_of(fence);
-  if (is_url(fence)) {
-    site.fence_url = fence;
-  } else if (fence == "sqlite" || fence == "none") {
-    site.fence_url = file_url("sqlite", folder + "/resource.db");
-  } else if (fence == "file") {
-    site.fence_url = file_url("file", folder + "/files");
-  } else if (fence == "http") {
-    site.http = std::make_unique<HttpService>(folder);
-    site.fence_url = site.http->url();
-  } else if (same_servers) {
+  site.fence_url = fence;
+  if (is_url(fence)) return;
+  const StorePart* store = site.store ? store_part(plan.store) : nullptr;
+  if (store && store->keeps_fence && store->fence == fence) {
     site.fence_url = site.store_url;
-  } else {
-    site.fence_servers = start_servers(fence, {});
-    site.fence_url = site.fence_servers->url();
+    site.failover_note = store->failover_note;
+    return;
   }
+  site.resource = fence_part(fence == kNoFence ? kOwnFile : fence)->start(folder);
+  site.fence_url = site.resource->url();
 }
 
 }  // namespace
 
 std::optional<std::string> why_impossible(const std::string& store, Fault fault) {
-  if (!is_url(store)) return why_not(store, fault);
-  if (fault == Fault::pause || fault == Fault::kill_holder) return std::nullopt;
-  return "the drill does this only to servers that it has started itself";
+  if (is_of_holder(fault)) return std::nullopt;
+  if (is_url(store)) return "the drill does this only to servers that it has started itself";
+  const StorePart* part = store_part(store);
+  return part && part->why_not ? part->why_not(fault) : std::nullopt;
 }
 
 std::string leave_out_impossible_faults(Plan& plan) {
@@ -162,13 +134,15 @@ std::string leave_out_impossible_faults(Plan& plan) {
 }
 
 std::vector<std::string> known_stores() {
-  std::vector<std::string> names = startable_stores();
-  names.insert(names.begin(), "sqlite");
+  std::vector<std::string> names;
+  for (const StorePart& it : parts().stores) names.push_back(it.name);
   return names;
 }
 
 std::vector<std::string> known_fences() {
-  return {"none", "sqlite", "postgres", "redis", "etcd", "zookeeper", "file", "http"};
+  std::vector<std::string> names{kNoFence};
+  for (const FencePart& it : parts().fences) names.push_back(it.name);
+  return names;
 }
 
 Result<Site> open_site(const Plan& plan, const std::string& folder) {

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "chance.h"
-#include "http_service.h"
 #include "leasehold/error.h"
 #include "leasehold/time.h"
+#include "parts.h"
 #include "plan.h"
 #include "resource.h"
-#include "store_servers.h"
 
 namespace leasehold::drill {
 
@@ -26,13 +25,12 @@ struct Site {
   Millis ttl{};  // of the plan, or the shortest that makes sense here
   std::string lock_prefix;
 
-  std::unique_ptr<StoreServers> servers;        // of the store; none if it was there before
-  std::unique_ptr<StoreServers> fence_servers;  // if the resource has its own
+  std::unique_ptr<Place> store;     // none if it was there before
+  std::unique_ptr<Place> resource;  // if it is in a place of its own
+  std::string failover_note;        // what to know if one happens
 
-  std::unique_ptr<HttpService> http;  // if the resource is behind a gate
-
-  void begin(Fault fault, Chance& chance) { servers->begin(fault, ttl, chance); }
-  bool end(Fault fault) { return servers->end(fault); }
+  void begin(Fault fault, Chance& chance) { store->begin(fault, ttl, chance); }
+  bool end(Fault fault) { return store->end(fault); }
 };
 
 // Starts what the plan needs; `folder` is for files. Fails with `invalid` or `unsupported` for what
@@ -47,6 +45,6 @@ std::string leave_out_impossible_faults(Plan& plan);
 
 // Names for --store and --fence, besides URLs.
 std::vector<std::string> known_stores();
-std::vector<std::string> known_fences();
+std::vector<std::string> known_fences();  // the first is "none"
 
 }  // namespace leasehold::drill

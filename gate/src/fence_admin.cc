@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "gate/description.h"
 #include "kit/try.h"
 #include "ledger.h"
 #include "text.h"
@@ -48,7 +49,7 @@ class GateFenceAdmin final : public FenceAdmin {
 }  // namespace
 
 Result<StateFolder> state_folder_in(const Url& url) {
-  TRY(url.only_options({}));
+  TRY(technology().check_options(url, FenceAdmin::kOffer));
   if (!url.hosts.empty()) {
     return fail(ErrorCode::invalid,
                 "a gate URL has no host; write gate:/path/of/the/state/folder, with one slash");

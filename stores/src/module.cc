@@ -26,19 +26,6 @@ tl::unexpected<Error> cannot_load(const std::string& path, std::string why) {
   return fail(ErrorCode::unsupported, "the module " + path + " cannot be loaded", std::move(why));
 }
 
-Result<const ModuleV1*> load(const std::string& name) {
-  const auto module = TRY(load_module(name, kModuleEntry));
-  return static_cast<const ModuleV1*>(module);
-}
-
-Result<Adapter> adapter_of(const std::string& name, const std::string& scheme) {
-  const auto module = TRY(load(name));
-  for (Adapter& adapter : module->adapters()) {
-    if (adapter.scheme == scheme) return std::move(adapter);
-  }
-  return fail(ErrorCode::internal, "the module " + name + " does not know its scheme " + scheme);
-}
-
 }  // namespace
 
 std::string module_path(const std::string& name) {
@@ -60,13 +47,11 @@ Result<const void*> load_module(const std::string& name, const char* entry) {
   return module;
 }
 
-std::vector<LateAdapter> in_module(const std::string& name,
-                                   const std::vector<std::string>& schemes) {
-  std::vector<LateAdapter> adapters;
-  for (const std::string& scheme : schemes) {
-    adapters.push_back({scheme, [name, scheme] { return adapter_of(name, scheme); }});
-  }
-  return adapters;
+LoadAdapters in_module(const std::string& name) {
+  return [name]() -> Result<std::vector<Adapter>> {
+    const auto module = TRY(load_module(name, kModuleEntry));
+    return static_cast<const ModuleV1*>(module)->adapters();
+  };
 }
 
 }  // namespace leasehold

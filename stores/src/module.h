@@ -27,9 +27,8 @@ std::string module_path(const std::string& name);
 // module stays loaded.
 [[nodiscard]] Result<const void*> load_module(const std::string& name, const char* entry);
 
-// Adapters that load module `name` when a URL of theirs is first opened; they fail as
+// The adapters in module `name`, which is loaded when they are first asked for. Fails as
 // load_module() does.
-std::vector<LateAdapter> in_module(const std::string& name,
-                                   const std::vector<std::string>& schemes);
+LoadAdapters in_module(const std::string& name);
 
 }  // namespace leasehold

@@ -73,7 +73,43 @@ TEST_P(ConnectTest, NeedsAPositiveTime) {
   EXPECT_EQ(connect(url(), {.store_timeout = 0ms}, registry).error().code, ErrorCode::invalid);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, ConnectTest, ::testing::Values(LEASEHOLD_EXPECTED_SCHEMES),
+struct Nothing {
+  static constexpr std::string_view kOffer = "nothing";
+};
+
+// Which loads it, compares it with its description, and opens nothing.
+TEST(TechnologiesTest, EachIsAsItIsDescribed) {
+  Registry registry;
+  register_stores(registry);
+  const auto all = registry.technologies();
+  EXPECT_EQ(all.size(), LEASEHOLD_TECHNOLOGIES);
+  for (const Technology& technology : all) {
+    for (const Scheme& scheme : technology.schemes) {
+      for (const Use& use : scheme.uses) {
+        const auto url = Url::parse(use.example);
+        ASSERT_TRUE(url) << use.example;
+        EXPECT_EQ(url->scheme, scheme.name);
+        EXPECT_TRUE(technology.check_options(*url, use.what)) << use.example;
+        EXPECT_EQ(registry.open<Nothing>(use.example).error().message,
+                  "there is no nothing for '" + scheme.name + "'");
+      }
+    }
+  }
+}
+
+std::vector<std::string> schemes_with_a_server() {
+  Registry registry;
+  register_stores(registry);
+  std::vector<std::string> schemes;
+  for (const Technology& technology : registry.technologies()) {
+    for (const Scheme& scheme : technology.schemes) {
+      if (scheme.use(kStoreUse) && !technology.one_machine) schemes.push_back(scheme.name);
+    }
+  }
+  return schemes;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, ConnectTest, ::testing::ValuesIn(schemes_with_a_server()),
                          [](const auto& scheme) { return scheme.param; });
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include "adapters/etcd/description.h"
 #include "kit/try.h"
 
 namespace leasehold::etcd {
@@ -20,7 +21,7 @@ std::string prefix_of(const std::string& path) {
 }  // namespace
 
 Result<Options> Options::of(const Url& url) {
-  TRY(url.only_options({"tls", "ca", "cert", "key", "server_name"}));
+  TRY(technology().check_options(url, kStoreUse));
   if (url.hosts.empty()) {
     return fail(ErrorCode::invalid,
                 "an etcd URL names at least one server: etcd://etcd-1:2379,etcd-2:2379/prefix");

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "adapters/files/description.h"
 #include "kit/try.h"
 
 namespace leasehold::files {
@@ -37,7 +38,7 @@ class FilesFenceAdmin final : public FenceAdmin {
 }  // namespace
 
 Result<FileUrl> FileUrl::of(const Url& url) {
-  TRY(url.only_options({"filesystem"}));
+  TRY(technology().check_options(url, FenceAdmin::kOffer));
   if (!url.hosts.empty() || !url.user.empty()) {
     return fail(ErrorCode::invalid,
                 "a file URL has no host; write file:/path/to/it, with one slash");

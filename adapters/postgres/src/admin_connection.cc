@@ -1,5 +1,6 @@
 #include "admin_connection.h"
 
+#include "adapters/postgres/description.h"
 #include "kit/try.h"
 #include "options.h"
 
@@ -22,7 +23,7 @@ const char* patient_and_trusting_no_names() {
 }  // namespace
 
 Status check_resource_url(const Url& url) {
-  return url.only_options({"tls", "ca", "cert", "key", "server_name"});
+  return technology().check_options(url, kFenceOffer);
 }
 
 Result<AdminConnection> AdminConnection::open(const Url& url) {

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "adapters/postgres/description.h"
 #include "kit/try.h"
 #include "leasehold/tls_options.h"
 
@@ -143,8 +144,7 @@ bool is_schema_name(const std::string& text) {
 }
 
 Result<Options> Options::of(const Url& url) {
-  TRY(url.only_options({"mode", "failover", "schema", "schema_owner", "connections", "tls", "ca",
-                        "cert", "key", "server_name"}));
+  TRY(technology().check_options(url, kStoreUse));
   if (url.hosts.empty()) return bad(std::string("a postgres URL needs a host: ") + kExample);
   if (url.path.size() < 2 || url.path.find('/', 1) != std::string::npos) {
     return bad(std::string("a postgres URL needs one database name: ") + kExample);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <set>
 
+#include "adapters/redis/description.h"
 #include "keys.h"
 #include "kit/try.h"
 
@@ -75,11 +76,7 @@ Result<Options> common(const Url& url) {
 }  // namespace
 
 Result<Options> redis_options(const Url& url) {
-  if (auto ok =
-          url.only_options({"prefix", "connections", "tls", "ca", "cert", "key", "server_name"});
-      !ok) {
-    return fail(std::move(ok.error()));
-  }
+  TRY(technology().check_options(url, kStoreUse));
   if (url.hosts.size() != 1) {
     return fail(ErrorCode::invalid,
                 "a " + url.scheme + " URL names one server, as in redis://localhost:6379" +
@@ -89,8 +86,7 @@ Result<Options> redis_options(const Url& url) {
 }
 
 Result<Options> redlock_options(const Url& url) {
-  TRY(url.only_options(
-      {"prefix", "connections", "node_timeout", "tls", "ca", "cert", "key", "server_name"}));
+  TRY(technology().check_options(url, kStoreUse));
   if (url.hosts.size() < 3 || url.hosts.size() % 2 == 0) {
     return fail(
         ErrorCode::invalid,

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "adapters/sqlite/description.h"
 #include "kit/try.h"
 
 namespace leasehold::sqlite {
@@ -142,7 +143,7 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& ope
                 "a process forked from one that used a SQLite store cannot use one itself; let it "
                 "exec a program first");
   }
-  TRY(url.only_options({}));
+  TRY(technology().check_options(url, kStoreUse));
   if (!url.hosts.empty() || !url.user.empty() || !url.password.empty()) {
     return fail(ErrorCode::invalid,
                 "a sqlite URL names a file, not a server: sqlite:/var/lib/app/locks.db");

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "adapters/sqlite/description.h"
 #include "kit/try.h"
 #include "lock_table.h"
 
@@ -28,7 +29,7 @@ Status check_file(const std::string& path, const std::string& what) {
 }  // namespace
 
 Status check_url(const Url& url) {
-  TRY(url.only_options({}));
+  TRY(technology().check_options(url, kFenceOffer));
   if (!url.hosts.empty()) {
     return fail(ErrorCode::invalid,
                 "a sqlite URL has no host; write sqlite:/path/to/the.db, with one slash");

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include "adapters/zookeeper/description.h"
 #include "kit/try.h"
 #include "leasehold/name.h"
 #include "leasehold/tls_options.h"
@@ -46,7 +47,7 @@ std::string hosts_in(const Url& url) {
 }  // namespace
 
 Result<Options> Options::of(const Url& url) {
-  TRY(url.only_options({"tls", "ca", "cert", "key", "server_name"}));
+  TRY(technology().check_options(url, kStoreUse));
   const auto tls = TRY(TlsOptions::of(url));
   if (tls.on) {
     return fail(ErrorCode::unsupported,

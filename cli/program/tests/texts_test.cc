@@ -127,8 +127,8 @@ TEST_F(TextsTest, ManualPageRendersWithoutWarnings) {
   for (const std::string& name : kCommands) {
     EXPECT_THAT(rendered.out, HasSubstr("leasehold " + name));
   }
-  EXPECT_THAT(rendered.out,
-              AllOf(HasSubstr("--at-least"), HasSubstr("EXIT STATUS"), HasSubstr("128+n")));
+  EXPECT_THAT(rendered.out, AllOf(HasSubstr("--at-least"), HasSubstr("EXIT STATUS"),
+                                  HasSubstr("128+n"), HasSubstr("sqlite:/var/lib/app/locks.db")));
 }
 
 TEST_F(TextsTest, CompletionScriptsOfBashParse) {
@@ -154,6 +154,8 @@ TEST_F(TextsTest, BashCompletes) {
   EXPECT_EQ(complete("leasehold run --on"), "--on-lost\n--once\n");
   EXPECT_EQ(complete("leasehold run x --on-lost t"), "term\n");
   EXPECT_EQ(complete("leasehold run x --ttl ''"), "\n") << "a duration cannot be guessed";
+  EXPECT_EQ(complete("leasehold run x --store sq"), "sqlite:\n");
+  EXPECT_EQ(complete("leasehold fence show fi"), "file:\n");
   EXPECT_EQ(complete("leasehold fence a"), "adopt\n");
   EXPECT_EQ(complete("leasehold fence adopt --l"), "--lineage\n");
   EXPECT_EQ(complete("leasehold completion z"), "zsh\n");

@@ -34,8 +34,6 @@ struct Finding {
 };
 
 enum class ExaminedAs { store, fence };
-// What the administration of a fence is called among the offers of an adapter (registry.h).
-inline constexpr std::string_view kFenceOffer = "fence";
 
 struct ExamineOptions {
   ExaminedAs as = ExaminedAs::store;

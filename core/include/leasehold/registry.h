@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "leasehold/error.h"
 #include "leasehold/examination.h"
 #include "leasehold/store.h"
+#include "leasehold/technology.h"
 #include "leasehold/url.h"
 
 namespace leasehold {
@@ -46,6 +48,7 @@ class Offers {
     return (*static_cast<const Open<Thing>*>(found->second.get()))(url);
   }
   bool has(std::string_view what) const { return openers_.contains(what); }
+  std::vector<std::string> names() const;
   static Error not_offered(const Url& url, std::string_view what);
 
  private:
@@ -61,11 +64,8 @@ struct Adapter {
   std::function<Result<Diagnosis>(const Url&, const ExamineOptions&)> examine = {};
 };
 
-// A store whose code is loaded when a URL names it for the first time.
-struct LateAdapter {
-  std::string scheme;
-  std::function<Result<Adapter>()> load;  // called for each URL, from any thread
-};
+// Gives the adapters of one technology, one per scheme.
+using LoadAdapters = std::function<Result<std::vector<Adapter>>()>;
 
 // Thread safe.
 class Registry {
@@ -79,10 +79,17 @@ class Registry {
   // Adds the adapters of one technology, one per scheme; a scheme that is there already is
   // replaced.
   void add(std::vector<Adapter> adapters);
-  void add_late(std::vector<LateAdapter> adapters);
+  // The same for one whose code may come later: `load` is called for each URL, from any thread.
+  void add(Technology technology, LoadAdapters load);
 
-  // Schemes that Leasehold knows and this build does not have, so that an error can say so.
-  void leave_out(std::vector<std::string> schemes);
+  // Leasehold knows it, and this build does not have it, so that an error can say so.
+  void leave_out(Technology technology);
+
+  // What was added with a description, and what was left out; in that order.
+  std::vector<Technology> technologies() const;
+  std::vector<Technology> left_out() const;
+  // The one that was added with this scheme.
+  std::optional<Technology> technology_of(std::string_view scheme) const;
 
   // Whether URLs of this scheme name a store.
   bool has_store(const std::string& scheme) const;

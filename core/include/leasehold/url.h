@@ -16,6 +16,13 @@ struct HostPort {
   std::string port;  // empty: the store's usual one
 };
 
+// What may stand behind the '?', as in ?mode=advisory.
+struct UrlOption {
+  std::string name;
+  std::string help;
+  std::string only_for = {};  // one use of the URL (technology.h); empty: all
+};
+
 struct Url {
   std::string scheme;
   std::string user;
@@ -36,7 +43,7 @@ struct Url {
   [[nodiscard]] Status read_secrets();
 
   // Fails with `invalid` if a query key is not among `known` or read by read_secrets().
-  [[nodiscard]] Status only_options(std::initializer_list<std::string_view> known) const;
+  [[nodiscard]] Status only_options(const std::vector<std::string>& known) const;
 
   // The value of an option; empty if it was not given.
   std::string option(const std::string& key) const;

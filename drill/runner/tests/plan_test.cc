@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../store_servers.h"
+#include "../site.h"
 
 namespace leasehold::drill {
 namespace {
@@ -16,14 +16,14 @@ TEST(PlanTest, EveryFaultHasANameOfItsOwn) {
 
 TEST(PlanTest, FaultsOfServersNeedOne) {
   for (const Fault fault : all_faults()) {
-    const bool of_holder = fault == Fault::pause || fault == Fault::kill_holder;
-    EXPECT_EQ(why_not("sqlite", fault).has_value(), !of_holder) << to_string(fault);
+    EXPECT_EQ(why_impossible("sqlite", fault).has_value(), !is_of_holder(fault))
+        << to_string(fault);
   }
-  EXPECT_TRUE(why_not("etcd", Fault::clock));
-  EXPECT_TRUE(why_not("zookeeper", Fault::clock));
-  EXPECT_TRUE(why_not("redlock", Fault::failover));
-  EXPECT_FALSE(why_not("postgres", Fault::failover));
-  EXPECT_FALSE(why_not("redis", Fault::clock));
+  EXPECT_TRUE(why_impossible("etcd", Fault::clock));
+  EXPECT_TRUE(why_impossible("zookeeper", Fault::clock));
+  EXPECT_TRUE(why_impossible("redlock", Fault::failover));
+  EXPECT_FALSE(why_impossible("postgres", Fault::failover));
+  EXPECT_FALSE(why_impossible("redis", Fault::clock));
 }
 
 }  // namespace

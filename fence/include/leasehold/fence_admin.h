@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "leasehold/error.h"
-#include "leasehold/examination.h"
 #include "leasehold/name.h"
+#include "leasehold/technology.h"
 #include "leasehold/token.h"
 
 namespace leasehold {
