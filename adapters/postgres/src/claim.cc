@@ -14,31 +14,30 @@ constexpr NamedStatement kConfirm = {
 
 }  // namespace
 
-Result<Claim> Claim::take(pg_conn* connection, std::string_view resource,
-                          const RequestId& request) {
-  auto name = TRY(ResourceName::parse(resource));
+Status Driver::claim(pg_conn* connection, const ResourceName& resource, const RequestId& request) {
   const Session session(connection);
   TRY(session.check_outside());
   const std::string hex = request.hex();
-  TRY(session.run("SELECT leasehold_fence.claim($1, $2)", {name.str().c_str(), hex.c_str()}));
-  return Claim(connection, std::move(name), request);
-}
-
-Status Claim::confirm() const {
-  const Session session(connection_);
-  TRY(session.check_inside());
-  const std::string hex = request_.hex();
-  TRY(session.run(kConfirm.sql, {resource_.str().c_str(), hex.c_str()}));
+  TRY(session.run("SELECT leasehold_fence.claim($1, $2)", {resource.str().c_str(), hex.c_str()}));
   return {};
 }
 
-Result<OwnedTransaction> Claim::begin() const {
-  const Session session(connection_);
+Status Driver::confirm(pg_conn* connection, const ResourceName& resource,
+                       const RequestId& request) {
+  const Session session(connection);
+  TRY(session.check_inside());
+  const std::string hex = request.hex();
+  TRY(session.run(kConfirm.sql, {resource.str().c_str(), hex.c_str()}));
+  return {};
+}
+
+Result<OwnedTransaction> Driver::begin_confirmed(pg_conn* connection, const ResourceName& resource,
+                                                 const RequestId& request) {
+  const Session session(connection);
   TRY(session.check_outside());
-  const std::string hex = request_.hex();
-  auto confirmed = session.begin_with(kConfirm, {resource_.str().c_str(), hex.c_str()});
-  if (!confirmed) return fail(counted(session, resource_, std::move(confirmed.error())));
-  return OwnedTransaction(connection_, TransactionId{confirmed->number(1)});
+  const std::string hex = request.hex();
+  return entered(connection, resource,
+                 session.begin_with(kConfirm, {resource.str().c_str(), hex.c_str()}));
 }
 
 }  // namespace leasehold::postgres

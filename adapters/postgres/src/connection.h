@@ -31,6 +31,7 @@ class Rows {
   explicit Rows(PGresult* result) : result_(result) {}
 
   int count() const { return PQntuples(result_.get()); }
+  int columns() const { return PQnfields(result_.get()); }
   // How many rows the statement wrote.
   std::int64_t changed() const;
   bool is_null(int column, int row = 0) const {

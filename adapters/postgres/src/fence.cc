@@ -94,11 +94,11 @@ Error explained(const ResourceName& resource, const Token& token, Error error) {
 }  // namespace
 
 Status install_fence(pg_conn* connection) {
-  return install_fence_schema(Session(connection));
+  return make_fence(Session(connection));
 }
 
 Status remove_fence(pg_conn* connection) {
-  return remove_fence_schema(Session(connection));
+  return drop_fence(Session(connection));
 }
 
 Status guard_table(pg_conn* connection, std::string_view table, const ResourceName& resource) {
@@ -113,41 +113,34 @@ Result<std::vector<FenceMark>> fence_marks(pg_conn* connection) {
   return read_marks(Session(connection));
 }
 
-Result<Fence> Fence::open(pg_conn* connection, std::string_view resource) {
-  auto name = TRY(ResourceName::parse(resource));
-  return open(connection, std::move(name));
+Status Driver::check_fence(pg_conn* connection) {
+  return postgres::check_fence(Session(connection));
 }
 
-Result<Fence> Fence::open(pg_conn* connection, ResourceName resource) {
-  TRY(check_fence_schema(Session(connection)));
-  return Fence(connection, std::move(resource));
-}
-
-Status Fence::enter(const Token& token, Entry entry) const {
-  const Session session(connection_);
+Status Driver::enter(pg_conn* connection, const ResourceName& resource, const Token& token,
+                     Entry entry) {
+  const Session session(connection);
   TRY(session.check_inside());
-  auto entered = Entering(resource_, token, entry).enter(session);
-  if (!entered) return fail(explained(resource_, token, std::move(entered.error())));
+  auto rows = Entering(resource, token, entry).enter(session);
+  if (!rows) return fail(explained(resource, token, std::move(rows.error())));
   return {};
 }
 
-Result<OwnedTransaction> Fence::begin(const Token& token, Entry entry) const {
-  const Session session(connection_);
+Result<OwnedTransaction> Driver::begin_entered(pg_conn* connection, const ResourceName& resource,
+                                               const Token& token, Entry entry) {
+  const Session session(connection);
   TRY(session.check_outside());
-  auto entered = Entering(resource_, token, entry).begin(session, connection_);
-  if (!entered) {
-    return fail(
-        counted(session, resource_, explained(resource_, token, std::move(entered.error()))));
-  }
-  return OwnedTransaction(connection_, TransactionId{entered->number(1)});
+  auto rows = Entering(resource, token, entry).begin(session, connection);
+  if (!rows) rows.error() = explained(resource, token, std::move(rows.error()));
+  return entered(connection, resource, std::move(rows));
 }
 
-Status Fence::count_refusal() const {
-  return postgres::count_refusal(Session(connection_), resource_);
+Status Driver::count_refusal(pg_conn* connection, const ResourceName& resource) {
+  return postgres::count_refusal(Session(connection), resource);
 }
 
-Result<std::optional<FenceMark>> Fence::mark() const {
-  return read_mark(Session(connection_), resource_);
+Result<std::optional<FenceMark>> Driver::mark(pg_conn* connection, const ResourceName& resource) {
+  return read_mark(Session(connection), resource);
 }
 
 }  // namespace leasehold::postgres

@@ -3,10 +3,11 @@
 #include <utility>
 
 #include "fence/refusal.h"
-#include "fence/stored_mark.h"
 #include "fence_schema.h"
 #include "kit/try.h"
 #include "part.h"
+#include "sql/marks.h"
+#include "statements.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -29,7 +30,7 @@ Result<bool> keeps_marks(Session session) {
 
 }  // namespace
 
-Status install_fence_schema(Session session) {
+Status make_fence(Session session) {
   TRY(install_part(session, kFence));
   auto kept = TRY(keeps_marks(session));
   if (kept) return {};
@@ -37,17 +38,17 @@ Status install_fence_schema(Session session) {
 }
 
 Status check_marks_are_kept(Session session) {
-  TRY(check_fence_schema(session));
+  TRY(check_fence(session));
   auto kept = TRY(keeps_marks(session));
   if (kept) return {};
   return fail(fence::marks_not_kept());
 }
 
-Status check_fence_schema(Session session) {
+Status check_fence(Session session) {
   return check_part(session, kFence);
 }
 
-Status remove_fence_schema(Session session) {
+Status drop_fence(Session session) {
   TRY(session.check_outside());
   const auto used =
       TRY(session.run("SELECT pg_catalog.to_regnamespace('leasehold_outbox') IS NOT NULL", {}));
@@ -59,44 +60,24 @@ Status remove_fence_schema(Session session) {
   return remove_part(session, kFence);
 }
 
-Result<FenceMark> mark_of(const Rows& rows, int row) {
-  const auto text = [&](int column) -> std::optional<std::string_view> {
-    if (rows.is_null(column, row)) return std::nullopt;
-    return rows.text(column, row);
-  };
-  fence::StoredMark stored{.resource = rows.text(0, row),
-                           .lineage = text(1),
-                           .token = {},
-                           .request = text(3),
-                           .refused = rows.number(4, row),
-                           .claim = text(5)};
-  if (!rows.is_null(2, row)) stored.token = rows.number(2, row);
-  return fence::read(stored);
-}
-
 Result<std::vector<FenceMark>> read_marks(Session session) {
-  TRY(check_fence_schema(session));
+  TRY(check_fence(session));
   const auto rows = TRY(session.run(kMarks, {}));
-  std::vector<FenceMark> marks;
-  for (int row = 0; row < rows.count(); ++row) {
-    auto mark = TRY(mark_of(rows, row));
-    marks.push_back(std::move(mark));
-  }
-  return marks;
+  return sql::marks_of(all_of(rows));
 }
 
 Result<std::optional<FenceMark>> read_mark(Session session, const ResourceName& resource) {
-  TRY(check_fence_schema(session));
+  TRY(check_fence(session));
   const auto rows = TRY(session.run(
       std::string(kMarks) + " WHERE resource OPERATOR(pg_catalog.=) $1", {resource.str().c_str()}));
-  if (rows.count() == 0) return std::nullopt;
-  auto mark = TRY(mark_of(rows, 0));
-  return mark;
+  auto marks = TRY(sql::marks_of(all_of(rows)));
+  if (marks.empty()) return std::nullopt;
+  return std::move(marks.front());
 }
 
 Status adopt_lineage(Session session, const ResourceName& resource, const Lineage& lineage,
                      TokenNumber at_least) {
-  TRY(check_fence_schema(session));
+  TRY(check_fence(session));
   const std::string from = lineage.str();
   const std::string least = std::to_string(at_least.value());
   return without_rows(session.run("SELECT leasehold_fence.adopt($1, $2, $3)",
@@ -104,7 +85,7 @@ Status adopt_lineage(Session session, const ResourceName& resource, const Lineag
 }
 
 Status reset_mark(Session session, const ResourceName& resource) {
-  TRY(check_fence_schema(session));
+  TRY(check_fence(session));
   return without_rows(session.run("SELECT leasehold_fence.reset($1)", {resource.str().c_str()}));
 }
 
@@ -114,12 +95,11 @@ Status count_refusal(Session session, const ResourceName& resource) {
       session.run("SELECT leasehold_fence.count_refusal($1)", {resource.str().c_str()}));
 }
 
-Error counted(Session session, const ResourceName& resource, Error error) {
-  if (error.code != ErrorCode::fenced_out) return error;
-  if (auto ok = count_refusal(session, resource); !ok) {
-    error.store_words += "; the refusal could not be counted: " + to_string(ok.error());
-  }
-  return error;
+Result<OwnedTransaction> entered(pg_conn* connection, const ResourceName& resource,
+                                 Result<Rows> rows) {
+  if (rows) return OwnedTransaction(connection, TransactionId{rows->number(1)});
+  return fail(sql::counted(std::move(rows.error()),
+                           [&] { return count_refusal(Session(connection), resource); }));
 }
 
 Result<std::string> find_table(Session session, std::string_view table) {
@@ -141,9 +121,15 @@ Result<std::string> find_table(Session session, std::string_view table) {
   return std::string(rows->text(0));
 }
 
+Result<sql::Table> user_table(Session session, std::string_view table) {
+  TRY(session.check());
+  auto name = TRY(find_table(session, table));
+  return sql::Table{name, name, name, kSqlForm};
+}
+
 Status add_guard(Session session, std::string_view table, const ResourceName& resource) {
   TRY(session.check_outside());
-  TRY(check_fence_schema(session));
+  TRY(check_fence(session));
   auto name = TRY(find_table(session, table));
   return without_rows(session.run_read_committed("SELECT leasehold_fence.guard_table($1, $2)",
                                                  {name.c_str(), resource.str().c_str()}));
@@ -151,14 +137,14 @@ Status add_guard(Session session, std::string_view table, const ResourceName& re
 
 Status remove_guard(Session session, std::string_view table) {
   TRY(session.check_outside());
-  TRY(check_fence_schema(session));
+  TRY(check_fence(session));
   auto name = TRY(find_table(session, table));
   return without_rows(
       session.run_read_committed("SELECT leasehold_fence.unguard_table($1)", {name.c_str()}));
 }
 
 Result<std::vector<GuardedTable>> read_guards(Session session) {
-  TRY(check_fence_schema(session));
+  TRY(check_fence(session));
   const auto rows =
       TRY(session.run("SELECT table_name, resource, armed FROM leasehold_fence.guards()", {}));
   std::vector<GuardedTable> tables;

@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "leasehold/fence_admin.h"
+#include "leasehold/postgres/transaction.h"
+#include "leasehold/sql/statement.h"
 #include "session.h"
 
 namespace leasehold::postgres {
 
-[[nodiscard]] Status install_fence_schema(Session session);
-[[nodiscard]] Status remove_fence_schema(Session session);
+[[nodiscard]] Status make_fence(Session session);
+[[nodiscard]] Status drop_fence(Session session);
 // `unavailable` if it is missing or has another version.
-[[nodiscard]] Status check_fence_schema(Session session);
+[[nodiscard]] Status check_fence(Session session);
 // `unavailable` if a trigger of the marks is gone or disabled; installing puts it right.
 [[nodiscard]] Status check_marks_are_kept(Session session);
 
-// One row with resource, lineage, token, request, refusals and claim.
-[[nodiscard]] Result<FenceMark> mark_of(const Rows& rows, int row);
 [[nodiscard]] Result<std::vector<FenceMark>> read_marks(Session session);
 [[nodiscard]] Result<std::optional<FenceMark>> read_mark(Session session,
                                                          const ResourceName& resource);
@@ -28,11 +28,15 @@ namespace leasehold::postgres {
 
 // `invalid` inside a transaction: a count that is rolled back with it would not be an alarm.
 [[nodiscard]] Status count_refusal(Session session, const ResourceName& resource);
-// Counts `error` if it is a refusal, and returns it. The transaction must be rolled back by then.
-[[nodiscard]] Error counted(Session session, const ResourceName& resource, Error error);
+// The transaction that the first statement of an entry has begun, with its id in column 1. If it
+// failed it is rolled back, and a refusal is counted.
+[[nodiscard]] Result<OwnedTransaction> entered(pg_conn* connection, const ResourceName& resource,
+                                               Result<Rows> rows);
 
 // The table as SQL names it, quoted where needed; `invalid` if there is none.
 [[nodiscard]] Result<std::string> find_table(Session session, std::string_view table);
+// The same for statements, on a connection that can be used.
+[[nodiscard]] Result<sql::Table> user_table(Session session, std::string_view table);
 [[nodiscard]] Status add_guard(Session session, std::string_view table,
                                const ResourceName& resource);
 [[nodiscard]] Status remove_guard(Session session, std::string_view table);

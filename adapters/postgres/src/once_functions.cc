@@ -30,15 +30,15 @@ std::string number(Millis wait) {
 
 }  // namespace
 
-Status install_once_schema(Session session) {
+Status make_once(Session session) {
   return install_part(session, kOnce);
 }
 
-Status remove_once_schema(Session session) {
+Status drop_once(Session session) {
   return remove_part(session, kOnce);
 }
 
-Status check_once_schema(Session session) {
+Status check_once(Session session) {
   return check_part(session, kOnce);
 }
 

@@ -11,10 +11,10 @@
 
 namespace leasehold::postgres {
 
-[[nodiscard]] Status install_once_schema(Session session);
-[[nodiscard]] Status remove_once_schema(Session session);
+[[nodiscard]] Status make_once(Session session);
+[[nodiscard]] Status drop_once(Session session);
 // `unavailable` if it is missing or has another version.
-[[nodiscard]] Status check_once_schema(Session session);
+[[nodiscard]] Status check_once(Session session);
 
 // The claim of one key. Both calls wait up to `wait` for who is at work under it.
 class KeyClaim {

@@ -4,13 +4,13 @@ leasehold_test(postgres_fence_conformance_live_test
   PRIVATE_HEADERS_OF adapters/postgres/src
   WHOLE TIMEOUT 600)
 leasehold_test(postgres_fence_live_test
-  SOURCES fence_live_test.cc fence_again_live_test.cc guard_live_test.cc claim_live_test.cc pooler_live_test.cc row_fence_live_test.cc schema_live_test.cc search_path_live_test.cc
-  LIBS leasehold::postgres leasehold_rig PostgreSQL::PostgreSQL
+  SOURCES fence_live_test.cc fence_again_live_test.cc fence_forms_live_test.cc guard_live_test.cc claim_live_test.cc pooler_live_test.cc row_fence_live_test.cc schema_live_test.cc search_path_live_test.cc
+  LIBS leasehold::postgres leasehold_rig leasehold_test_support PostgreSQL::PostgreSQL
   WHOLE PARTS 2 TIMEOUT 600)
 
-leasehold_test(postgres_ways_live_test
-  SOURCES fenced_once_live_test.cc once_live_test.cc versioned_row_live_test.cc ways_live_test.cc
-  LIBS leasehold::postgres leasehold_ways_conformance leasehold_rig PostgreSQL::PostgreSQL
+leasehold_test(postgres_patterns_live_test
+  SOURCES fenced_once_live_test.cc once_live_test.cc versioned_row_live_test.cc patterns_live_test.cc
+  LIBS leasehold::postgres leasehold_patterns_conformance leasehold_rig PostgreSQL::PostgreSQL
   WHOLE TIMEOUT 600)
 
 leasehold_test(postgres_outbox_live_test

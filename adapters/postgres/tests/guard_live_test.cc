@@ -5,7 +5,6 @@
 #include "fence_database.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/postgres/adapter.h"
-#include "leasehold/postgres/claim.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -92,11 +91,6 @@ TEST_F(GuardTest, EntryEndsWithItsTransaction) {
   EXPECT_THAT(other.exec("INSERT INTO orders VALUES(3)"), StartsWith("LH002"));
 }
 
-TEST_F(GuardTest, AnotherResourceDoesNotCount) {
-  EXPECT_THAT(user_.exec("BEGIN;" + enter("33", "'other'") + "; INSERT INTO orders VALUES(2)"),
-              StartsWith("LH002"));
-}
-
 TEST_F(GuardTest, ZombieIsRefusedByTheFenceAndByTheTable) {
   const UserConnection zombie(url());
   ASSERT_EQ(zombie.exec("BEGIN;" + enter("33") + "; COMMIT"), "");
@@ -105,19 +99,6 @@ TEST_F(GuardTest, ZombieIsRefusedByTheFenceAndByTheTable) {
   EXPECT_TRUE(bad(late, ErrorCode::fenced_out));
   EXPECT_THAT(zombie.exec("INSERT INTO orders VALUES(2)"), StartsWith("LH002"));
   EXPECT_EQ(orders(), "1:false");
-}
-
-TEST_F(GuardTest, ConfirmedClaimCountsAsEntered) {
-  ASSERT_EQ(user_.exec("CREATE TABLE claimed(a int)"), "");
-  const auto resource = ResourceName::parse("claimed").value();
-  ASSERT_TRUE(good(guard_table(user_.get(), "claimed", resource)));
-  const auto claim = Claim::take(user_.get(), "claimed", request_of('1'));
-  ASSERT_TRUE(good(claim));
-  EXPECT_THAT(user_.exec("INSERT INTO claimed VALUES(1)"), StartsWith("LH002"));
-  EXPECT_TRUE(good(claim->transaction([&](OpenTransaction&) -> Status {
-    EXPECT_EQ(user_.exec("INSERT INTO claimed VALUES(1)"), "");
-    return {};
-  })));
 }
 
 TEST_F(GuardTest, PartitionsAreGuardedWithTheirTable) {
@@ -146,19 +127,6 @@ TEST_F(GuardTest, WhoMayWriteTheTableNeedsNoRightToTheFence) {
     EXPECT_THAT(writer.exec("INSERT INTO orders VALUES(2)"), StartsWith("LH002"));
   }
   EXPECT_EQ(user_.exec("DROP OWNED BY writer; DROP ROLE writer"), "");
-}
-
-TEST_F(GuardTest, GuardingAgainChangesNothingAndAnotherResourceIsInvalid) {
-  EXPECT_TRUE(good(guard("orders")));
-  EXPECT_TRUE(good(guard("public.orders")));
-  const auto other =
-      guard_table(user_.get(), "orders", ResourceName::parse("somebody else").value());
-  ASSERT_TRUE(bad(other, ErrorCode::invalid));
-  EXPECT_THAT(other.error().message, HasSubstr("'ledger'"));
-  ASSERT_EQ(guards().size(), 1u);
-  EXPECT_EQ(guards().at(0).table, "orders");
-  EXPECT_EQ(guards().at(0).resource, ledger());
-  EXPECT_TRUE(guards().at(0).armed);
 }
 
 TEST_F(GuardTest, GuardWithoutItsTriggerIsSeenAndPutBack) {
@@ -393,13 +361,6 @@ TEST_F(GuardTest, GuardFollowsARenamedTableAndGoesWithADroppedOne) {
   EXPECT_TRUE(guards().empty());
 }
 
-TEST_F(GuardTest, UnguardedTableIsFree) {
-  ASSERT_TRUE(good(unguard_table(user_.get(), "orders")));
-  EXPECT_EQ(user_.exec("DELETE FROM orders"), "");
-  EXPECT_TRUE(bad(unguard_table(user_.get(), "orders"), ErrorCode::invalid));
-  EXPECT_TRUE(guards().empty());
-}
-
 TEST_F(GuardTest, HostileAndMissingTablesAreInvalid) {
   ASSERT_EQ(user_.exec("CREATE VIEW v AS SELECT 1; CREATE SEQUENCE s"), "");
   for (const std::string table :
@@ -411,21 +372,6 @@ TEST_F(GuardTest, HostileAndMissingTablesAreInvalid) {
   EXPECT_TRUE(bad(guard(std::string("orders\0x", 8)), ErrorCode::invalid));
   EXPECT_EQ(orders(), "1:false");
   EXPECT_EQ(guards().size(), 1u);
-}
-
-TEST_F(GuardTest, HostileNamesAreOnlyNames) {
-  ASSERT_EQ(user_.exec("CREATE TABLE \"o'r\"\"d%s; DROP TABLE orders\"(a int)"), "");
-  const auto resource = ResourceName::parse("it's \"%s\" \\ $1; --").value();
-  ASSERT_TRUE(good(guard_table(user_.get(), "\"o'r\"\"d%s; DROP TABLE orders\"", resource)));
-  const std::string insert = "INSERT INTO \"o'r\"\"d%s; DROP TABLE orders\" VALUES(1)";
-  EXPECT_THAT(user_.exec(insert), StartsWith("LH002"));
-  const auto entered =
-      Fence::open(user_.get(), resource)->transaction(token_of(1, '1'), [&](OpenTransaction&) {
-        EXPECT_EQ(user_.exec(insert), "");
-        return Status();
-      });
-  EXPECT_TRUE(good(entered));
-  EXPECT_EQ(orders(), "1:false");
 }
 
 TEST_F(GuardTest, PartOfAnotherTableIsNotGuardedByItself) {

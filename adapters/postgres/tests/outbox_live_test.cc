@@ -2,9 +2,7 @@
 
 #include <atomic>
 
-#include "fence_database.h"
-#include "leasehold/postgres/adapter.h"
-#include "testing/outbox_conformance.h"
+#include "test_database.h"
 
 namespace leasehold::testing {
 namespace {
@@ -16,47 +14,8 @@ std::unique_ptr<Outbox> open_outbox(const std::string& url) {
   return postgres::adapters().front().offers.open<Outbox>(Url::parse(url).value()).value();
 }
 
-class PostgresOutboxUnderTest final : public OutboxUnderTest {
- public:
-  PostgresOutboxUnderTest() { EXPECT_EQ(user_.exec("CREATE TABLE work(x int)"), ""); }
-  ~PostgresOutboxUnderTest() override { fence_server().drop_database(database_); }
-
-  std::unique_ptr<Outbox> open() override { return open_outbox(url()); }
-
-  Status put(const std::vector<OutboxEntry>& entries, bool commit) override {
-    EXPECT_EQ(user_.exec("BEGIN; INSERT INTO work VALUES(1)"), "");
-    for (const OutboxEntry& entry : entries) {
-      auto id = postgres::outbox_put(user_.get(), entry);
-      if (id) continue;
-      EXPECT_EQ(user_.exec("ROLLBACK"), "");
-      return fail(std::move(id.error()));
-    }
-    EXPECT_EQ(user_.exec(commit ? "COMMIT" : "ROLLBACK"), "");
-    return {};
-  }
-  Status put_alone(const OutboxEntry& entry) override {
-    auto id = postgres::outbox_put(user_.get(), entry);
-    if (!id) return fail(std::move(id.error()));
-    return {};
-  }
-  std::string put_by_sql(const std::string& key, const std::string& payload) override {
-    return user_.exec("SELECT leasehold_outbox.put($1, 'paid', $2, NULL)", {key, payload});
-  }
-  std::string deliver_all_by_sql() override {
-    return user_.exec("UPDATE leasehold_outbox.message SET done_at = put_at");
-  }
-  std::int64_t refused() override {
-    return postgres::fence_marks(user_.get()).value().front().refused;
-  }
-
- private:
-  std::string url() const { return fence_server().url(database_); }
-  const std::string database_ = fence_server().create_database();
-  const UserConnection user_{url()};
-};
-
 INSTANTIATE_TEST_SUITE_P(Postgres, OutboxConformance, ::testing::Values(MakeOutbox([] {
-                           return std::make_unique<PostgresOutboxUnderTest>();
+                           return std::make_unique<SqlOutboxUnderTest<postgres::TestDatabase>>();
                          })));
 
 class PostgresOutbox : public postgres::FenceDatabase {
@@ -76,7 +35,7 @@ class PostgresOutbox : public postgres::FenceDatabase {
     return text;
   }
   static std::string put(const std::string& key, const std::string& payload) {
-    return "SELECT leasehold_outbox.put('" + key + "', 'paid', '" + payload + "', NULL)";
+    return postgres::TestDatabase::put(key, payload);
   }
 
   std::unique_ptr<Outbox> outbox_;

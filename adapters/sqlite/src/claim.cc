@@ -20,41 +20,31 @@ Status insert_into(const char* sql, Connection connection, const ResourceName& r
 
 }  // namespace
 
-Result<Claim> Claim::take(sqlite3* db, std::string_view resource, const RequestId& request) {
-  auto name = TRY(ResourceName::parse(resource));
-  auto transaction = TRY(detail::OwnedTransaction::begin(db));
-  auto ok = insert_into("INSERT INTO main.leasehold_claim(resource, request) VALUES(?1, ?2)",
-                        Connection(db), name, request);
-  if (ok) ok = transaction.commit();
-  if (!ok) return fail(std::move(ok.error()));
-  return Claim(db, std::move(name), request);
+Status Driver::claim(sqlite3* db, const ResourceName& resource, const RequestId& request) {
+  auto transaction = TRY(Transaction::begin(db));
+  TRY(insert_into("INSERT INTO main.leasehold_claim(resource, request) VALUES(?1, ?2)",
+                  Connection(db), resource, request));
+  return transaction.commit();
 }
 
-Status Claim::confirm() const {
-  const Connection connection(db_);
+Status Driver::confirm(sqlite3* db, const ResourceName& resource, const RequestId& request) {
+  const Connection connection(db);
   if (!connection.in_transaction()) {
     return fail(ErrorCode::invalid,
                 "no transaction is open: confirming and writing must be one transaction");
   }
   auto ok = insert_into("INSERT INTO main.leasehold_confirm(resource, request) VALUES(?1, ?2)",
-                        connection, resource_, request_);
+                        connection, resource, request);
   if (!ok && ok.error().code == ErrorCode::fenced_out) {
-    ok.error().message = "resource '" + resource_.str() + "' refused request " + request_.hex() +
+    ok.error().message = "resource '" + resource.str() + "' refused request " + request.hex() +
                          ": another request has claimed it since";
   }
   return ok;
 }
 
-Result<detail::OwnedTransaction> Claim::begin() const {
-  Error refused(ErrorCode::internal, {});
-  {
-    auto transaction = detail::OwnedTransaction::begin(db_);
-    if (!transaction) return transaction;
-    auto confirmed = confirm();
-    if (confirmed) return transaction;
-    refused = std::move(confirmed.error());
-  }
-  return fail(counted(Connection(db_), resource_, std::move(refused)));
+Result<Driver::Transaction> Driver::begin_confirmed(sqlite3* db, const ResourceName& resource,
+                                                    const RequestId& request) {
+  return begin_inside(Connection(db), resource, [&] { return confirm(db, resource, request); });
 }
 
 }  // namespace leasehold::sqlite

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <utility>
+#include <vector>
 
 #include "kit/try.h"
 
@@ -71,6 +72,14 @@ ErrorCode code_of(int code) {
   }
 }
 
+Error write_error(Connection connection, Error error) {
+  const int code = sqlite3_extended_errcode(connection.handle()) & 0xff;
+  if (code != SQLITE_CONSTRAINT && code != SQLITE_ERROR && code != SQLITE_MISMATCH) return error;
+  error.code = ErrorCode::invalid;
+  error.message = "the row was not written";
+  return error;
+}
+
 }  // namespace
 
 Error last_error(sqlite3* db, std::string what) {
@@ -78,14 +87,6 @@ Error last_error(sqlite3* db, std::string what) {
   what += ": ";
   what += explain(code);
   return Error(code_of(code), std::move(what), sqlite3_errmsg(db));
-}
-
-Error write_error(Connection connection, Error error) {
-  const int code = sqlite3_extended_errcode(connection.handle()) & 0xff;
-  if (code != SQLITE_CONSTRAINT && code != SQLITE_ERROR && code != SQLITE_MISMATCH) return error;
-  error.code = ErrorCode::invalid;
-  error.message = "the row was not written";
-  return error;
 }
 
 Statement& Statement::bind(int index, std::int64_t value) {
@@ -107,6 +108,36 @@ Statement& Statement::bind(int index, std::span<const std::uint8_t> blob) {
 Statement& Statement::bind_null(int index) {
   sqlite3_bind_null(statement_.get(), index);
   return *this;
+}
+
+Result<sql::Rows> Statement::rows(const sql::Parameters& parameters) {
+  int index = 0;
+  for (const sql::Parameter& parameter : parameters) {
+    ++index;
+    if (const auto* number = std::get_if<std::int64_t>(&parameter)) {
+      bind(index, *number);
+    } else if (const auto* text = std::get<const std::string*>(parameter)) {
+      bind(index, std::string_view(*text));
+    } else {
+      bind_null(index);
+    }
+  }
+  const int columns = sqlite3_column_count(statement_.get());
+  std::vector<sql::Value> values;
+  // Only the end of the statement commits it.
+  while (TRY(step())) {
+    for (int column = 0; column < columns; ++column) {
+      sql::Value& value = values.emplace_back();
+      if (is_null(column)) continue;
+      if (sqlite3_column_type(statement_.get(), column) == SQLITE_BLOB) {
+        const auto bytes = blob(column);
+        value.emplace(bytes.begin(), bytes.end());
+      } else {
+        value.emplace(text(column));
+      }
+    }
+  }
+  return sql::Rows(columns, std::move(values));
 }
 
 Result<bool> Statement::step() {
@@ -164,6 +195,26 @@ Result<Statement> Connection::prepare(std::string_view sql) const {
     return fail(last_error(db_, "the database does not accept a statement"));
   }
   return Statement(statement);
+}
+
+Result<sql::Rows> Connection::run(std::string_view sql, const sql::Parameters& parameters) const {
+  auto statement = TRY(prepare(sql));
+  return statement.rows(parameters);
+}
+
+// Maps an error while the statement lives: finalizing it would be SQLite's latest call.
+sql::Run run_for_user(Connection connection) {
+  return [connection](const std::string& sql, const sql::Parameters& parameters,
+                      sql::Purpose purpose) -> Result<sql::Rows> {
+    const auto run = [&]() -> Result<sql::Rows> {
+      auto statement = connection.prepare(sql);
+      if (!statement) return fail(write_error(connection, std::move(statement.error())));
+      auto rows = statement->rows(parameters);
+      if (!rows) return fail(write_error(connection, std::move(rows.error())));
+      return rows;
+    };
+    return purpose.writes ? connection.durably(run) : run();
+  };
 }
 
 Status Connection::exec(const char* sql) const {

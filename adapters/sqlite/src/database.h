@@ -12,17 +12,12 @@
 
 #include "leasehold/error.h"
 #include "leasehold/id.h"
+#include "leasehold/sql/statement.h"
 
 namespace leasehold::sqlite {
 
-class Connection;
-
 // The error that `db` reports now. `what` begins the sentence: "cannot read /x/locks.db".
 Error last_error(sqlite3* db, std::string what);
-
-// Why a statement on a row of the user's failed: what the database refuses there, if the statement
-// is right otherwise, is the caller's value, and so `invalid`. Ask before another call of SQLite.
-Error write_error(Connection connection, Error error);
 
 // One prepared statement. Bind from index 1, read columns from 0. Text and blobs that are bound
 // must outlive the next reset().
@@ -35,6 +30,8 @@ class Statement {
   Statement& bind(int index, std::span<const std::uint8_t> blob);
   Statement& bind_null(int index);
 
+  // Binds these, runs to the end and gives all rows. A blob is given as its bytes.
+  [[nodiscard]] Result<sql::Rows> rows(const sql::Parameters& parameters);
   // true: a row is there to read. false: done.
   [[nodiscard]] Result<bool> step();
   // Runs to the end, ignoring rows, and resets.
@@ -79,6 +76,9 @@ class Connection {
   explicit Connection(sqlite3* db) : db_(db) {}
 
   [[nodiscard]] Result<Statement> prepare(std::string_view sql) const;
+  // One statement, as Statement::rows.
+  [[nodiscard]] Result<sql::Rows> run(std::string_view sql,
+                                      const sql::Parameters& parameters) const;
   // One or more statements without parameters.
   [[nodiscard]] Status exec(const char* sql) const;
   std::int64_t changes() const { return sqlite3_changes64(db_); }
@@ -129,6 +129,10 @@ class [[nodiscard]] Transaction {
   Statement* commit_;
   bool open_ = true;
 };
+
+// For statements at tables of the user's. What the database refuses there, if the statement is
+// right otherwise, is the caller's value, and so `invalid`.
+sql::Run run_for_user(Connection connection);
 
 // A connection of our own.
 class Database {

@@ -47,11 +47,11 @@ Status insert_entry(Connection connection, const ResourceName& resource, const T
 }  // namespace
 
 Status install_fence(sqlite3* db) {
-  return install_fence_table(Connection(db));
+  return make_fence(Connection(db));
 }
 
 Status remove_fence(sqlite3* db) {
-  return remove_fence_table(Connection(db));
+  return drop_fence(Connection(db));
 }
 
 Status guard_table(sqlite3* db, std::string_view table, const ResourceName& resource) {
@@ -66,49 +66,36 @@ Result<std::vector<FenceMark>> fence_marks(sqlite3* db) {
   return read_marks(Connection(db));
 }
 
-Result<Fence> Fence::open(sqlite3* db, std::string_view resource) {
-  auto name = TRY(ResourceName::parse(resource));
-  return open(db, std::move(name));
+Status Driver::check_fence(sqlite3* db) {
+  return sqlite::check_fence(Connection(db));
 }
 
-Result<Fence> Fence::open(sqlite3* db, ResourceName resource) {
-  TRY(check_fence_table(Connection(db)));
-  return Fence(db, std::move(resource));
-}
-
-Status Fence::enter(const Token& token, Entry entry) const {
-  const Connection connection(db_);
+Status Driver::enter(sqlite3* db, const ResourceName& resource, const Token& token, Entry entry) {
+  const Connection connection(db);
   if (!connection.in_transaction()) {
     return fail(ErrorCode::invalid,
                 "no transaction is open: entering and writing must be one transaction");
   }
-  auto ok = insert_entry(connection, resource_, token, entry);
+  auto ok = insert_entry(connection, resource, token, entry);
   if (ok || ok.error().code != ErrorCode::fenced_out) return ok;
-  return fail(explain(connection, resource_, token, entry, std::move(ok.error())));
+  return fail(explain(connection, resource, token, entry, std::move(ok.error())));
 }
 
-Status Fence::leave() const {
-  return leave_guards(Connection(db_));
+Result<Driver::Transaction> Driver::begin_entered(sqlite3* db, const ResourceName& resource,
+                                                  const Token& token, Entry entry) {
+  return begin_inside(Connection(db), resource, [&] { return enter(db, resource, token, entry); });
 }
 
-Result<detail::OwnedTransaction> Fence::begin(const Token& token, Entry entry) const {
-  Error refused(ErrorCode::internal, {});
-  {
-    auto transaction = detail::OwnedTransaction::begin(db_);
-    if (!transaction) return transaction;
-    auto entered = enter(token, entry);
-    if (entered) return transaction;
-    refused = std::move(entered.error());
-  }
-  return fail(counted(Connection(db_), resource_, std::move(refused)));
+Status Driver::leave(sqlite3* db) {
+  return leave_guards(Connection(db));
 }
 
-Status Fence::count_refusal() const {
-  return sqlite::count_refusal(Connection(db_), resource_);
+Status Driver::count_refusal(sqlite3* db, const ResourceName& resource) {
+  return sqlite::count_refusal(Connection(db), resource);
 }
 
-Result<std::optional<FenceMark>> Fence::mark() const {
-  return read_mark(Connection(db_), resource_);
+Result<std::optional<FenceMark>> Driver::mark(sqlite3* db, const ResourceName& resource) {
+  return read_mark(Connection(db), resource);
 }
 
 }  // namespace leasehold::sqlite

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "fence/stored_mark.h"
 #include "guard.h"
 #include "kit/try.h"
 #include "name_sql.h"
@@ -239,7 +238,7 @@ Status reset(Connection connection, const ResourceName& resource) {
 
 }  // namespace
 
-Status install_fence_table(Connection connection) {
+Status make_fence(Connection connection) {
   return connection.durably([&]() -> Status {
     auto installed = install_part(
         connection, kFence,
@@ -250,18 +249,18 @@ Status install_fence_table(Connection connection) {
   });
 }
 
-Status check_fence_table(Connection connection) {
+Status check_fence(Connection connection) {
   return check_part(connection, kFence);
 }
 
 Status check_marks_are_kept(Connection connection) {
-  TRY(check_fence_table(connection));
+  TRY(check_fence(connection));
   auto kept = TRY(keeps_marks(connection));
   if (kept) return {};
   return fail(fence::marks_not_kept());
 }
 
-Status remove_fence_table(Connection connection) {
+Status drop_fence(Connection connection) {
   return remove_parts(connection, {guard_part(), kFence}, [&]() -> Status {
     const auto used = TRY(has_part(connection, outbox_part()));
     if (used) {
@@ -275,40 +274,19 @@ Status remove_fence_table(Connection connection) {
   });
 }
 
-Result<FenceMark> mark_of(const Statement& statement) {
-  const auto text = [&](int column) -> std::optional<std::string_view> {
-    if (statement.is_null(column)) return std::nullopt;
-    return statement.text(column);
-  };
-  fence::StoredMark stored{.resource = statement.text(0),
-                           .lineage = text(1),
-                           .token = {},
-                           .request = text(3),
-                           .refused = statement.integer(4),
-                           .claim = text(5)};
-  if (!statement.is_null(2)) stored.token = statement.integer(2);
-  return fence::read(stored);
-}
-
 Result<std::vector<FenceMark>> read_marks(Connection connection) {
-  TRY(check_fence_table(connection));
-  auto select = TRY(connection.prepare(std::string(kColumns) + "ORDER BY resource"));
-  std::vector<FenceMark> marks;
-  for (;;) {
-    auto row = TRY(select.step());
-    if (!row) return marks;
-    auto found = TRY(mark_of(select));
-    marks.push_back(std::move(found));
-  }
+  TRY(check_fence(connection));
+  const auto rows = TRY(connection.run(std::string(kColumns) + "ORDER BY resource", {}));
+  return sql::marks_of(rows);
 }
 
 Result<std::optional<FenceMark>> read_mark(Connection connection, const ResourceName& resource) {
-  TRY(check_fence_table(connection));
-  auto select = TRY(connection.prepare(std::string(kColumns) + "WHERE resource = ?1"));
-  auto row = TRY(select.bind(1, resource.str()).step());
-  if (!row) return std::nullopt;
-  auto found = TRY(mark_of(select));
-  return found;
+  TRY(check_fence(connection));
+  const auto rows =
+      TRY(connection.run(std::string(kColumns) + "WHERE resource = ?1", {&resource.str()}));
+  auto marks = TRY(sql::marks_of(rows));
+  if (marks.empty()) return std::nullopt;
+  return std::move(marks.front());
 }
 
 Result<std::optional<Threshold>> read_threshold(Connection connection,
@@ -336,22 +314,14 @@ Status count_refusal(Connection connection, const ResourceName& resource) {
   return transaction.commit();
 }
 
-Error counted(Connection connection, const ResourceName& resource, Error error) {
-  if (error.code != ErrorCode::fenced_out) return error;
-  if (auto ok = count_refusal(connection, resource); !ok) {
-    error.store_words += "; the refusal could not be counted: " + to_string(ok.error());
-  }
-  return error;
-}
-
 Status adopt_lineage(Connection connection, const ResourceName& resource, const Lineage& lineage,
                      TokenNumber at_least) {
-  TRY(check_fence_table(connection));
+  TRY(check_fence(connection));
   return connection.durably([&] { return adopt(connection, resource, lineage, at_least); });
 }
 
 Status reset_mark(Connection connection, const ResourceName& resource) {
-  TRY(check_fence_table(connection));
+  TRY(check_fence(connection));
   return connection.durably([&] { return reset(connection, resource); });
 }
 
@@ -376,7 +346,7 @@ Error entry_error(Connection connection, Error error, bool had_read) {
                  error.store_words);
   }
   if ((code & 0xff) == SQLITE_ERROR) {
-    if (auto ok = check_fence_table(connection); !ok) return std::move(ok.error());
+    if (auto ok = check_fence(connection); !ok) return std::move(ok.error());
     return Error(ErrorCode::unavailable,
                  "the fence in this database does not work: its view or trigger is missing",
                  error.store_words);

@@ -8,18 +8,18 @@
 #include "database.h"
 #include "fence/refusal.h"
 #include "leasehold/fence_admin.h"
+#include "leasehold/sqlite/transaction.h"
+#include "sql/marks.h"
 
 namespace leasehold::sqlite {
 
-[[nodiscard]] Status install_fence_table(Connection connection);
-[[nodiscard]] Status check_fence_table(Connection connection);
+[[nodiscard]] Status make_fence(Connection connection);
+[[nodiscard]] Status check_fence(Connection connection);
 // `unavailable` if a trigger of the marks is not as it was made; installing puts it right.
 [[nodiscard]] Status check_marks_are_kept(Connection connection);
 // With all marks and guards. Does nothing if it is not there.
-[[nodiscard]] Status remove_fence_table(Connection connection);
+[[nodiscard]] Status drop_fence(Connection connection);
 
-// The row that `statement` stands on: resource, lineage, token, request, refusals and claim.
-[[nodiscard]] Result<FenceMark> mark_of(const Statement& statement);
 [[nodiscard]] Result<std::vector<FenceMark>> read_marks(Connection connection);
 [[nodiscard]] Result<std::optional<FenceMark>> read_mark(Connection connection,
                                                          const ResourceName& resource);
@@ -31,8 +31,29 @@ using fence::Threshold;
 // `invalid` inside a transaction: a count that is rolled back with it would not be an alarm.
 [[nodiscard]] Status count_refusal(Connection connection, const ResourceName& resource);
 
-// Counts `error` if it is a refusal, and returns it. The transaction must be rolled back by then.
-[[nodiscard]] Error counted(Connection connection, const ResourceName& resource, Error error);
+// begin() and enter() in it. A failure rolls back; a refusal is counted after that.
+template <class Begin, class Enter>
+[[nodiscard]] Result<detail::OwnedTransaction> begin_inside(Connection connection,
+                                                            const ResourceName& resource,
+                                                            const Begin& begin,
+                                                            const Enter& enter) {
+  auto entered = [&]() -> Result<detail::OwnedTransaction> {
+    auto transaction = begin();
+    if (!transaction) return transaction;
+    if (Status ok = enter(); !ok) return fail(std::move(ok.error()));
+    return transaction;
+  }();
+  if (entered) return entered;
+  return fail(sql::counted(std::move(entered.error()),
+                           [&] { return count_refusal(connection, resource); }));
+}
+template <class Enter>
+[[nodiscard]] Result<detail::OwnedTransaction> begin_inside(Connection connection,
+                                                            const ResourceName& resource,
+                                                            const Enter& enter) {
+  const auto begin = [&] { return detail::OwnedTransaction::begin(connection.handle()); };
+  return begin_inside(connection, resource, begin, enter);
+}
 
 [[nodiscard]] Status adopt_lineage(Connection connection, const ResourceName& resource,
                                    const Lineage& lineage, TokenNumber at_least);

@@ -248,16 +248,22 @@ Result<std::string> find_table(Connection connection, std::string_view table) {
   return name;
 }
 
+Result<sql::Table> user_table(Connection connection, std::string_view table) {
+  auto name = TRY(find_table(connection, table));
+  const std::string known_as = sql::quoted(name);
+  return sql::Table{std::move(name), "main." + known_as, known_as, {.sign = '?'}};
+}
+
 Status add_guard(Connection connection, std::string_view table, const ResourceName& resource) {
   TRY(check_outside(connection));
-  TRY(check_fence_table(connection));
+  TRY(check_fence(connection));
   TRY(find_table(connection, table));
   return connection.durably([&] { return guard(connection, table, resource); });
 }
 
 Status remove_guard(Connection connection, std::string_view table) {
   TRY(check_outside(connection));
-  TRY(check_fence_table(connection));
+  TRY(check_fence(connection));
   const auto missing = [&] {
     return fail(ErrorCode::invalid, "table '" + std::string(table) + "' is not guarded");
   };

@@ -15,6 +15,8 @@ const Part& guard_part();
 
 // The name of a table of the user's, as its CREATE TABLE has it; `invalid` if there is none.
 [[nodiscard]] Result<std::string> find_table(Connection connection, std::string_view table);
+// The same for statements.
+[[nodiscard]] Result<sql::Table> user_table(Connection connection, std::string_view table);
 
 [[nodiscard]] Status add_guard(Connection connection, std::string_view table,
                                const ResourceName& resource);

@@ -2,23 +2,24 @@
 
 #include <optional>
 
+#include "fence_table.h"
 #include "kit/try.h"
 #include "once_table.h"
 
 namespace leasehold::sqlite {
 
 Status install_once(sqlite3* db) {
-  return install_once_table(Connection(db));
+  return make_once(Connection(db));
 }
 
-Result<Once> Once::open(sqlite3* db) {
-  TRY(check_once_table(Connection(db)));
-  return Once(db);
+Status Driver::check_once(sqlite3* db) {
+  return sqlite::check_once(Connection(db));
 }
 
-Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameters,
-                                const OnceOptions& options) const {
-  const Connection connection(db_);
+Result<Driver::OnceBegun> Driver::begin_once(sqlite3* db, std::string_view key,
+                                             std::string_view parameters,
+                                             const OnceOptions& options) {
+  const Connection connection(db);
   const auto name = TRY(leasehold::detail::check_once(key, parameters));
   const auto look = [&] {
     auto found = find_result(connection, name, parameters);
@@ -34,19 +35,39 @@ Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameter
   return begun;
 }
 
-Status Once::store(std::string_view key, std::string_view parameters,
-                   std::string_view result) const {
-  return store_result(Connection(db_), key, parameters, result);
+// Nothing is told to a stale holder, so that there is no look before the fence was entered.
+Result<Driver::OnceBegun> Driver::begin_fenced_once(sqlite3* db, const ResourceName& resource,
+                                                    const Token& token, std::string_view key,
+                                                    std::string_view parameters,
+                                                    const OnceOptions& options) {
+  const Connection connection(db);
+  const auto name = TRY(leasehold::detail::check_once(key, parameters));
+  const auto no_look = [] { return Result<std::optional<OnceResult>>(std::nullopt); };
+  const auto begin = [&]() -> Result<Transaction> {
+    auto begun = TRY(begin_in_time(connection, options, no_look));
+    return std::get<Transaction>(std::move(begun));
+  };
+  auto entered = begin_inside(connection, resource, begin,
+                              [&] { return enter(db, resource, token, Entry::repeatable); });
+  if (!entered) return fail(std::move(entered.error()));
+  auto stored = TRY(find_result(connection, name, parameters));
+  if (!stored) return std::move(*entered);
+  TRY(entered->commit());
+  return std::move(*stored);
 }
 
-Result<std::int64_t> Once::forget_older_than(std::chrono::seconds age) const {
-  const Connection connection(db_);
-  auto transaction = TRY(detail::OwnedTransaction::begin(db_));
-  auto remove = TRY(connection.prepare(
+Status Driver::store_result(sqlite3* db, std::string_view key, std::string_view parameters,
+                            std::string_view result) {
+  return sqlite::store_result(Connection(db), key, parameters, result);
+}
+
+Result<std::int64_t> Driver::forget_results(sqlite3* db, std::chrono::seconds age) {
+  auto transaction = TRY(Transaction::begin(db));
+  auto remove = TRY(Connection(db).prepare(
       "DELETE FROM main.leasehold_once WHERE stored_at < CAST(strftime('%s', 'now') AS INTEGER) - "
       "?1"));
   TRY(remove.bind(1, std::int64_t{age.count()}).run());
-  const std::int64_t removed = connection.changes();
+  const std::int64_t removed = Connection(db).changes();
   TRY(transaction.commit());
   return removed;
 }

@@ -59,11 +59,11 @@ constexpr const char* kWriting = "another process is writing, perhaps under the 
 
 }  // namespace
 
-Status install_once_table(Connection connection) {
+Status make_once(Connection connection) {
   return connection.durably([&] { return install_part(connection, kOnce, kTable); });
 }
 
-Status check_once_table(Connection connection) {
+Status check_once(Connection connection) {
   return check_part(connection, kOnce);
 }
 

@@ -6,14 +6,14 @@
 #include <string_view>
 
 #include "database.h"
-#include "leasehold/sql/once_work.h"
+#include "leasehold/sql/once.h"
 #include "leasehold/sqlite/transaction.h"
 
 namespace leasehold::sqlite {
 
-[[nodiscard]] Status install_once_table(Connection connection);
+[[nodiscard]] Status make_once(Connection connection);
 // `unavailable` if it is missing or has another version.
-[[nodiscard]] Status check_once_table(Connection connection);
+[[nodiscard]] Status check_once(Connection connection);
 
 // What is stored under the key, if anything; `invalid` if that was with other parameters.
 [[nodiscard]] Result<std::optional<OnceResult>> find_result(Connection connection,

@@ -19,6 +19,9 @@ class UserFile {
   [[nodiscard]] static Result<UserFile> open(const Url& url, const std::string& what);
 
   Connection connection() const { return database_.connection(); }
+  // The same, as the operator's view of any SQL database asks for it.
+  Connection session() const { return connection(); }
+  Connection session_of_role() const { return connection(); }
   sqlite3* handle() const { return database_.handle(); }
 
   // The same result; a failure has the path.

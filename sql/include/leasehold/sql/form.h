@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace leasehold::sql {
 
@@ -19,5 +20,8 @@ struct SqlForm {
     return left + " " + before_operator + sql_operator + behind_operator + " " + right;
   }
 };
+
+// As a name in SQL: "id".
+std::string quoted(std::string_view identifier);
 
 }  // namespace leasehold::sql

@@ -1,38 +1,66 @@
-// The SQL of a row that has a version, for databases that know RETURNING.
+// A row of your own table that has a version: for compare_and_set(), a pattern that needs no lock.
+//
+//   UPDATE stock SET amount = $3, version = version + 1 WHERE id = $1 AND version = $2
+//
+// No row changed: somebody else has written since the version was read. Every program that writes
+// the row must add one to its version, or its writes go unseen and may be lost. Deleting a row and
+// inserting it again with the same version does that too.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "leasehold/compare_and_set.h"
 #include "leasehold/error.h"
-#include "leasehold/sql/form.h"
+#include "leasehold/sql/statement.h"
 
 namespace leasehold::sql {
 
-class VersionedRowSql {
+struct VersionedRowOptions {
+  std::string table;                       // PostgreSQL: as in SQL, "stock" or "shop.stock"
+  std::string key;                         // which row, as text
+  std::vector<std::string> columns;        // what is read and written
+  std::string key_column = "id";           // unique
+  std::string version_column = "version";  // an integer, not NULL
+};
+
+// A value that may be copied; it neither owns nor caches anything of the connection, which must
+// outlive its calls. As thread safe as the connection: not to be used by two threads at once. Calls
+// block as those of Fence do. The database opens it: leasehold::sqlite::VersionedRow,
+// leasehold::postgres::VersionedRow.
+class VersionedRow {
  public:
-  // `table` is quoted already, and so is `known_as`, which it is called in its own statement.
-  VersionedRowSql(const std::string& table, const std::string& known_as, const std::string& key,
-                  const std::string& version, const std::vector<std::string>& columns,
-                  SqlForm form);
+  // Of the columns, in their order.
+  using Value = std::vector<sql::Value>;
+  struct Seen {
+    Value value;
+    std::int64_t version = 0;
+  };
 
-  // Parameter 1 is the row's key. Gives the version, then the columns.
-  const std::string& read() const { return read_; }
-  // Parameters: 1 the row's key, 2 the version that was seen, from 3 on the columns. No row:
-  // another version, or no such row.
-  const std::string& write() const { return write_; }
+  // Fails with `invalid` if the row or a column is not there, there are several rows of that key,
+  // or the version is NULL; `unavailable` if the database says no.
+  [[nodiscard]] Result<Seen> read() const;
 
-  // `invalid` unless there are as many values as columns.
-  [[nodiscard]] Status check_values(std::size_t count) const;
+  // True: written, and the version is one more. False: it has another version by now, or is not
+  // there any more; nothing has changed.
+  // Fails with `invalid` for a value that the column does not take, or too few or many of them;
+  // `unavailable` if nothing was written; `outcome_unknown` if the disk failed or the connection
+  // was lost during the write.
+  // In a transaction of yours it is written when that commits.
+  [[nodiscard]] Result<bool> write(const Seen& seen, const Value& value) const;
+
+ protected:
+  VersionedRow(Run run, const Table& table, const VersionedRowOptions& options);
 
  private:
+  Run run_;
+  std::string key_;
   std::size_t columns_;
   std::string read_;
   std::string write_;
 };
 
-// `invalid`, for a key of which there is not one row with a version.
-Error no_versioned_row(const std::string& key);
+static_assert(VersionedCell<VersionedRow>);
 
 }  // namespace leasehold::sql

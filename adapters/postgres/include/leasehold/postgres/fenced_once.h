@@ -1,92 +1,14 @@
-// The strongest form: one transaction that enters the fence, looks up the idempotency key, works
-// and stores the result. The fence refuses who is stale; the key refuses what was done. Neither
-// covers the other: a new holder that repeats an old request passes the fence, and a stale one with
-// a new request has a fresh key.
-//
-// What goes to the outside goes through the outbox: a message is sent if, and only if, the work was
-// committed, and a repeat of the work does not send it again.
+// The fence and idempotency keys together, in a PostgreSQL database of your own: see
+// leasehold/sql/fenced_once.h. For who is inside the fence run() waits as Fence does, and then up
+// to options.wait for who is at work under the same key.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#include "leasehold/error.h"
-#include "leasehold/once.h"
-#include "leasehold/outbox.h"
 #include "leasehold/postgres/fence.h"
-#include "leasehold/postgres/transaction.h"
-#include "leasehold/sql/once_work.h"
-#include "leasehold/token.h"
-
-struct pg_conn;  // libpq's connection, which libpq calls PGconn
+#include "leasehold/sql/fenced_once.h"
 
 namespace leasehold::postgres {
 
-// What the work receives: the transaction, and the way to the outside.
-class FencedTransaction : public OpenTransaction {
- public:
-  FencedTransaction(pg_conn* connection, std::string_view key)
-      : OpenTransaction(connection), key_(key) {}
-
-  // Puts a message into the outbox, in this transaction; its id. Without an idempotency key of its
-  // own it has that of the work with "#1", "#2" and so on behind it, so that its receiver knows a
-  // repeat. Needs install_outbox(). Fails as outbox_put(); then let the work fail, too.
-  [[nodiscard]] Result<std::int64_t> send(OutboxEntry entry);
-
- private:
-  std::string key_;
-  int sent_ = 0;
-};
-
-// One resource behind the fence, with idempotency keys. A small value that may be copied; neither
-// owns nor caches anything of the connection. As thread safe as the connection: not to be used by
-// two threads at once.
-class FencedOnce {
- public:
-  // Needs install_fence() and install_once(). Fails as Fence::open and Once::open.
-  [[nodiscard]] static Result<FencedOnce> open(pg_conn* connection, std::string_view resource);
-
-  const ResourceName& resource() const { return fence_.resource(); }
-
-  // Begins a transaction, enters the fence with `token`, and runs work(FencedTransaction&),
-  // which returns Result<std::string>, unless it has succeeded under this key before. Stores its
-  // result and commits all together. A repeat raises the mark too.
-  //
-  // Blocks for who is inside the fence as Fence does, then up to options.wait for who is at work
-  // under the same key, then for as long as the work takes.
-  //
-  // Fails with
-  // - `fenced_out`: another holder has entered since; error.refusal has both numbers. The work was
-  //   not run, and nothing of an earlier result is told. The refusal is counted, durably.
-  // - all else as Once::run. After any failure neither the mark, nor the key, nor what the work
-  //   wrote has changed, except after `outcome_unknown`.
-  template <sql::OnceWork<FencedTransaction> Work>
-  [[nodiscard]] Result<OnceResult> run(const Token& token, std::string_view key,
-                                       std::string_view parameters, Work&& work,
-                                       const OnceOptions& options = {}) const {
-    auto with_outbox = [&](OpenTransaction& open) -> Result<std::string> {
-      FencedTransaction transaction(open.handle(), key);
-      return std::invoke(work, transaction);
-    };
-    return sql::run_once<OpenTransaction, OwnedTransaction>(
-        begin(token, key, parameters, options), with_outbox,
-        [&](const std::string& result) { return store(key, parameters, result); });
-  }
-
- private:
-  using Begun = sql::OnceBegun<OwnedTransaction>;
-
-  FencedOnce(pg_conn* connection, Fence fence)
-      : connection_(connection), fence_(std::move(fence)) {}
-  Result<Begun> begin(const Token& token, std::string_view key, std::string_view parameters,
-                      const OnceOptions& options) const;
-  Status store(std::string_view key, std::string_view parameters, std::string_view result) const;
-
-  pg_conn* connection_;
-  Fence fence_;
-};
+using FencedTransaction = sql::FencedTransaction<Driver>;
+using FencedOnce = sql::FencedOnce<Driver>;
 
 }  // namespace leasehold::postgres

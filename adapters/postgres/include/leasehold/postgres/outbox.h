@@ -33,8 +33,7 @@ namespace leasehold::postgres {
 // Blocks while another transaction has the key, as long as the connection's lock_timeout lets it.
 // Fails with
 // - `invalid`: no transaction is open, a field is wrong (a zero byte too), or the idempotency key
-// is
-//   in the outbox already.
+//   is in the outbox already.
 // - `unavailable`: not installed, a deadlock, a timeout. Roll back and begin again.
 [[nodiscard]] Result<std::int64_t> outbox_put(pg_conn* connection, const OutboxEntry& entry);
 

@@ -1,37 +1,19 @@
-// The transaction in which a work runs on the user's own connection. Used by Fence, Claim and Once.
+// The transaction in which a work runs on a connection of yours: see leasehold/sql/transaction.h.
+// If it is over or has failed when the work returns, or is another one, or the connection is in
+// pipeline mode, what is open is rolled back and the caller is told `invalid`.
 #pragma once
 
 #include <cstdint>
 #include <utility>
 
 #include "leasehold/error.h"
-#include "leasehold/sql/transaction_work.h"
+#include "leasehold/sql/transaction.h"
 
 struct pg_conn;  // libpq's connection, which libpq calls PGconn
 
 namespace leasehold::postgres {
 
-// What a work receives. Everything the work does on handle() is committed together, or not at all.
-// The work must not end the transaction: no COMMIT, no ROLLBACK, no PREPARE TRANSACTION (savepoints
-// are fine). If the transaction is over or has failed when the work returns, or is another one, or
-// the connection is in pipeline mode, what is open is rolled back and the caller is told `invalid`;
-// what the work has committed itself stays.
-class OpenTransaction {
- public:
-  explicit OpenTransaction(pg_conn* connection) : connection_(connection) {}
-  OpenTransaction(const OpenTransaction&) = delete;
-  OpenTransaction& operator=(const OpenTransaction&) = delete;
-
-  // The connection that was given to Fence, Claim or Once.
-  pg_conn* handle() const { return connection_; }
-
- private:
-  pg_conn* connection_;
-};
-
-// A work takes an OpenTransaction& and returns Status or Result<T>.
-template <class Work>
-concept TransactionWork = sql::TransactionWork<Work, OpenTransaction>;
+using OpenTransaction = sql::OpenTransaction<pg_conn>;
 
 // The server's, which no other transaction of it has.
 enum class TransactionId : std::int64_t {};
@@ -56,10 +38,5 @@ class [[nodiscard]] OwnedTransaction {
   pg_conn* connection_;
   TransactionId id_;
 };
-
-template <TransactionWork Work>
-auto run_and_commit(OwnedTransaction transaction, Work& work) {
-  return sql::run_and_commit<OpenTransaction>(std::move(transaction), work);
-}
 
 }  // namespace leasehold::postgres

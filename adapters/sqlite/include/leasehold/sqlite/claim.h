@@ -1,9 +1,4 @@
-// The stand-in for a fence where the store has no order to give (Redlock): no token, only a request
-// id. Write it into the resource, commit only while it is still there.
-//
-// The last to claim wins, be it late or not: a slow holder may push out the rightful one. No
-// accepted update is lost all the same, because only one of the two can commit. With tokens to be
-// had, use Fence: it keeps the rightful holder in.
+// A claim in a SQLite database of your own: see leasehold/sql/claim.h. In SQL:
 //
 //   INSERT INTO leasehold_claim(resource, request) VALUES(?, ?);      -- a transaction of its own
 //   ... reads, and work that may take long ...
@@ -13,61 +8,11 @@
 //   COMMIT;
 #pragma once
 
-#include <string_view>
-#include <type_traits>
-#include <utility>
-
-#include "leasehold/error.h"
-#include "leasehold/id.h"
-#include "leasehold/name.h"
-#include "leasehold/sqlite/transaction.h"
-
-struct sqlite3;
+#include "leasehold/sql/claim.h"
+#include "leasehold/sqlite/driver.h"
 
 namespace leasehold::sqlite {
 
-// One claim on one resource. A small value that may be copied; it neither owns nor caches anything
-// of the connection. As thread safe as the connection. Calls may block as long as its busy handler.
-// Needs install_fence(). A resource is used with tokens or with claims, never with both: the first
-// use decides, the other is `invalid`.
-class Claim {
- public:
-  // Writes `request` into the resource and commits. Whoever was there is taken over from, and can
-  // commit no more. Doing it again with the same request takes the resource back.
-  // Read the data after this call, never before; after taking it back, read everything again.
-  // Fails with `invalid` for a wrong name, inside a transaction, or if the resource is used with
-  // tokens; `unavailable` if the fence is not installed or cannot be written; `outcome_unknown` if
-  // the disk failed during the commit.
-  [[nodiscard]] static Result<Claim> take(sqlite3* db, std::string_view resource,
-                                          const RequestId& request);
-
-  const ResourceName& resource() const { return resource_; }
-  const RequestId& request() const { return request_; }
-
-  // Checks, in the transaction that is open on the connection, that the claim is still there; holds
-  // the write lock until that transaction ends, so that it stays there.
-  // Fails with `fenced_out` if somebody else has claimed since; with `invalid` if no transaction is
-  // open; with `unavailable` as Fence::enter does. Then roll back.
-  [[nodiscard]] Status confirm() const;
-
-  // BEGIN IMMEDIATE, confirm, work(OpenTransaction&), COMMIT: as Fence::transaction, with the same
-  // failures. A refusal is counted. The claim stays, so that the holder may do this again.
-  template <detail::TransactionWork Work>
-  [[nodiscard]] auto transaction(Work&& work) const
-      -> std::remove_cvref_t<std::invoke_result_t<Work&, OpenTransaction&>> {
-    auto begun = begin();
-    if (!begun) return fail(std::move(begun.error()));
-    return detail::run_and_commit(std::move(*begun), work);
-  }
-
- private:
-  Claim(sqlite3* db, ResourceName resource, const RequestId& request)
-      : db_(db), resource_(std::move(resource)), request_(request) {}
-  Result<detail::OwnedTransaction> begin() const;
-
-  sqlite3* db_;
-  ResourceName resource_;
-  RequestId request_;
-};
+using Claim = sql::Claim<Driver>;
 
 }  // namespace leasehold::sqlite

@@ -1,38 +1,13 @@
-// A fence in one statement: the mark is in the guarded row itself, and every write to that row says
-// whose it is. No transaction is needed, and no function or trigger.
-//
-//   UPDATE orders SET paid = true, fence = ?2, fence_lineage = ?3, fence_request = ?4
-//   WHERE id = ?1 AND (fence IS NULL OR fence <= ?2)
-//     AND (fence_lineage IS NULL OR fence_lineage = ?3)
-//     AND (fence < ?2 OR fence_request IS NULL OR fence_request = ?4)
-//
-// No row changed: refused, or there is no such row. What it is worth:
-// - Reads are fenced only by enter(). A value that was read in another way before writing may be
-//   stale, and the write lands on what somebody else wrote meanwhile: enter first, then read, then
-//   write.
-// - The same token and request id pass again, so that a holder's own delayed write may land on its
-//   later one. Where that matters use a transaction (Fence), or a new token for each write
-//   (Entry::single).
-// - With only a number (`WHERE id = ?1 AND fence <= ?2`, by hand) it is weaker: a store that gives
-// a
-//   number twice and a store that was replaced are not noticed.
-// - The row guards itself. Deleting it deletes its mark, and its number may then come again.
-// - A statement that does not name the columns is not refused; guard_table() is for that.
+// A fence in one statement, at a table of a SQLite database of your own: see
+// leasehold/sql/row_fence.h. Parameters are written ?1, ?2 and so on.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "leasehold/error.h"
-#include "leasehold/fence_admin.h"
 #include "leasehold/sql/row_fence.h"
 #include "leasehold/sqlite/fence.h"
-#include "leasehold/token.h"
-
-struct sqlite3;
 
 namespace leasehold::sqlite {
 
@@ -41,68 +16,16 @@ namespace leasehold::sqlite {
 // `unavailable` if it cannot be changed.
 [[nodiscard]] Status add_fence_columns(sqlite3* db, std::string_view table);
 
-// The rows of one table, each its own resource, whose name is its key as text. A small value that
-// may be copied; as thread safe as the connection, which must outlive its calls. Calls block as
-// long as its busy handler. Values are texts, which the database turns into the column's type;
-// nothing is NULL.
-class RowFence {
+class RowFence : public sql::RowFence {
  public:
-  using Value = std::optional<std::string>;
-  using Values = std::vector<std::pair<std::string, Value>>;  // column, value
-
-  // `key` is the column that names a row, one row each. Fails with `invalid` if the table or one of
-  // the columns is not there.
+  // `table` is in database "main", `key` the column that names a row, one row each. Fails with
+  // `invalid` if the table or one of the columns is not there.
   [[nodiscard]] static Result<RowFence> open(sqlite3* db, std::string_view table,
                                              std::string_view key = "id");
 
-  // Raises the row's mark, and gives these columns of it: the first step of a holder that reads.
-  [[nodiscard]] Result<std::vector<Value>> enter(std::string_view key, const Token& token,
-                                                 const std::vector<std::string>& columns = {},
-                                                 Entry entry = Entry::repeatable) const;
-
-  // Raises the row's mark and sets columns, in one statement.
-  //
-  // enter() and write() fail with
-  // - `fenced_out`: refused, and counted in the row; error.refusal has both numbers. Nothing else
-  //   was written. In a transaction of yours the count is undone if you roll back.
-  // - `invalid`: a wrong key (1 to 512 bytes of UTF-8 without control characters), a row or column
-  //   that is not there or of the mark, a value that the column does not take.
-  // - `unavailable`, `outcome_unknown`: as a Fence. The same call may be repeated; with single
-  // entry the
-  //   repeat of a write that was done is `fenced_out`, and counted.
-  [[nodiscard]] Status write(std::string_view key, const Token& token, const Values& values,
-                             Entry entry = Entry::repeatable) const;
-
-  // The statement of write(), for a program that prepares it once and runs it often. Parameters: ?1
-  // the key, ?2 the token's number, ?3 its lineage, ?4 its request, then the columns in this order.
-  // No row changed: refused and not counted, or there is no such row; write() tells which. Fails
-  // with `invalid` for a column of the mark.
-  [[nodiscard]] Result<std::string> write_sql(const std::vector<std::string>& columns,
-                                              Entry entry = Entry::repeatable) const {
-    return sql_.write(columns, entry == Entry::single);
-  }
-
-  // All rows with a mark or a refusal, by key.
-  [[nodiscard]] Result<std::vector<FenceMark>> marks() const;
-
-  // Lets `lineage` in from `at_least` on, and nobody else, for one row. `invalid` if that would
-  // lower the mark of the same lineage, or the row is not there.
-  [[nodiscard]] Status adopt(std::string_view key, const Lineage& lineage,
-                             TokenNumber at_least) const;
-
  private:
-  RowFence(sqlite3* db, sql::RowFenceSql sql) : db_(db), sql_(std::move(sql)) {}
-  [[nodiscard]] Result<std::vector<Value>> raise(const ResourceName& key, const Token& token,
-                                                 const std::vector<std::string>& columns,
-                                                 Entry entry) const;
-  [[nodiscard]] Status put(const ResourceName& key, const Token& token, const Values& values,
-                           Entry entry) const;
-  [[nodiscard]] Status let_in(const ResourceName& key, const Lineage& lineage,
-                              TokenNumber at_least) const;
-  [[nodiscard]] Error refused(const ResourceName& key, const Token& token, Entry entry) const;
-
-  sqlite3* db_;
-  sql::RowFenceSql sql_;
+  RowFence(sql::Run run, sql::Table table, std::string_view key)
+      : sql::RowFence(std::move(run), std::move(table), key) {}
 };
 
 }  // namespace leasehold::sqlite

@@ -1,11 +1,10 @@
-// The transaction in which a work runs on the user's own connection. Used by Fence, Claim and Once.
+// The transaction in which a work runs on a connection of yours: see leasehold/sql/transaction.h.
 #pragma once
 
 #include <memory>
-#include <utility>
 
 #include "leasehold/error.h"
-#include "leasehold/sql/transaction_work.h"
+#include "leasehold/sql/transaction.h"
 
 struct sqlite3;
 
@@ -13,29 +12,9 @@ namespace leasehold::sqlite {
 
 class Transaction;
 
-// What a work receives. Everything the work does on handle() is committed together, or not at all.
-// The work must not end the transaction: no COMMIT, no ROLLBACK (savepoints are fine). If the
-// transaction is over when the work returns, by the work or because SQLite rolled it back after an
-// error that the work ignored, the caller is told `invalid`, and what the work wrote after that
-// point was neither fenced nor undone.
-class OpenTransaction {
- public:
-  explicit OpenTransaction(sqlite3* db) : db_(db) {}
-  OpenTransaction(const OpenTransaction&) = delete;
-  OpenTransaction& operator=(const OpenTransaction&) = delete;
-
-  // The connection that was given to Fence, Claim or Once.
-  sqlite3* handle() const { return db_; }
-
- private:
-  sqlite3* db_;
-};
+using OpenTransaction = sql::OpenTransaction<sqlite3>;
 
 namespace detail {
-
-// A work takes an OpenTransaction& and returns Status or Result<T>.
-template <class Work>
-concept TransactionWork = sql::TransactionWork<Work, OpenTransaction>;
 
 // BEGIN IMMEDIATE … COMMIT; rolls back unless committed. Not thread safe.
 class [[nodiscard]] OwnedTransaction {
@@ -56,11 +35,6 @@ class [[nodiscard]] OwnedTransaction {
   sqlite3* db_;
   std::unique_ptr<Transaction> inner_;
 };
-
-template <TransactionWork Work>
-auto run_and_commit(OwnedTransaction transaction, Work& work) {
-  return sql::run_and_commit<OpenTransaction>(std::move(transaction), work);
-}
 
 }  // namespace detail
 }  // namespace leasehold::sqlite

@@ -1,12 +1,13 @@
-// The ways without a lock in a SQL database, for the conformance suites. `Database` is one of a
-// test's own, with the fence, idempotency keys, the outbox, an empty table "data" and the table
-// "stock". It has
-// - types: Connection (exec(), ask(), get()), Once, Fence, FencedOnce, VersionedRow,
-//   OpenTransaction, FencedTransaction
-// - place(): what a Connection is made with; await_waiter(); guard(connection)
+// The patterns without a lock in a SQL database, for the conformance suites. `Database` is one of a
+// test's own, with an empty table "data", the table "stock", and what is to be installed. It has
+// - types: Connection (exec(), ask(), get()), Claim, Once, Fence, FencedOnce, RowFence,
+//   VersionedRow, OpenTransaction, FencedTransaction
+// - place(): what a Connection is made with; url(); await_waiter(); adapters()
+// - for a Connection: guard(), unguard(), add_columns(), marks(), put()
 // - run_inside(OpenTransaction&, sql): empty, or a failure
-// - in SQL: the tables kKeys and kMessages; of_the_mark(column) at the fence "ledger"; kMakeOld,
-//   which wants a WHERE; kRemoveOnce
+// - in SQL: the tables kKeys and kMessages; enter(); put(); of_the_mark(column) at the fence
+//   "ledger"; kMakeOld, which wants a WHERE; kRemoveOnce; kNotEntered, which begins what a guarded
+//   table says; kOrdersToo, the table orders in other words; as_argument(table)
 #pragma once
 
 #include <memory>
@@ -14,9 +15,13 @@
 
 #include "testing/fenced_once_conformance.h"
 #include "testing/once_conformance.h"
+#include "testing/outbox_conformance.h"
 #include "testing/values_conformance.h"
 
 namespace leasehold::testing {
+
+// By default everything: the fence, idempotency keys and the outbox.
+enum class Installed { nothing, fence, everything };
 
 template <class Database>
 int count(const typename Database::Connection& connection, const std::string& table) {
@@ -106,7 +111,9 @@ class SqlFencedOnceUnderTest final : public FencedOnceUnderTest {
     }
     return keys;
   }
-  Status guard() override { return Database::guard(user_); }
+  Status guard() override {
+    return Database::guard(user_, "data", ResourceName::parse("ledger").value());
+  }
   Status open(const std::string& resource) override {
     const auto opened = Database::FencedOnce::open(user_.get(), resource);
     return opened ? Status() : Status(fail(opened.error()));
@@ -210,10 +217,50 @@ class SqlRowUnderTest final : public RowUnderTest {
   const typename Database::Connection user_{database_.place()};
 };
 
+// ---- the outbox ----------------------------------------------------------------------------
+
+template <class Database>
+class SqlOutboxUnderTest final : public OutboxUnderTest {
+ public:
+  SqlOutboxUnderTest() { EXPECT_EQ(user_.exec("CREATE TABLE work(x integer)"), ""); }
+
+  std::unique_ptr<Outbox> open() override {
+    return Database::adapters()
+        .front()
+        .offers.template open<Outbox>(Url::parse(database_.url()).value())
+        .value();
+  }
+  Status put(const std::vector<OutboxEntry>& entries, bool commit) override {
+    EXPECT_EQ(user_.exec("BEGIN; INSERT INTO work VALUES(1)"), "");
+    for (const OutboxEntry& entry : entries) {
+      auto ok = put_alone(entry);
+      if (ok) continue;
+      EXPECT_EQ(user_.exec("ROLLBACK"), "");
+      return ok;
+    }
+    EXPECT_EQ(user_.exec(commit ? "COMMIT" : "ROLLBACK"), "");
+    return {};
+  }
+  Status put_alone(const OutboxEntry& entry) override {
+    return Database::put(user_, entry).map([](std::int64_t) {});
+  }
+  std::string put_by_sql(const std::string& key, const std::string& payload) override {
+    return user_.exec(Database::put(key, payload));
+  }
+  std::string deliver_all_by_sql() override {
+    return user_.exec(std::string("UPDATE ") + Database::kMessages + " SET done_at = put_at");
+  }
+  std::int64_t refused() override { return Database::marks(user_).value().front().refused; }
+
+ private:
+  const Database database_{Installed::nothing};
+  const typename Database::Connection user_{database_.place()};
+};
+
 }  // namespace leasehold::testing
 
 // Every suite of this header, for one kind of database.
-#define LEASEHOLD_SQL_WAYS(Name, Database)                                                         \
+#define LEASEHOLD_SQL_PATTERNS(Name, Database)                                                     \
   INSTANTIATE_TEST_SUITE_P(                                                                        \
       Name, OnceConformance,                                                                       \
       ::testing::Values(MakeOnce([] { return std::make_unique<SqlOnceUnderTest<Database>>(); }))); \
