@@ -7,63 +7,60 @@
 #include "kit/try.h"
 #include "leasehold/random.h"
 #include "leasehold/toy_store/adapter.h"
+#include "store_base/blocking_store.h"
 
 namespace leasehold::toy_store {
 namespace {
 
-class ToyStore final : public Store {
+class ToyStore final : public BlockingStore {
  public:
   explicit ToyStore(std::string address) {
     traits_.address = std::move(address);
     traits_.why = "a store in memory forgets its counters when the process ends";
     traits_.instead = "Use sqlite:/path/locks.db";
   }
+  ~ToyStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
-  void start(StoreEvents&) override {}  // it has nothing to tell unasked
-  void close() override {}              // and nothing pending
 
-  void acquire(AcquireCall call, CallContext, Completion<AcquireReply> done) override {
-    done([&]() -> AcquireReply {
-      const std::scoped_lock guard(mutex_);
-      Row& row = rows_[call.lock.str()];
-      const bool fresh = !alive(row);
-      if (!fresh && row.holder->request != call.request) return Busy{row.holder->owner.str()};
-      if (fresh) {
-        ++row.counter;
-        row.holder = call;
-        row.expires = BootClock::now() + call.ttl.length();
-      }
-      // The holder that asks again gets the same grant again, and its expiry stays where it was.
-      return Granted{*TokenNumber::of(row.counter), id_, call.ttl.length(), fresh};
-    }());
+ private:
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext&) override {
+    const std::scoped_lock guard(mutex_);
+    Row& row = rows_[call.lock.str()];
+    const bool fresh = !alive(row);
+    if (!fresh && row.holder->request != call.request) return Busy{row.holder->owner.str()};
+    if (fresh) {
+      ++row.counter;
+      row.holder = call;
+      row.expires = BootClock::now() + call.ttl.length();
+    }
+    // The holder that asks again gets the same grant again, and its expiry stays where it was.
+    return Granted{*TokenNumber::of(row.counter), id_, call.ttl.length(), fresh};
   }
 
-  void renew(std::vector<RenewCall> calls, CallContext,
-             Completion<std::vector<RenewReply>> done) override {
+  Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
+                                           const CallContext&) override {
+    const std::scoped_lock guard(mutex_);
     std::vector<RenewReply> replies;
     for (const RenewCall& call : calls) {
-      const std::scoped_lock guard(mutex_);
       Row& row = rows_[call.lock.str()];
       const bool mine = alive(row) && row.holder->request == call.request;
       if (mine) row.expires = BootClock::now() + call.ttl.length();
       replies.push_back(mine ? RenewReply::renewed : RenewReply::gone);
     }
-    done(std::move(replies));
+    return replies;
   }
 
-  void release(ReleaseCall call, CallContext, Completion<ReleaseReply> done) override {
-    bool mine = false;
-    {
-      const std::scoped_lock guard(mutex_);
-      Row& row = rows_[call.lock.str()];
-      mine = alive(row) && row.holder->request == call.request;
-      if (mine) row.holder.reset();  // the counter stays: tokens must not start again
-    }
-    done(mine ? ReleaseReply::released : ReleaseReply::not_held);
+  Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext&) override {
+    const std::scoped_lock guard(mutex_);
+    Row& row = rows_[call.lock.str()];
+    if (!alive(row) || row.holder->request != call.request) return ReleaseReply::not_held;
+    row.holder.reset();  // the counter stays: tokens must not start again
+    return ReleaseReply::released;
   }
 
- private:
+  void do_close() override {}
+
   struct Row {
     std::int64_t counter = 0;
     std::optional<AcquireCall> holder;
