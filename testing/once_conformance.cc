@@ -50,6 +50,20 @@ void OnceConformance::SetUp() {
   user_ = under_->connect();
 }
 
+std::pair<Result<OnceResult>, Result<OnceResult>> OnceConformance::run_beside_a_repeat(
+    const SiteWork& work) {
+  const auto other = under_->connect();
+  std::future<Result<OnceResult>> repeat;
+  auto first = run("k", "p", [&](const WorkSite& site) {
+    repeat = std::async(std::launch::async, [&] {
+      return other->run("k", "p", act("second"), {.wait = Millis::max()});
+    });
+    under_->await_waiter();
+    return work(site);
+  });
+  return {std::move(first), repeat.get()};
+}
+
 void TransactionalOnceConformance::SetUp() {
   under_ = GetParam()();
   user_ = under_->connect_user();
@@ -133,17 +147,8 @@ TEST_P(OnceConformance, StopEndsTheWait) {
 }
 
 TEST_P(OnceConformance, ConcurrentRepeatWaitsAndGetsTheResult) {
-  const auto other = under_->connect();
-  std::future<Result<OnceResult>> repeat;
-  const auto first = run("k", "p", [&](const WorkSite& site) {
-    repeat = std::async(std::launch::async, [&] {
-      return other->run("k", "p", act("second"), {.wait = Millis::max()});
-    });
-    under_->await_waiter();
-    return act("first")(site);
-  });
+  const auto [first, answer] = run_beside_a_repeat(act("first"));
   ASSERT_TRUE(good(first));
-  const auto answer = repeat.get();
   ASSERT_TRUE(good(answer));
   EXPECT_TRUE(answer->replayed);
   EXPECT_EQ(answer->result, "first");
@@ -151,17 +156,9 @@ TEST_P(OnceConformance, ConcurrentRepeatWaitsAndGetsTheResult) {
 }
 
 TEST_P(OnceConformance, WhoeverWaitsForAFailedWorkDoesItThen) {
-  const auto other = under_->connect();
-  std::future<Result<OnceResult>> repeat;
-  const auto first = run("k", "p", [&](const WorkSite& site) {
-    repeat = std::async(std::launch::async, [&] {
-      return other->run("k", "p", act("second"), {.wait = Millis::max()});
-    });
-    under_->await_waiter();
-    return only_fail(site);
-  });
+  const auto [first, answer] = run_beside_a_repeat(only_fail);
   EXPECT_TRUE(bad(first, ErrorCode::lost));
-  EXPECT_EQ(repeat.get().value().result, "second");
+  EXPECT_EQ(answer.value().result, "second");
   EXPECT_EQ(under_->effects(), 1);
 }
 

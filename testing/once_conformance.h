@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "leasehold/once.h"
 #include "leasehold/outbox.h"
@@ -59,6 +60,8 @@ class OnceConformance : public ::testing::TestWithParam<MakeOnce> {
                          const OnceOptions& options = {}) {
     return user_->run(key, parameters, work, options);
   }
+  // The work, and a repeat on another connection that waits for it: what each was told.
+  std::pair<Result<OnceResult>, Result<OnceResult>> run_beside_a_repeat(const SiteWork& work);
 
   std::unique_ptr<OnceUnderTest> under_;
   std::unique_ptr<OnceUser> user_;

@@ -17,12 +17,7 @@ namespace leasehold {
 namespace {
 
 using namespace std::chrono_literals;
-using leasehold::testing::FakeClock;
-using leasehold::testing::Fault;
-using leasehold::testing::Faults;
-using leasehold::testing::MemoryStore;
-using leasehold::testing::Operation;
-using leasehold::testing::with_faults;
+using namespace leasehold::testing;
 using ::testing::HasSubstr;
 
 static_assert(!std::is_constructible_v<Lease, FencedLease>, "a token must not get lost unseen");

@@ -13,12 +13,7 @@
 namespace leasehold::fence {
 namespace {
 
-using leasehold::testing::fence_rule_cases;
-using leasehold::testing::FenceRuleCase;
-using leasehold::testing::FenceWays;
-using leasehold::testing::lineage_of;
-using leasehold::testing::request_of;
-using leasehold::testing::token_of;
+using namespace leasehold::testing;
 
 const Token kMine = token_of(33, '1');
 
