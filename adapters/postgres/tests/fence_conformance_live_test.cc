@@ -2,7 +2,6 @@
 // started in between.
 #include "testing/fence_conformance.h"
 
-
 #include "statements.h"
 #include "test_database.h"
 #include "testing/sql_fence_forms.h"

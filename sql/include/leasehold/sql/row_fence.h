@@ -58,7 +58,8 @@ class RowFence {
   //   was written. In a transaction of yours the count is undone if you roll back.
   // - `invalid`: a wrong key (1 to 512 bytes of UTF-8 without control characters), a row or column
   //   that is not there or of the mark, a value that the column does not take.
-  // - `unavailable`, `outcome_unknown`: as a Fence. The same call may be repeated; with Entry::single
+  // - `unavailable`, `outcome_unknown`: as a Fence. The same call may be repeated; with
+  // Entry::single
   //   the repeat of a write that was done is `fenced_out`, and counted.
   [[nodiscard]] Status write(std::string_view key, const Token& token, const Values& values,
                              Entry entry = Entry::repeatable) const;
