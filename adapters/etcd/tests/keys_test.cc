@@ -90,7 +90,7 @@ TEST(VersionTest, OldServersAreRefusedWithTheirVersion) {
     const auto refused = fault_of("etcd://a:2379", old);
     ASSERT_FALSE(refused) << old;
     EXPECT_EQ(refused.error().code, ErrorCode::unavailable) << old;
-    EXPECT_THAT(refused.error().message,
+    EXPECT_THAT(to_string(refused.error()),
                 AllOf(HasSubstr("etcd://a:2379"), HasSubstr("version 3.4 or later")));
     EXPECT_EQ(refused.error().store_words, "version " + old);
   }

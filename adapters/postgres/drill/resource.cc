@@ -99,7 +99,8 @@ Result<std::unique_ptr<Resource>> open_it(const ResourceChoice& choice) {
   auto url = TRY(Url::parse(choice.url));
   TRY(url.read_secrets());
   // What the store in the same database is told means nothing here.
-  for (const UrlOption& option : postgres::technology().scheme(url.scheme)->options) {
+  const Technology technology = postgres::technology();
+  for (const UrlOption& option : technology.scheme(url.scheme)->options) {
     if (option.only_for == kStoreUse) url.query.erase(option.name);
   }
   auto connection = TRY(postgres::AdminConnection::open(url));

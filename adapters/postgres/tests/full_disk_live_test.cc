@@ -47,7 +47,7 @@ void check_full_disk(const std::filesystem::path& disk) {
   ASSERT_TRUE(failure) << "the disk did not become full";
   EXPECT_THAT(failure->code, AnyOf(ErrorCode::unavailable, ErrorCode::outcome_unknown))
       << to_string(*failure);
-  EXPECT_THAT(failure->message, HasSubstr(server.address()));
+  EXPECT_THAT(to_string(*failure), HasSubstr(server.address()));
   // The words of its own session, or of what another one's failure did to the server.
   EXPECT_THAT(failure->store_words,
               AnyOf(HasSubstr("No space left on device"), HasSubstr("server closed the connection"),

@@ -14,7 +14,7 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr Part kFence = {"fence", 1,
+constexpr Part kFence = {"fence", 2,
                          "install it with `leasehold fence install` or install_fence()"};
 
 constexpr std::string_view kFencedOut = "leasehold: fenced_out";

@@ -63,7 +63,7 @@ TEST(ZookeeperOldServer, IsRefusedWithItsAddressAndItsWords) {
   const std::string url = "zookeeper://" + server.address() + "/locks";
   const auto expect_refused = [&](const Error& error) {
     EXPECT_EQ(error.code, ErrorCode::unavailable) << to_string(error);
-    EXPECT_THAT(error.message,
+    EXPECT_THAT(to_string(error),
                 AllOf(HasSubstr(server.address()), HasSubstr("ZooKeeper 3.5 or later is needed")));
     EXPECT_EQ(error.store_words, "unimplemented");
   };

@@ -179,7 +179,7 @@ TEST_F(AdviseTest, TellsProgramsTheSame) {
   EXPECT_EQ(json["recommendation"]["id"], "fenced-shared");
   EXPECT_EQ(json["recommendation"]["lock"], true);
   EXPECT_THAT(json["recommendation"]["commands"].get<std::string>(),
-              HasSubstr("--fenced --store etcd://etcd-1:2379"));
+              HasSubstr("--fenced --store etcd://etcd-1,"));
 }
 
 TEST_F(AdviseTest, NamesTheAnswerThatIsMissing) {
