@@ -98,6 +98,7 @@ function(leasehold_library name)
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(leasehold::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(${target} PROPERTIES LEASEHOLD_PRIVATE_HEADERS "${arg_PRIVATE_HEADERS}")
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
@@ -126,7 +127,7 @@ function(leasehold_library name)
 endfunction()
 
 # What every adapter may use: installed with any of them.
-set(LEASEHOLD_SHARED_LIBRARIES waiting net fence patterns sql doctor)
+set(LEASEHOLD_SHARED_LIBRARIES store_base waiting net fence patterns sql doctor)
 
 # leasehold_adapter(<name> [IN folder] [MODULE] [USES library...] [NEEDS package...])
 # Adds adapters/<name>, or the folder, if LEASEHOLD_WITH_<NAME> is on; what is in it, description.h there tells.

@@ -32,7 +32,7 @@ says() { # WORDS COMMAND...: the command prints the words
 
 "$leasehold" run nursery --store 'toy://box?colour=red' -- true
 says "toy takes: colour" "$leasehold" run nursery --store 'toy://box?size=1' -- true
-says "toy://box gives no safe tokens" "$leasehold" run nursery --fenced --store toy://box -- true
+says "toy://box: this store gives no safe tokens" "$leasehold" run nursery --fenced --store toy://box -- true
 says "sandpit" "$leasehold" fence show toyfence:/garden
 says "'sqlite'; there are: toy; for fences alone: toyfence" "$leasehold" ls --store sqlite:x
 says "toy://box" "$leasehold" run --help
