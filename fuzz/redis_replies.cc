@@ -55,11 +55,10 @@ void check_status(const resp::Value& value) {
 void check_error(const resp::Value& value) {
   if (!value.is_error()) return;
   must(!error_of(value.text).message.empty(), "an error has a sentence");
-  const Error refused(ErrorCode::fenced_out, "the fence refused", value.text);
-  const Error told = explained(ResourceName::parse("resource").value(), some_token(), refused);
-  must(told.code == ErrorCode::fenced_out, "a refusal stays one");
-  must(told.store_words == value.text, "the server's words stay as they are");
-  (void)script_words(told);
+  const Error meant = meaning_of(value.text);
+  const Error told = explained(ResourceName::parse("resource").value(), some_token(), meant);
+  must(told.code == meant.code, "a refusal stays one");
+  must(told.store_words == meant.store_words, "the server's words stay as they are");
 }
 
 void check(const resp::Value& value) {

@@ -69,8 +69,8 @@ Error script_error(ErrorCode code, std::string message, const std::string& words
   return error;
 }
 
-// What an error reply means: the script runs the command last, so that every error that it answers
-// by itself came before the command, or is the command's own.
+}  // namespace
+
 Error meaning_of(const std::string& words) {
   const std::string_view word = first_word(words);
   if (word == kRefused || word == kMoved || word == kLower) {
@@ -99,6 +99,8 @@ Error meaning_of(const std::string& words) {
   }
   return error;
 }
+
+namespace {
 
 Result<Value> attempt_once(Server& server, const ScriptCall& call, const CallContext& context) {
   auto reply = server.answer(call, context);

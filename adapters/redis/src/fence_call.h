@@ -40,6 +40,10 @@ inline constexpr std::string_view kMoved = "FENCEMOVED";
 inline constexpr std::string_view kLower = "FENCELOWER";
 inline constexpr std::string_view kUnknown = "FENCEUNKNOWN";
 
+// What an error reply means: the script runs the command last, so that every error that it answers
+// by itself came before the command, or is the command's own. Takes any bytes.
+Error meaning_of(const std::string& words);
+
 // A refusal of the script with a sentence and both numbers; other errors as they are.
 Error explained(const ResourceName& resource, const Token& token, Error error);
 
