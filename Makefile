@@ -3,19 +3,19 @@
 
 PREFIX ?= /usr/local
 
-.PHONY: help demo test check simulate fuzz mutants bench format tidy release install clean
+.PHONY: help demo test check simulate fuzz mutants bench format tidy release install deb tarball pictures clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
-demo: ## build Leasehold with its embedded store and watch it work: about ten seconds, after two or three minutes of building; no server
+demo: ## build Leasehold with its embedded store and watch it work: about ten seconds, after three or four minutes of building; no server
 	@scripts/need build
 	@cmake --preset demo --log-level=WARNING
 	@cmake --build --preset demo
 	@build/demo/cli/leasehold demo
 
 test: ## all tests once, with real servers, under ASan+UBSan: at most 12 minutes (ONLY=adapters/redis: that folder's)
-	@scripts/need build stores test
+	@scripts/need build stores test npm
 	@scripts/test --name test $(if $(ONLY)$(PRESETS),,--at-most 720) $(if $(ONLY),--only "$(ONLY)") $(or $(PRESETS),asan)
 
 check: ## what else there is, at most 23 minutes: as shipped by gcc, TSan, fuzzers, long simulation, formatting, layers, documents
@@ -33,10 +33,10 @@ fuzz: ## look for inputs that break a parser (SECONDS=30 for each)
 	@scripts/fuzz $(or $(SECONDS),30)
 
 mutants: ## put known bugs into the adapters: each must turn a test red
-	@scripts/need build stores test
+	@scripts/need build stores test npm
 	@scripts/mutants
 
-bench: ## measure, beside hand-written clients of every store: 9 minutes (QUICK=1: 2 minutes)
+bench: ## measure, beside hand-written clients of every store: 11 minutes besides the build (QUICK=1: three)
 	@scripts/need build stores bench
 	@cmake --preset bench --log-level=WARNING
 	@cmake --build --preset bench
@@ -51,7 +51,7 @@ tidy: ## clang's warnings, its thread-safety analysis and clang-tidy, over all b
 	@cmake --preset tidy --log-level=WARNING
 	@cmake --build --preset tidy
 
-release: ## build what 'make install' installs
+release: ## build what 'make install' installs: twelve minutes on two cores
 	@scripts/need build stores
 	@rm -f build/release/complete
 	@cmake --preset release --log-level=WARNING
@@ -61,6 +61,22 @@ release: ## build what 'make install' installs
 install: ## install what 'make release' built: program, manual, documents, libraries, CMake package (PREFIX=/usr/local)
 	@test -f build/release/complete || { echo "Please run 'make release' first (not as root), to its end."; exit 1; }
 	@cmake --install build/release --prefix $(PREFIX) --strip
+
+PACK = cpack --config build/release/CPackConfig.cmake -B build/packages
+
+deb: release ## Debian packages in build/packages: the program, each module, the library
+	@scripts/need deb
+	@rm -f build/packages/*.deb
+	@$(PACK) -G DEB
+	@rm -r build/packages/_CPack_Packages
+
+tarball: release ## build/packages/leasehold-*.tar.gz: program and modules in a folder that runs where it is unpacked
+	@$(PACK) -G TGZ
+	@rm -r build/packages/_CPack_Packages
+
+pictures: release ## make the pictures in docs/pictures anew, from a demo and a drill
+	@scripts/need pictures
+	@scripts/pictures build/release/cli/leasehold
 
 clean: ## remove everything built
 	rm -rf build

@@ -8,11 +8,11 @@
 #include <memory>
 #include <random>
 
+#include "adapters/etcd/rig/server.h"
 #include "bench/compare.h"
 #include "bench/report.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "rig/etcd.h"
 #include "wire.pb.h"
 
 namespace {

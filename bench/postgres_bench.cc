@@ -4,12 +4,12 @@
 #include <memory>
 #include <random>
 
+#include "adapters/postgres/rig/server.h"
 #include "bench/compare.h"
 #include "bench/libpq.h"
 #include "bench/report.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "rig/postgres.h"
 
 namespace {
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "adapters/postgres/rig/server.h"
 #include "bench/compare.h"
 #include "bench/libpq.h"
 #include "bench/report.h"
 #include "leasehold/postgres/fence.h"
 #include "leasehold/postgres/row_fence.h"
-#include "rig/postgres.h"
 
 namespace {
 

@@ -5,13 +5,13 @@
 #include <random>
 #include <vector>
 
+#include "adapters/redis/rig/server.h"
 #include "bench/compare.h"
 #include "bench/hiredis.h"
 #include "bench/report.h"
 #include "calls.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "rig/redis.h"
 
 namespace {
 

@@ -2,11 +2,11 @@
 #include <memory>
 #include <string>
 
+#include "adapters/redis/rig/server.h"
 #include "bench/compare.h"
 #include "bench/hiredis.h"
 #include "bench/report.h"
 #include "leasehold/redis/fence.h"
-#include "rig/redis.h"
 
 namespace {
 

@@ -8,11 +8,11 @@
 #include <memory>
 #include <vector>
 
+#include "adapters/zookeeper/rig/server.h"
 #include "bench/compare.h"
 #include "bench/report.h"
 #include "leasehold/client.h"
 #include "leasehold/stores.h"
-#include "rig/zookeeper.h"
 
 namespace {
 

@@ -63,7 +63,7 @@ def blocks_of(page):
 
 def broken_links(page):
     for number, line in enumerate(page.read_text().splitlines(), 1):
-        for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", line):
+        for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", line) + re.findall(r'src(?:set)?="([\w./-]+)"', line):
             if not (page.parent / target).exists():
                 yield f"{page.name}:{number}: there is no {target}"
 

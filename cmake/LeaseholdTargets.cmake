@@ -9,6 +9,8 @@ if(PROJECT_IS_TOP_LEVEL AND LEASEHOLD_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_
   endif()
 endif()
 
+include(LeaseholdPkgConfig)
+
 set(LEASEHOLD_ADAPTERS "" CACHE INTERNAL "adapters in this build")
 
 add_library(leasehold_options INTERFACE)
@@ -123,14 +125,31 @@ function(leasehold_library name)
     endif()
     install(EXPORT leasehold-${name} NAMESPACE leasehold:: COMPONENT development
             DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold)
+    leasehold_pkg_config(${name} ${arg_PUBLIC} ${arg_PRIVATE})
   endif()
+endfunction()
+
+# leasehold_module(<target> FILE name OF technology SOURCES ... LIBS ...)
+# What the program loads when it needs it, from LIBDIR/leasehold; installed with its technology. It carries the core
+# code that it uses, and shows nothing but its entry.
+function(leasehold_module target)
+  cmake_parse_arguments(arg "" "FILE;OF" "SOURCES;LIBS" ${ARGN})
+  add_library(${target} MODULE ${arg_SOURCES})
+  target_compile_definitions(${target} PRIVATE LEASEHOLD_VERSION="${PROJECT_VERSION}")
+  target_link_libraries(${target} PRIVATE ${arg_LIBS} leasehold_options)
+  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)
+  set_target_properties(${target} PROPERTIES
+    PREFIX "" OUTPUT_NAME ${arg_FILE} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}/leasehold)
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/leasehold COMPONENT ${arg_OF})
 endfunction()
 
 # What every adapter may use: installed with any of them.
 set(LEASEHOLD_SHARED_LIBRARIES store_base waiting net fence patterns sql doctor)
 
 # leasehold_adapter(<name> [IN folder] [MODULE] [USES library...] [NEEDS package...])
-# Adds adapters/<name>, or the folder, if LEASEHOLD_WITH_<NAME> is on; what is in it, description.h there tells.
+# Adds adapters/<name>, or the folder, if LEASEHOLD_WITH_<NAME> is on; what is in it, description.h there tells. Its
+# folder rig/ has its test server, if it has one.
 # MODULE: the program loads it when one of its schemes is first used. USES: other libraries of this project that are
 # installed with it. NEEDS: what find_package(leasehold COMPONENTS <name>) must find as well.
 macro(leasehold_adapter name)
@@ -148,6 +167,9 @@ macro(leasehold_adapter name)
       endif()
     endforeach()
     add_subdirectory(${LEASEHOLD_FOLDER_OF_${name}})
+    if(TARGET leasehold_rig AND EXISTS ${PROJECT_SOURCE_DIR}/${LEASEHOLD_FOLDER_OF_${name}}/rig)
+      add_subdirectory(${LEASEHOLD_FOLDER_OF_${name}}/rig)
+    endif()
     list(APPEND LEASEHOLD_ADAPTERS ${name})
     if(leasehold_adapter_MODULE)
       list(APPEND LEASEHOLD_MODULES ${name})

@@ -5,6 +5,7 @@
 
 #include "doctor/findings.h"
 #include "doctor/marks_ahead.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/registry.h"
 
@@ -65,7 +66,8 @@ std::string adopt_command(const std::string& fence, const FenceMark& mark, const
   const Lineage wanted{store, mark.lineage->lock};
   return "Give the store of that lineage as --store; only if it is no more, and all its holders "
          "have ended: leasehold fence adopt '" +
-         fence + "' '" + mark.resource.str() + "' --lineage '" + wanted.str() + "' --at-least 1";
+         fence + "' " + kit::in_quotes(mark.resource.str()) + " --lineage " +
+         kit::in_quotes(wanted.str()) + " --at-least 1";
 }
 
 void judge_lineages(Findings& findings, const std::string& fence,
@@ -98,8 +100,8 @@ void judge_lineages(Findings& findings, const std::string& fence,
     const FenceMark& mark = *foreign[i];
     findings.add(
         Severity::warning, check,
-        {"Resource '" + mark.resource.str() + "' lets in the lineage " + mark.lineage->str() +
-             ", and this store's is " + store->hex() + ".",
+        {"Resource " + kit::in_quotes(mark.resource.str()) + " lets in the lineage " +
+             mark.lineage->str() + ", and this store's is " + store->hex() + ".",
          "Every holder of this store is refused there.", adopt_command(fence, mark, *store)});
   }
   if (foreign.size() > kListed) {
@@ -194,7 +196,7 @@ void judge_guards(Findings& findings, const std::string& fence, FenceAdmin& admi
                  {"The guard of table '" + table.table + "' has lost its trigger.",
                   "Whoever writes to it without entering is not refused.",
                   "leasehold fence install '" + fence + "' --table '" + table.table +
-                      "' --resource '" + table.resource.str() + "'"});
+                      "' --resource " + kit::in_quotes(table.resource.str())});
   }
   if (armed > 0) findings.ok(check, counted(armed, "guarded table") + " with a trigger in place.");
 }

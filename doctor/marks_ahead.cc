@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 
 namespace leasehold::doctor {
@@ -23,9 +24,9 @@ Result<LockStatus> look_at(Client& store, const LockName& lock, const CallContex
 }  // namespace
 
 std::string MarkAhead::sentence() const {
-  return "Resource '" + resource.str() + "' has seen token " + std::to_string(mark.number.value()) +
-         " of lineage " + mark.lineage.str() + ", and the store has not counted beyond " +
-         std::to_string(counted_to) + ".";
+  return "Resource " + kit::in_quotes(resource.str()) + " has seen token " +
+         std::to_string(mark.number.value()) + " of lineage " + mark.lineage.str() +
+         ", and the store has not counted beyond " + std::to_string(counted_to) + ".";
 }
 
 Result<std::vector<MarkAhead>> marks_ahead(Client& store, const std::vector<FenceMark>& marks,

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "leasehold/error.h"
 
@@ -17,13 +18,27 @@ struct Close {
 };
 using Database = std::unique_ptr<sqlite3, Close>;
 
-inline leasehold::Status run(sqlite3* db, const std::string& sql, std::string* first = nullptr) {
-  const auto keep = [](void* into, int, char** columns, char**) {
-    auto* text = static_cast<std::string*>(into);
-    if (text != nullptr) *text = columns[0] == nullptr ? "" : columns[0];
-    return 0;
-  };
-  if (sqlite3_exec(db, sql.c_str(), keep, first, nullptr) == SQLITE_OK) return {};
+inline leasehold::Status run(sqlite3* db, const char* sql) {
+  if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  return leasehold::fail(leasehold::ErrorCode::unavailable, sqlite3_errmsg(db));
+}
+
+// One statement with values for its question marks: they are never part of the SQL. `first` gets
+// the first column of a row, if there is one.
+inline leasehold::Status run(sqlite3* db, const char* sql, const std::vector<std::string>& values,
+                             std::string* first = nullptr) {
+  sqlite3_stmt* statement = nullptr;
+  bool ok = sqlite3_prepare_v2(db, sql, -1, &statement, nullptr) == SQLITE_OK;
+  for (std::size_t i = 0; ok && i < values.size(); ++i) {
+    ok = sqlite3_bind_text(statement, static_cast<int>(i) + 1, values[i].data(),
+                           static_cast<int>(values[i].size()), SQLITE_TRANSIENT) == SQLITE_OK;
+  }
+  while (ok && sqlite3_step(statement) == SQLITE_ROW) {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
+    if (first != nullptr) *first = text == nullptr ? "" : text;
+  }
+  // The last step's error, or the first that was met.
+  if (sqlite3_finalize(statement) == SQLITE_OK && ok) return {};
   return leasehold::fail(leasehold::ErrorCode::unavailable, sqlite3_errmsg(db));
 }
 

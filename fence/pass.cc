@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "fence/refusal.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "waiting/backoff.h"
 
@@ -33,8 +34,8 @@ Error too_many_others(const ResourceName& resource, const CallContext& context) 
   if (context.stop.stop_requested()) {
     return Error(ErrorCode::cancelled, "stop was requested while entering the fence");
   }
-  return Error(ErrorCode::unavailable, "resource '" + resource.str() +
-                                           "' was changed by others at every attempt, until the "
+  return Error(ErrorCode::unavailable, "resource " + kit::in_quotes(resource.str()) +
+                                           " was changed by others at every attempt, until the "
                                            "time was over");
 }
 

@@ -1,4 +1,5 @@
 #include "fence/refusal.h"
+#include "kit/text/visible_text.h"
 
 namespace leasehold::fence {
 namespace {
@@ -57,12 +58,13 @@ std::optional<Reason> reason_named(std::string_view name) {
 }
 
 Error refusal(const ResourceName& resource, const Token& token, Reason why, const Threshold& mark) {
-  Error error(code_of(why), "resource '" + resource.str() + "' refused token " +
+  Error error(code_of(why), "resource " + kit::in_quotes(resource.str()) + " refused token " +
                                 std::to_string(token.number.value()) + words(token, why, mark));
   error.refusal = Refusal{token.number.value(), mark.token, why, mark.lineage};
   if (why == Reason::foreign) {
-    error.refusal->adopt = "'" + resource.str() + "' --lineage '" + token.lineage.str() +
-                           "' --at-least " + std::to_string(token.number.value());
+    error.refusal->adopt = kit::in_quotes(resource.str()) + " --lineage " +
+                           kit::in_quotes(token.lineage.str()) + " --at-least " +
+                           std::to_string(token.number.value());
   }
   return error;
 }
@@ -79,10 +81,11 @@ Error refusal(const ResourceName& resource, const Token& token, const Threshold&
 }
 
 Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber at_least) {
-  return Error(ErrorCode::invalid,
-               "resource '" + resource.str() + "' follows this lineage already and its mark is " +
-                   std::to_string(mark) + "; going back to " + std::to_string(at_least.value()) +
-                   " would let stale holders in");
+  return Error(ErrorCode::invalid, "resource " + kit::in_quotes(resource.str()) +
+                                       " follows this lineage already and its mark is " +
+                                       std::to_string(mark) + "; going back to " +
+                                       std::to_string(at_least.value()) +
+                                       " would let stale holders in");
 }
 
 Error marks_not_kept() {
@@ -92,20 +95,20 @@ Error marks_not_kept() {
 }
 
 Error damaged_mark(const ResourceName& resource) {
-  return Error(ErrorCode::unavailable, "the mark of resource '" + resource.str() +
-                                           "' is damaged: it was not written by the fence");
+  return Error(ErrorCode::unavailable, "the mark of resource " + kit::in_quotes(resource.str()) +
+                                           " is damaged: it was not written by the fence");
 }
 
 Error other_version(const ResourceName& resource, std::string_view found, std::string_view known) {
-  return Error(ErrorCode::unavailable, "the mark of resource '" + resource.str() +
-                                           "' was written by version '" + std::string(found) +
+  return Error(ErrorCode::unavailable, "the mark of resource " + kit::in_quotes(resource.str()) +
+                                           " was written by version '" + std::string(found) +
                                            "' of the fence, and this program knows version " +
                                            std::string(known));
 }
 
 Error unknown_resource(const ResourceName& resource) {
-  return Error(ErrorCode::invalid,
-               "the fence knows no resource '" + resource.str() + "'; nothing was reset");
+  return Error(ErrorCode::invalid, "the fence knows no resource " + kit::in_quotes(resource.str()) +
+                                       "; nothing was reset");
 }
 
 }  // namespace leasehold::fence

@@ -1,6 +1,6 @@
 // The gate's ledger on disk.
 //
-// Rules: a file that is accepted says the same when it is written anew. Numbers that cannot be are
+// Rules: a file that is accepted says the same when it is written again. Numbers that cannot be are
 // damage. A good ledger whose last batch is torn off is still a good ledger.
 #include <string>
 

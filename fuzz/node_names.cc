@@ -81,9 +81,11 @@ void check_own_node(std::string_view text) {
   RequestId::Bytes bytes;
   std::copy_n(text.begin(), bytes.size(), bytes.begin());
   const RequestId request(bytes);
-  const std::string name = zookeeper::node_prefix(request) + "0000000042";
-  const auto children = zookeeper::in_order({name});
-  must(children.size() == 1 && children[0].request == request, "our own node is found again");
+  for (const auto recipe : {zookeeper::Recipe::curator, zookeeper::Recipe::kazoo}) {
+    const std::string name = zookeeper::node_prefix(request, recipe) + "0000000042";
+    const auto children = zookeeper::in_order({name});
+    must(children.size() == 1 && children[0].request == request, "our own node is found again");
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 //
 // Rules: what is accepted can be printed without its password, and read again with the same
 // meaning. No message and no printed URL has the password in it. Numbers are within their limits.
+#include <algorithm>
 #include <string>
 
 #include "adapters/etcd/src/options.h"
@@ -36,7 +37,7 @@ void check_printed(const Url& url) {
   must(again->scheme == url.scheme && same_hosts(*again, url) && again->path == url.path,
        "a printed URL names the same place");
   must(again->password.empty(), "a printed URL has no password");
-  must(url.hosts.empty() || again->user == url.user, "a printed URL names the same user");
+  must(again->user == url.user, "a printed URL names the same user");
   for (const auto& [key, value] : url.query) {
     if (may_be_left_out(key)) continue;
     must(again->query.contains(key) && again->option(key) == value,
@@ -93,7 +94,9 @@ void check_options(const Url& url) {
   if (const auto postgres = postgres::Options::of(url); accepted(postgres)) {
     must(postgres->connections >= 1 && postgres->connections <= 1000, "connections have a limit");
     must(postgres::is_schema_name(postgres->schema), "a schema needs no quotes");
-    must(postgres->hosts.size() == url.hosts.size(), "every host is connected to");
+    must(postgres->hosts.size() == std::max<std::size_t>(url.hosts.size(), 1),
+         "every host is connected to, or the local server");
+    must(url.path.starts_with('/'), "a database stands behind a slash");
   }
 }
 

@@ -59,7 +59,7 @@ Resolver::Resolver() = default;
 Resolver::~Resolver() {
   MutexLock lock(mutex_);
   for (auto& lookup : abandoned_) {
-    // Rather lose a few bytes at the end of a client than make it wait for a name server.
+    // Better leak a few bytes when a client is closed than make it wait for a name server.
     if (!lookup->ended()) (void)lookup.release();
   }
 }

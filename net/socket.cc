@@ -15,7 +15,7 @@ namespace {
 using kit::Fd;
 using waiting::CallWait;
 
-// A server that is gone without a word is noticed after about so many seconds.
+// A server that vanishes without closing its connections is noticed after about this many seconds.
 constexpr int kSilentSeconds = 15;
 
 void set(int fd, int level, int option, int value) {
@@ -31,7 +31,7 @@ void tune(int fd) {
   set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kSilentSeconds * 1000);
 }
 
-// Not before it is connected: that may take long.
+// For a connected socket only: connecting may take long.
 Fd let_block_shortly(Fd fd) {
   const timeval limit{.tv_sec = 0, .tv_usec = std::chrono::microseconds(kShortWait).count()};
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);

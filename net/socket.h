@@ -10,8 +10,8 @@
 
 namespace leasehold::net {
 
-// recv() without MSG_DONTWAIT gives up after so long. An answer that comes sooner costs one system
-// call instead of two; a stop or the end of the client is heard so much later.
+// recv() without MSG_DONTWAIT gives up after this time. An answer that comes sooner costs one
+// system call instead of two; a stop or the end of the client is noticed that much later.
 inline constexpr std::chrono::milliseconds kShortWait{20};
 
 // Tries one address after the other. `unavailable` with the system's words, or `cancelled`.

@@ -1,5 +1,6 @@
 #include "leasehold/once.h"
 
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 
 namespace leasehold::detail {
@@ -31,8 +32,8 @@ std::optional<std::string> message_key(std::string_view key, int number) {
 }
 
 Error other_parameters(const OnceKey& key) {
-  return Error(ErrorCode::invalid,
-               "idempotency key '" + key.str() + "' was used before with other parameters");
+  return Error(ErrorCode::invalid, "idempotency key " + kit::in_quotes(key.str()) +
+                                       " was used before with other parameters");
 }
 
 }  // namespace leasehold::detail

@@ -189,7 +189,7 @@ Status Relay::retries() {
 Status Relay::retry(const std::string& key) {
   auto message = TRY(outbox_.find(pauses_.at(key).id));
   if (message) return handle(*message);
-  resume(key);  // somebody else has removed it: the key begins anew
+  resume(key);  // somebody else has removed it: the key starts over
   return {};
 }
 

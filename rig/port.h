@@ -30,6 +30,14 @@ class Port {
 // Whether somebody accepts connections there.
 bool accepts(std::uint16_t port);
 
+// "127.0.0.1:2379,127.0.0.1:2380", of pointers to servers or proxies.
+template <class Servers>
+std::string addresses_of(const Servers& servers) {
+  std::string list;
+  for (const auto& it : servers) list += (list.empty() ? "" : ",") + it->address();
+  return list;
+}
+
 // A connected socket; throws std::runtime_error.
 kit::Fd connect_to(std::uint16_t port);
 

@@ -40,7 +40,7 @@ void ServerProcess::start_without_waiting() {
 void ServerProcess::wait_until_it_answers() {
   const auto give_up = std::chrono::steady_clock::now() + 60s;
   while (!plan_.answers()) {
-    // A server tells nobody when it is ready, so it is asked.
+    // There is no event for "it is ready", so this is polled.
     const auto ended = child_->wait_for(10ms);
     if (!ended && std::chrono::steady_clock::now() < give_up) continue;
     throw std::runtime_error(plan_.argv.front() + (ended ? " " + ended->describe() : " is silent") +

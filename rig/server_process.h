@@ -1,4 +1,5 @@
-// One server process of a test: started here, stopped by its pid, gone with the test.
+// One server process of a test: started here, stopped by its pid, killed at the latest when the
+// test ends.
 #pragma once
 
 #include <signal.h>
@@ -19,7 +20,7 @@ class ServerProcess {
     std::vector<std::string> argv;
     std::string log;  // its output; shown when it does not start
     std::vector<std::pair<std::string, std::optional<std::string>>> environment = {};
-    std::function<bool()> answers;  // asked again and again after the start, until it says yes
+    std::function<bool()> answers;  // called after the start until it is true
   };
 
   // Starts it and returns when it answers. Throws std::runtime_error, with the end of its log, if
@@ -29,7 +30,7 @@ class ServerProcess {
   ServerProcess& operator=(ServerProcess&&) = default;
   ~ServerProcess();  // kills it, and waits for its end
 
-  // The same again, with what it left on disk. It must have ended.
+  // Starts it again, with what it left on disk. It must have ended.
   void start();
   void start_without_waiting();
   void wait_until_it_answers();

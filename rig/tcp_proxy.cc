@@ -43,7 +43,7 @@ namespace {
 
 constexpr std::size_t kChunk = 64 * 1024;
 
-// Bytes on their way in one direction, each chunk with the time from which it may go on.
+// Bytes on their way in one direction, each chunk with the time at which it may be passed on.
 struct Pipeline {
   struct Chunk {
     std::string bytes;
@@ -114,9 +114,9 @@ class TcpProxy::Loop {
     MutexLock lock(mutex_);
     armed_.reset();
   }
-  bool wait_for_fault(Millis within) {
+  bool wait_for_fault(Millis timeout) {
     MutexLock lock(mutex_);
-    return changed_.wait_for(mutex_, within,
+    return changed_.wait_for(mutex_, timeout,
                              [this]() LEASEHOLD_REQUIRES(mutex_) { return happened_; });
   }
   void wait_for_connection() {
@@ -377,7 +377,7 @@ class TcpProxy::Loop {
   std::size_t cuts_wanted_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
   std::size_t cuts_done_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
 
-  std::list<Connection> open_;  // the thread's own
+  std::list<Connection> open_;  // used by the thread alone
   std::jthread thread_;
 };
 
@@ -396,8 +396,8 @@ std::uint16_t TcpProxy::port() const {
 void TcpProxy::arm(WireFault fault, IsRequest chosen) {
   loop_->arm(fault, std::move(chosen));
 }
-bool TcpProxy::wait_for_fault(Millis within) {
-  return loop_->wait_for_fault(within);
+bool TcpProxy::wait_for_fault(Millis timeout) {
+  return loop_->wait_for_fault(timeout);
 }
 void TcpProxy::disarm() {
   loop_->disarm();

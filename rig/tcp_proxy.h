@@ -38,8 +38,8 @@ class TcpProxy {
 
   // The next request for which `chosen` holds (none given: the next one) suffers the fault; once.
   void arm(WireFault fault, IsRequest chosen = {});
-  // True when the fault has happened; false after `within`.
-  bool wait_for_fault(Millis within);
+  // True when the fault has happened; false after `timeout`.
+  bool wait_for_fault(Millis timeout);
   void disarm();
 
   // Resets every connection now; new ones are accepted.
@@ -48,9 +48,9 @@ class TcpProxy {
   void refuse(bool on);
   // While on: nothing passes in either direction, and nothing is lost: a hanging network.
   void hold(bool on);
-  // New connections go to this port from now on; those that are there stay.
+  // New connections go to this port from now on; open ones stay.
   void retarget(std::uint16_t target);
-  // Each direction is late by this much.
+  // Delays each direction by this much.
   void delay(Millis each_way);
 
   // Requests that were answered, over all connections: a request counts when the server's first
@@ -59,7 +59,7 @@ class TcpProxy {
   // Requests alone, however they were answered.
   std::size_t requests() const;
   std::size_t connections() const;  // accepted so far
-  // Returns when there has been one.
+  // Returns when one has been accepted.
   void wait_for_connection();
 
  private:

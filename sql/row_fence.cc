@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "fence/refusal.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "sql/marks.h"
 
@@ -17,7 +18,7 @@ bool is_of_the_mark(std::string column) {
 }
 
 Error no_row(const ResourceName& key) {
-  return Error(ErrorCode::invalid, "there is no row '" + key.str() + "'");
+  return Error(ErrorCode::invalid, "there is no row " + kit::in_quotes(key.str()));
 }
 
 // Key and token as the first four parameters.
@@ -190,7 +191,7 @@ Error RowFence::refused(const ResourceName& key, const Token& token, Entry entry
   if (!there) return std::move(there.error());
   if (there->count() == 0) return no_row(key);
   return Error(ErrorCode::unavailable,
-               "the mark of row '" + key.str() + "' changed meanwhile; do it again");
+               "the mark of row " + kit::in_quotes(key.str()) + " changed meanwhile; do it again");
 }
 
 Result<std::vector<FenceMark>> RowFence::marks() const {

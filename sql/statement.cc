@@ -1,6 +1,6 @@
 #include "leasehold/sql/statement.h"
 
-#include <charconv>
+#include "kit/text/number.h"
 
 namespace leasehold::sql {
 
@@ -14,10 +14,8 @@ std::string quoted(std::string_view identifier) {
 }
 
 std::int64_t Rows::number(int column, int row) const {
-  std::int64_t number = 0;
-  const std::string_view digits = text(column, row);
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return number;
+  std::string_view digits = text(column, row);
+  return kit::take_number<std::int64_t>(digits).value_or(0);
 }
 
 }  // namespace leasehold::sql

@@ -1,4 +1,5 @@
 #include "store_base/blocking_store.h"
+#include "kit/text/visible_text.h"
 
 #include <exception>
 #include <utility>
@@ -12,8 +13,8 @@ constexpr int kOneCall = 2;
 }  // namespace
 
 Error not_recorded(const LockName& lock) {
-  return Error(ErrorCode::lost,
-               "the lease of lock '" + lock.str() + "' ended before the result could be stored");
+  return Error(ErrorCode::lost, "the lease of lock " + kit::in_quotes(lock.str()) +
+                                    " ended before the result could be stored");
 }
 
 class BlockingStore::Visit {
@@ -99,6 +100,7 @@ void BlockingStore::ask(Call call, CallContext context, const Completion<Reply>&
   if (!asked.reply) {
     asked.reply = fail(ErrorCode::outcome_unknown, "the store failed unexpectedly", thrown);
   }
+  note(asked.call, *asked.reply);
   if (!*asked.reply) {
     Error& error = asked.reply->error();
     error.address = traits().address;
@@ -106,6 +108,14 @@ void BlockingStore::ask(Call call, CallContext context, const Completion<Reply>&
     if (not_done && asked.context.stop.stop_requested()) error.code = ErrorCode::cancelled;
   }
   done(std::move(*asked.reply));
+}
+
+void BlockingStore::note(const AcquireCall& call, const Result<AcquireReply>& reply) {
+  if (!reply && reply.error().code == ErrorCode::outcome_unknown) doubts_.doubt(call.request);
+}
+
+void BlockingStore::note(const ReleaseCall& call, const Result<ReleaseReply>& reply) {
+  if (reply) doubts_.settle(call.request);
 }
 
 void BlockingStore::close() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "leasehold/store.h"
+#include "store_base/doubts.h"
 
 namespace leasehold {
 
@@ -64,6 +65,8 @@ using AnyAsked =
 // - What was not done because of the stop token is `cancelled`, not `unavailable`.
 // - A call past its deadline, or after close(), is `unavailable` and not begun. close() returns
 //   when every completion has returned; so no completion may call it.
+// - An acquire that ended by `outcome_unknown`, or by an exception, is in doubt until the
+//   release of its request is done.
 // An adapter has one small method for each kind of call, which may block until the call's deadline
 // or stop token, and fails as Store says. Its destructor calls close().
 class BlockingStore : public Store, protected OnceRecords {
@@ -84,6 +87,8 @@ class BlockingStore : public Store, protected OnceRecords {
   // For once_records() of a store that has the methods for them.
   OnceRecords* own_once_records() { return this; }
   StoreEvents& events() const { return *events_; }
+  // A store may doubt more than the base does.
+  Doubts& doubts() { return doubts_; }
 
   // Gives each of them its reply, on this thread. All are different calls; each has a context of
   // its own. By default one after the other by the methods below.
@@ -131,7 +136,12 @@ class BlockingStore : public Store, protected OnceRecords {
   template <class Call, class Reply>
   void ask(Call call, CallContext context, const Completion<Reply>& done);
 
+  void note(const AcquireCall& call, const Result<AcquireReply>& reply);
+  void note(const ReleaseCall& call, const Result<ReleaseReply>& reply);
+  void note(const auto&, const auto&) {}
+
   StoreEvents* events_ = nullptr;
+  Doubts doubts_;
   // Twice the number of calls, and one more when it is closed.
   std::atomic<int> calls_ = 0;
 };

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <fstream>
+#include <functional>
 #include <future>
 #include <latch>
 #include <stdexcept>
@@ -28,6 +31,9 @@ class ToldStore final : public BlockingStore {
 
   const StoreTraits& traits() const override { return traits_; }
 
+  using BlockingStore::doubts;
+
+  std::function<Result<AcquireReply>()> on_acquire = [] { return Busy{"somebody"}; };
   std::function<Result<ReleaseReply>(const CallContext&)> on_release = [](const auto&) {
     return ReleaseReply::released;
   };
@@ -42,7 +48,7 @@ class ToldStore final : public BlockingStore {
     BlockingStore::answer(batch);
   }
   Result<AcquireReply> do_acquire(const AcquireCall&, const CallContext&) override {
-    return Busy{"somebody"};
+    return on_acquire();
   }
   Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
                                            const CallContext&) override {
@@ -67,7 +73,7 @@ class BlockingStoreTest : public ::testing::Test {
 
   Result<ReleaseReply> release(CallContext limits = context()) {
     std::vector<Result<ReleaseReply>> answers;
-    store.release({lock(), RequestId::random(system_random())}, std::move(limits),
+    store.release({lock(), request}, std::move(limits),
                   [&](Result<ReleaseReply> reply) { answers.push_back(std::move(reply)); });
     EXPECT_EQ(answers.size(), 1u) << "the completion is called once, before the call returns";
     return answers.at(0);
@@ -76,6 +82,7 @@ class BlockingStoreTest : public ::testing::Test {
     store.on_release = [code](const auto&) { return fail(code, "it failed", "its words"); };
   }
 
+  const RequestId request = RequestId::random(system_random());
   ToldStore store;
 };
 
@@ -129,6 +136,13 @@ TEST_F(BlockingStoreTest, ClosedStoreAnswersAtOnce) {
   EXPECT_EQ(store.closed, 1);
 }
 
+bool sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string number, name, state;
+  file >> number >> name >> state;
+  return state == "S";
+}
+
 TEST_F(BlockingStoreTest, CloseReturnsWhenEveryCompletionHas) {
   std::promise<void> closing;
   std::latch inside(1);
@@ -138,17 +152,18 @@ TEST_F(BlockingStoreTest, CloseReturnsWhenEveryCompletionHas) {
     closing.get_future().wait();
     return ReleaseReply::released;
   };
-  std::atomic<bool> completed = false;
+  std::atomic<bool> returned = false;
+  const pid_t closer = gettid();
   std::thread caller([&] {
     store.release({lock(), RequestId::random(system_random())}, context(), [&](const auto& reply) {
       EXPECT_TRUE(reply);
-      std::this_thread::sleep_for(20ms);  // a close() that does not wait would be back by then
-      completed = true;
+      while (!returned && !sleeps(closer)) std::this_thread::yield();
+      EXPECT_FALSE(returned);
     });
   });
   inside.wait();
   store.close();
-  EXPECT_TRUE(completed);
+  returned = true;
   caller.join();
 }
 
@@ -179,6 +194,30 @@ TEST_F(BlockingStoreTest, WhatAStoreDoesNotOfferIsUnsupported) {
   store.inspect(lock(), context(), [&](auto reply) { status = std::move(reply); });
   EXPECT_EQ(status->error().code, ErrorCode::unsupported);
   EXPECT_EQ(store.once_records(), nullptr);
+}
+
+TEST_F(BlockingStoreTest, AcquireOfUnknownOutcomeIsInDoubtUntilItsReleaseIsDone) {
+  using Answer = Result<AcquireReply>;
+  const auto after = [&](std::function<Answer()> acquire) {
+    store.on_acquire = std::move(acquire);
+    store.acquire({lock(), request, OwnerLabel::parse("me").value(), Ttl::of(30s).value()},
+                  context(), [](const Answer&) {});
+    return store.doubts().doubts(request);
+  };
+  EXPECT_FALSE(after([] { return Answer(Busy{}); }));
+  EXPECT_FALSE(after([]() -> Answer { return fail(ErrorCode::unavailable, "not sent"); }));
+  for (const auto& unknown :
+       {std::function<Answer()>(
+            []() -> Answer { return fail(ErrorCode::outcome_unknown, "no answer"); }),
+        std::function<Answer()>([]() -> Answer { throw std::bad_alloc(); })}) {
+    EXPECT_TRUE(after(unknown));
+    fail_with(ErrorCode::unavailable);
+    EXPECT_FALSE(release());
+    EXPECT_TRUE(store.doubts().doubts(request));
+    store.on_release = [](const auto&) { return ReleaseReply::not_held; };
+    EXPECT_TRUE(release());
+    EXPECT_FALSE(store.doubts().doubts(request));
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Looking at a live store as the doctor does.
+// Examining a live store as the doctor does.
 #pragma once
 
 #include <gtest/gtest.h>

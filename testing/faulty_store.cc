@@ -26,7 +26,7 @@ int Faults::calls(Operation operation) {
   return calls_[operation];
 }
 
-// What does not come for so long never comes.
+// What has not come after this time never comes.
 constexpr auto kPatience = std::chrono::seconds(30);
 
 void Faults::wait_for_calls(Operation operation, int count) {

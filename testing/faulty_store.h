@@ -20,7 +20,7 @@ enum class Fault {
   hang,          // blocks the calling thread until let_go() or close, then it is done
 };
 
-// The test's hand on the faults. Thread safe.
+// How a test sets the faults. Thread safe.
 class Faults {
  public:
   // The next `times` calls of `operation` suffer `fault`.
@@ -31,7 +31,7 @@ class Faults {
 
   // How many calls there were, with and without a fault.
   int calls(Operation operation);
-  // Throws std::runtime_error if they do not come.
+  // Throws std::runtime_error if there are not so many in time.
   void wait_for_calls(Operation operation, int count);
 
   // Ends all hanging, now and later.

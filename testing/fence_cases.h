@@ -1,5 +1,5 @@
 // Every branch of the fence's rule, as cases that can be played at a real fence: what was done
-// before, and who comes then. What must come out is asked of fence::judge().
+// before, and who enters then. fence::judge() says what the result must be.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct FenceRuleCase {
   std::string str() const;
 };
 
-// Those that a fence of such ways can play.
+// Those that a fence with these ways can play.
 std::vector<FenceRuleCase> fence_rule_cases(const FenceWays& ways);
 
 }  // namespace leasehold::testing

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <latch>
 #include <limits>
@@ -17,6 +16,7 @@
 #include <thread>
 
 #include "fence/refusal.h"
+#include "kit/text/number.h"
 #include "testing/tokens.h"
 
 namespace leasehold::testing {
@@ -174,11 +174,10 @@ std::string with(std::string list, std::int64_t number) {
 std::vector<std::int64_t> numbers_in(std::string_view list) {
   std::vector<std::int64_t> numbers;
   while (!list.empty()) {
+    const auto number = kit::take_number<std::int64_t>(list);
+    EXPECT_TRUE(number && list.starts_with(',')) << "a torn value, before: " << list;
+    numbers.push_back(number.value_or(0));
     const std::size_t comma = list.find(',');
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(list.data(), list.data() + comma, number);
-    EXPECT_TRUE(error == std::errc() && end == list.data() + comma) << "a torn value: " << list;
-    numbers.push_back(number);
     list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
   }
   return numbers;

@@ -1,4 +1,5 @@
-// What every fence must do, whatever it guards. A fence plugs in by a FenceUnderTest and one line:
+// What every fence must do, whatever it guards. A fence plugs in with a FenceUnderTest and one
+// line:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, FenceConformance, ::testing::Values(FenceCase{"wal", make}),
 //                            name_of_fence_case);
@@ -82,7 +83,7 @@ class FenceUnderTest {
   // A new, independent connection; never null. Called from any thread, and in forked children.
   virtual std::unique_ptr<FenceConnection> connect() = 0;
 
-  // Ends whatever keeps the resources and begins it anew: kills and starts a server, drops caches.
+  // Ends whatever keeps the resources and starts it again: kills and starts a server, drops caches.
   // Called while no connection is open.
   virtual void restart() = 0;
 

@@ -1,5 +1,5 @@
-// What a fence with a server must do when that is killed, overtaken or operated, whatever its data
-// is: the steps of cases that each fence tells in its own operations.
+// What a fence with a server must do when the server is killed or another holder comes between, and
+// for an operator: steps that each fence's tests fill in with operations of their own.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,8 +21,8 @@ inline constexpr rig::WireFault kWireFaults[] = {
     rig::WireFault::cut_before, rig::WireFault::cut_during, rig::WireFault::cut_after,
     rig::WireFault::lose_reply};
 
-// Whether the fault of a write let it happen is told right. A server whose client is cut off may
-// not have begun.
+// Whether the answer to a write is right about what the fault did to it. A server whose client is
+// cut off may not have begun.
 inline void expect_repeated(bool repeated, rig::WireFault fault) {
   if (fault == rig::WireFault::cut_after) return;
   EXPECT_EQ(repeated, fault == rig::WireFault::lose_reply) << to_string(fault);
@@ -39,8 +39,8 @@ std::jthread successor_after(std::function<bool()> written, Fence fence, rig::Tc
   });
 }
 
-// Kills the server at any point of a row of writes, as often as `rounds`: mark and data are of the
-// same write, and no write is lost that was told as done.
+// Kills the server at some point in a series of writes, `rounds` times: mark and data are of the
+// same write, and no write is lost that was reported as done.
 struct KilledServer {
   std::function<void()> kill;
   std::function<void()> start;

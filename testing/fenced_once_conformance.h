@@ -1,4 +1,4 @@
-// What a fence with idempotency keys must do, with messages and without. A database plugs in by a
+// What a fence with idempotency keys must do, with messages and without. A database plugs in with a
 // FencedOnceUnderTest and one line:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, FencedOnceConformance, ::testing::Values(make));

@@ -1,4 +1,4 @@
-// Looking for what an examination should, or should not, have found.
+// Matchers for what an examination should, or should not, have found.
 #pragma once
 
 #include <gmock/gmock.h>

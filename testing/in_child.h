@@ -25,7 +25,7 @@ inline bool holds_in_child(const std::function<bool()>& check) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// As somebody whom file permissions bind, which root they do not.
+// As an ordinary user: file permissions do not bind root.
 inline bool holds_without_privileges(const std::function<bool()>& check) {
   return holds_in_child([&] {
     constexpr uid_t nobody = 65534;
@@ -33,7 +33,7 @@ inline bool holds_without_privileges(const std::function<bool()>& check) {
   });
 }
 
-// No mount made here is seen outside, nor the other way round.
+// Mounts made here are not seen outside, nor the other way round.
 inline bool keep_mounts_private() {
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0) return true;
   // In a chroot "/" may be no mount. The true one is reached by stepping out, and then back in.

@@ -1,11 +1,10 @@
 // Another process that takes locks, told what to do on its standard input and answering by lines.
 //
-//   lock_worker URL hold NAME TTL_MS WAIT_MS   take it ("asking", then "held TOKEN" (0: none) or
-//   "error CODE"),
-//                                              then obey "release", "state"; prints "lost" on loss
-//   lock_worker URL count NAME FILE TIMES      raise the number in FILE under the lock, TIMES
-//   times,
-//                                              printing each token
+//   lock_worker URL hold NAME TTL_MS WAIT_MS
+//     takes it, printing "asking", then "held TOKEN" (0: none) or "error CODE"; then obeys
+//     "release" and "state"; prints "lost" on loss
+//   lock_worker URL count NAME FILE TIMES
+//     raises the number in FILE under the lock, TIMES times, printing each token
 #include <chrono>
 #include <fstream>
 #include <iostream>

@@ -1,5 +1,5 @@
-// What every Once must do, and what one does besides whose results and work are one transaction. A
-// store of idempotency keys plugs in by an OnceUnderTest and one line:
+// What every Once must do, and what one must do besides if result and work are one transaction. A
+// store of idempotency keys plugs in with an OnceUnderTest and one line:
 //
 //   INSTANTIATE_TEST_SUITE_P(Redis, OnceConformance, ::testing::Values(make));
 #pragma once

@@ -1,4 +1,4 @@
-// What every outbox must do, and what a relay does with it. An outbox plugs in by an
+// What every outbox must do, and what a relay does with it. An outbox plugs in with an
 // OutboxUnderTest and one line:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, OutboxConformance, ::testing::Values(make));

@@ -34,10 +34,14 @@ class SeenEvents final : public StoreEvents {
     ended_.insert(request);
     changed_.notify_all();
   }
-  bool wait_for_nudge(const RequestId& request, Millis within) {
+  bool wait_for_nudge(const RequestId& request, Millis timeout) {
     MutexLock lock(mutex_);
     return changed_.wait_for(
-        mutex_, within, [&]() LEASEHOLD_REQUIRES(mutex_) { return nudged_.contains(request); });
+        mutex_, timeout, [&]() LEASEHOLD_REQUIRES(mutex_) { return nudged_.contains(request); });
+  }
+  void forget_nudges() {
+    MutexLock lock(mutex_);
+    nudged_.clear();
   }
   bool was_ended(const RequestId& request) {
     MutexLock lock(mutex_);
@@ -84,9 +88,9 @@ class RawStore {
     return ask<std::vector<RenewReply>>(
         [&](auto done) { store_->renew(std::move(calls), context(), std::move(done)); });
   }
-  Result<ReleaseReply> try_release(const RequestId& request) {
+  Result<ReleaseReply> try_release(const RequestId& request, Millis keep_for = Millis(0)) {
     return ask<ReleaseReply>([&](auto done) {
-      store_->release({lock_, request, Millis(0)}, context(), std::move(done));
+      store_->release({lock_, request, keep_for}, context(), std::move(done));
     });
   }
   Result<ReleaseReply> force_release(const RequestId& seen) {

@@ -37,12 +37,13 @@ class RecordedDisk {
   void folder_after(std::size_t steps, Unsynced unsynced, Random& random,
                     const std::filesystem::path& to) const;
 
-  // This sync from now on, counted from 1, fails with EIO; 0: none does. What a file had before a
-  // failed sync stays in the cache and never reaches the disk, as kernels do it.
+  // The sync with this number, counted from 1 from now on, fails with EIO; 0: none does. What a
+  // file had before a failed sync stays in the cache and never reaches the disk, as in real
+  // kernels.
   int fail_sync = 0;
   int syncs = 0;
 
-  // After so many steps from now on whoever makes them is dead: none of its calls does anything any
+  // After so many steps from now on whoever makes them is dead: none of its calls has an effect any
   // more. Until another one comes.
   void die_after(std::size_t steps) { dead_from_ = steps_.size() + steps; }
   void come() { dead_from_ = SIZE_MAX; }

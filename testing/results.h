@@ -1,4 +1,4 @@
-// Asking in a test what a call gave, with its own words where it is not what was wanted.
+// Checking in a test what a call returned; a failure shows the error's own words.
 #pragma once
 
 #include <gtest/gtest.h>

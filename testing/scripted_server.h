@@ -19,9 +19,9 @@ namespace leasehold::testing {
 
 class ScriptedServer {
  public:
-  // `script` has a connected socket, one connection after the other, on a thread of the server's.
-  // When it returns, the connection is closed. It must return when the client has left, or the
-  // server ends.
+  // `script` is called with a connected socket, one connection after the other, on a thread of the
+  // server's. When it returns, the connection is closed. It must return when the client has left,
+  // or the server ends.
   explicit ScriptedServer(std::function<void(int)> script)
       : listener_(listening(port_.number())), thread_([this, script = std::move(script)] {
           for (;;) {

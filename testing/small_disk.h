@@ -11,7 +11,7 @@
 
 namespace leasehold::testing {
 
-// To the last byte.
+// Fills it to the last byte.
 inline void fill_disk(const std::filesystem::path& filler) {
   std::ofstream file(filler, std::ios::binary);
   const std::string block(64 * 1024, 'x');
@@ -22,8 +22,8 @@ inline void fill_disk(const std::filesystem::path& filler) {
   }
 }
 
-// Whether `check` has no failure in a child, which alone sees that disk: only before there is any
-// thread a process may have mounts of its own. `options` as mount(8) takes them: "size=1m";
+// Whether `check` has no failure in a child, which alone sees that disk: a process can get
+// mounts of its own only before it has threads. `options` as mount(8) takes them: "size=1m";
 // `flags` as mount(2): MS_RDONLY.
 inline bool passes_on_a_small_disk(const char* options,
                                    const std::function<void(const std::filesystem::path&)>& check,

@@ -1,4 +1,4 @@
-// What every store must do. A store plugs in by a StoreUnderTest and one line:
+// What every store must do. A store plugs in with a StoreUnderTest and one line:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, ::testing::Values(StoreCase{"file", make}),
 //                            name_of_store_case);
@@ -31,10 +31,10 @@ class StoreUnderTest {
 
   // A connection like open()'s, but its calls are answered as answer_after() says.
   virtual std::unique_ptr<Store> open_slow() = 0;
-  // From now on only after so long; zero: as ever.
+  // From now on only after this time; zero: at once.
   virtual void answer_after(Millis time) = 0;
 
-  // Ends whatever keeps the locks and begins it anew: kills and starts a server, drops caches.
+  // Ends whatever keeps the locks and starts it again: kills and starts a server, drops caches.
   // Called while no connection is open.
   virtual void restart() = 0;
 };
@@ -50,6 +50,9 @@ inline std::ostream& operator<<(std::ostream& out, const StoreCase& it) {
   return out << it.name;
 }
 
+// So many threads take "job" so often each, and work on what only the lock protects.
+void expect_threads_exclude_each_other(Client& client, int threads, int times);
+
 class StoreConformance : public ::testing::TestWithParam<StoreCase> {
  protected:
   StoreConformance() : store(GetParam().make()) {}
@@ -62,7 +65,7 @@ class StoreConformance : public ::testing::TestWithParam<StoreCase> {
   bool fenced();
   void expect_larger(std::int64_t later, std::int64_t earlier);
   LockStatus status(Client& client, const std::string& lock);
-  // Returns when so many wait for the lock.
+  // Returns when this many wait for the lock.
   void wait_for_waiters(Client& client, const std::string& lock, std::size_t count);
 
   rig::TempFolder folder;

@@ -1,4 +1,4 @@
-// What every store with a server must do when the wire or the server fails. A store plugs in by a
+// What every store with a server must do when the wire or the server fails. A store plugs in with a
 // ServerUnderTest and one line:
 //
 //   INSTANTIATE_TEST_SUITE_P(Redis, StoreWireConformance,

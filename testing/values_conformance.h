@@ -1,5 +1,5 @@
 // What compare-and-set must do with a value of every store, and with a row of a table. A store
-// plugs in by a ValueUnderTest and one line:
+// plugs in with a ValueUnderTest and one line:
 //
 //   INSTANTIATE_TEST_SUITE_P(Etcd, ValuesConformance, ::testing::Values(make));
 #pragma once

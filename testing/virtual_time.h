@@ -1,4 +1,4 @@
-// Time and chance that a test decides.
+// Time and random numbers that a test controls.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,7 @@
 namespace leasehold::testing {
 namespace {
 
-process::Child start(std::vector<std::string> argv) {
+process::Child started(std::vector<std::string> argv) {
   process::Command command;
   command.argv = std::move(argv);
   command.in = process::Piped{};
@@ -21,7 +21,7 @@ process::Child start(std::vector<std::string> argv) {
 
 }  // namespace
 
-Worker::Worker(std::vector<std::string> argv) : child_(start(std::move(argv))) {}
+Worker::Worker(std::vector<std::string> argv) : child_(started(std::move(argv))) {}
 
 Worker Worker::hold(const std::string& url, const std::string& lock, Millis ttl, Millis wait,
                     std::vector<std::string> under) {
@@ -39,7 +39,7 @@ Worker Worker::count(const std::string& url, const std::string& lock, const std:
 }
 
 std::string Worker::line() {
-  constexpr auto patience = std::chrono::seconds(30);
+  constexpr auto patience = std::chrono::seconds(60);
   while (unread_.find('\n') == std::string::npos) {
     const std::string more =
         process::read_until(child_.out().get(), "\n", process::within(patience));

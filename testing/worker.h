@@ -1,8 +1,9 @@
-// A test's handle on a lock_worker process.
+// A process that obeys lines and answers by lines, as a test controls it: lock_worker, or another.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "leasehold/process/child.h"
@@ -17,6 +18,9 @@ class Worker {
                      Millis wait = Millis(0), std::vector<std::string> under = {});
   static Worker count(const std::string& url, const std::string& lock, const std::string& file,
                       int times);
+
+  // Any other program.
+  static Worker start(std::vector<std::string> argv) { return Worker(std::move(argv)); }
 
   // The next line that it prints; empty if it ended or said nothing for half a minute.
   std::string line();

@@ -1,4 +1,4 @@
-// Asking again, ever more slowly, where nobody tells when to.
+// Asking again, more and more slowly, where there is no event to wait for.
 #pragma once
 
 #include <random>
@@ -21,7 +21,7 @@ class Backoff {
   // requested.
   bool pause() LEASEHOLD_EXCLUDES(mutex_);
 
-  // Of the time that it may take; never negative.
+  // What is left of the wait; never negative.
   Millis left() const;
 
   // After pause() was false: `cancelled`; `busy` if no wait was asked for; else `timeout`.

@@ -37,8 +37,7 @@ class CallWait {
   bool until_readable(int fd) { return until(fd, /*to_write=*/false); }
   bool until_writable(int fd) { return until(fd, /*to_write=*/true); }
 
-  // True if the call may go on for so long, as far as its deadline is concerned, and nothing has
-  // asked it to stop.
+  // True if no stop was requested and the deadline is not sooner than after this time.
   bool lasts(BootClock::duration time) const {
     return !stopped() && context_.deadline - BootClock::now() >= time;
   }
@@ -54,6 +53,7 @@ class CallWait {
  private:
   bool until(int fd, bool to_write);
   void arm();
+  BootClock::duration may_sleep() const;
 
   const CallContext& context_;
   const Alarm& closing_;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,11 +16,11 @@
 namespace leasehold::waiting {
 
 // Whether a connection is looked at before it is used: the other side may have ended it. A call
-// that is repeated anyway when it fails can do without, if the connection was used a moment ago.
+// that is repeated anyway when it fails need not look, if the connection was used a moment ago.
 enum class Look { always, if_rested };
 
 // Thread safe. Connections are made when they are needed, up to `limit`, and kept for the next
-// call; the one used last is used next, so that few stay busy.
+// call; the one used last is used next, so that few are in use.
 template <class Connection>
 class ConnectionPool {
  public:
@@ -26,7 +28,8 @@ class ConnectionPool {
 
   ConnectionPool(std::size_t limit, Make make) : limit_(limit), make_(std::move(make)) {}
 
-  // A connection on loan. Given back by the destructor, unless it was discarded.
+  // A connection on loan. Given back by the destructor, unless it was discarded, or an exception
+  // ends the call: then it may owe an answer, which the next call would take for its own.
   class [[nodiscard]] Loan {
    public:
     Loan(ConnectionPool& pool, std::unique_ptr<Connection> connection, bool rested)
@@ -36,12 +39,13 @@ class ConnectionPool {
           connection_(std::move(other.connection_)),
           rested_(other.rested_) {}
     ~Loan() {
+      if (std::uncaught_exceptions() > exceptions_) discard();
       if (pool_ != nullptr) pool_->give_back(std::move(connection_));
     }
 
     Connection& operator*() { return *connection_; }
     Connection* operator->() { return connection_.get(); }
-    // It is of no use any more.
+    // It is broken: it is not given back.
     void discard() { connection_.reset(); }
     bool needs(Look look) const { return look == Look::always || rested_; }
 
@@ -49,6 +53,7 @@ class ConnectionPool {
     ConnectionPool* pool_;
     std::unique_ptr<Connection> connection_;
     bool rested_;  // nobody used it for a while
+    const int exceptions_ = std::uncaught_exceptions();
   };
 
   // Waits for a connection if all are on loan; urgent calls get one first. Fails as the maker does,
@@ -60,7 +65,7 @@ class ConnectionPool {
       const bool mine = wait_for_one(context, now);
       if (closed_) return fail(ErrorCode::unavailable, "the client is being closed");
       if (context.stop.stop_requested()) {
-        wake_next();  // the wake-up may have been this one's, and is another's now
+        wake_next();  // this call may have got the wake-up that another needs
         return fail(ErrorCode::cancelled, "stop was requested while waiting for a connection");
       }
       if (!mine) {
@@ -68,11 +73,7 @@ class ConnectionPool {
                     "all " + std::to_string(limit_) + " connections were busy all the time");
       }
       ++on_loan_;
-      if (!idle_.empty()) {
-        Idle next = std::move(idle_.back());
-        idle_.pop_back();
-        return Loan(*this, std::move(next.connection), now - next.since > kRest);
-      }
+      if (!idle_.empty()) return lend_idle(now);
     }
     auto made = make_(context);
     if (!made) {
@@ -80,6 +81,14 @@ class ConnectionPool {
       return fail(std::move(made.error()));
     }
     return Loan(*this, std::move(*made), /*rested=*/false);
+  }
+
+  // One that is there, if nobody waits for it; never blocks.
+  [[nodiscard]] std::optional<Loan> take_idle() LEASEHOLD_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (closed_ || idle_.empty() || waiting_ + urgent_waiting_ > 0) return std::nullopt;
+    ++on_loan_;
+    return lend_idle(BootClock::now());
   }
 
   // How many calls wait for a connection.
@@ -112,6 +121,12 @@ class ConnectionPool {
     BootTime since;
   };
 
+  Loan lend_idle(BootTime now) LEASEHOLD_REQUIRES(mutex_) {
+    Idle next = std::move(idle_.back());
+    idle_.pop_back();
+    return Loan(*this, std::move(next.connection), now - next.since > kRest);
+  }
+
   void give_back(std::unique_ptr<Connection> connection) LEASEHOLD_EXCLUDES(mutex_) {
     const BootTime now = BootClock::now();
     MutexLock lock(mutex_);
@@ -131,7 +146,7 @@ class ConnectionPool {
     ++line;
     const bool mine = changed.wait_for(mutex_, context.stop, context.deadline - now, ready);
     --line;
-    if (context.urgent) wake_next();  // others may have waited for this one to go first
+    if (context.urgent) wake_next();  // others may have waited for this call to go first
     return mine;
   }
   void wake_next() LEASEHOLD_REQUIRES(mutex_) {

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <future>
@@ -65,7 +66,7 @@ TEST_F(PoolTest, UrgentCallsGetAConnectionBeforeAllOthers) {
   std::vector<std::thread> waiting;
   const auto wait_for_one = [&](const std::string& who, bool urgent) {
     waiting.emplace_back([&, who, urgent] {
-      const auto loan = pool.take({BootClock::now() + 60s, {}, urgent});
+      const auto loan = pool.take({BootClock::now() + 20s, {}, urgent});
       EXPECT_TRUE(loan);
       const std::lock_guard lock(mutex);
       order.push_back(who);
@@ -109,6 +110,17 @@ TEST_F(PoolTest, WaitsForAConnectionButNotForEver) {
   EXPECT_EQ(third.get(), 2);
 }
 
+// It may owe an answer to a call that has gone.
+TEST_F(PoolTest, ExceptionUnderALoanDiscardsIt) {
+  EXPECT_THROW(
+      {
+        const auto loan = pool.take(within(1s));
+        throw std::bad_alloc();
+      },
+      std::bad_alloc);
+  EXPECT_EQ(**pool.take(within(1s)), 2);
+}
+
 TEST_F(PoolTest, FailedMakerTakesNoPlace) {
   Pool failing(1, [](const CallContext&) -> Result<std::unique_ptr<int>> {
     return fail(ErrorCode::unavailable, "no server");
@@ -127,6 +139,22 @@ TEST_F(PoolTest, CloseWaitsForLoansAndRefusesAfterwards) {
   EXPECT_EQ(pool.take(within(1h)).error().code, ErrorCode::unavailable);
 }
 
+// Every new one fails.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 3;  // which are open; poll() takes so many
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
 class CallWaitTest : public ::testing::Test {
  protected:
   CallWaitTest() {
@@ -139,6 +167,17 @@ class CallWaitTest : public ::testing::Test {
   kit::Fd there;
   Alarm closing;
 };
+
+TEST_F(CallWaitTest, HearsTheStopTokenWithoutADescriptorForIt) {
+  std::stop_source stop;
+  const CallContext context = within(1h, stop.get_token());
+  const NoMoreDescriptors none;
+  CallWait wait(context, closing);
+  std::thread stopping([&] { stop.request_stop(); });
+  EXPECT_FALSE(wait.until_readable(here.get()));
+  stopping.join();
+  EXPECT_TRUE(wait.stopped());
+}
 
 TEST_F(CallWaitTest, EndsByBytesDeadlineStopOrClose) {
   const CallContext brief = within(5ms);

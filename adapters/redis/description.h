@@ -11,6 +11,7 @@ inline Technology technology() {
     Scheme scheme{.name = name,
                   .uses = {{"store", name + "://host"},
                            {"fence", name + "://host"},
+                           {"serial queue", name + "://host"},
                            {"place to send messages to", name + "://host/0?stream=NAME"}},
                   .options = of_keys,
                   .tls = true,

@@ -10,7 +10,10 @@ inline Technology technology() {
           .title = "ZooKeeper",
           .schemes = {{.name = "zookeeper",
                        .uses = {{"store", url}, {"fence", url}},
-                       .options = {{"tls", "only off: its client library has no TLS"}}}},
+                       .options = {{"recipe",
+                                    "curator (the default) or kazoo: whose names the nodes have",
+                                    "store"},
+                                   {"tls", "only off: its client library has no TLS"}}}},
           .guarantee = Guarantee::correctness,
           .beware = "ZooKeeper allows TTLs only within its session limits."};
 }

@@ -144,11 +144,11 @@ COMMIT;
      "docs/ways-not-to-lock.md"},
 
     {"once-local", true, "Run it under a lease, once per key.",
-     "You made a repeat harmless; the lease and the key save its cost. Whoever comes later exits "
-     "with the status of the first.",
+     "You made a repeat harmless; the lease and the key save its cost. Whoever comes later "
+     "exits with 0 and does nothing.",
      "leasehold run job --once \"$(date +%F)\" --busy-status 0 -- ./job\n", "", "",
      "This is at least once: if the machine dies between the end of the work and the note of it, "
-     "the work runs again. A failure is remembered too.",
+     "the work runs again. After a failure the next one tries again.",
      "docs/run.md"},
 
     {"compare-and-set", false, "You need no lock: compare a version when you write.",

@@ -161,6 +161,14 @@ void Arguments::positional(const std::string& name, std::string& into, std::stri
   state_->choices[option] = std::move(suggestions);
 }
 
+void Arguments::optional_positional(const std::string& name, std::optional<std::string>& into,
+                                    std::string help) {
+  state_->app
+      ->add_option_function<std::string>(
+          name, [&into](const std::string& text) { into = text; }, std::move(help))
+      ->type_name("");
+}
+
 void Arguments::positional_choice(const std::string& name, std::vector<std::string> choices,
                                   std::string& into, std::string help) {
   const auto take = [choices, &into](std::size_t index) { into = choices[index]; };
@@ -295,7 +303,9 @@ namespace {
 
 std::string default_usage(const CommandDoc& doc) {
   std::string text;
-  for (const PositionalDoc& positional : doc.positionals) text += positional.name + " ";
+  for (const PositionalDoc& each : doc.positionals) {
+    text += each.required ? each.name + " " : "[" + each.name + "] ";
+  }
   if (!doc.children.empty()) text += "COMMAND ";
   for (const OptionDoc& option : doc.options) {
     if (option.required) text += option.names.front() + " " + option.value + " ";
@@ -378,7 +388,8 @@ CommandDoc document_from(const CLI::App& app,
     const auto found = choices.find(option);
     auto named = found == choices.end() ? std::vector<std::string>() : found->second;
     if (option->get_positional()) {
-      doc.positionals.push_back({option->get_single_name(), option->get_description(), named});
+      doc.positionals.push_back(
+          {option->get_single_name(), option->get_description(), named, option->get_required()});
     } else {
       doc.options.push_back(describe(*option, named));
     }
@@ -436,7 +447,7 @@ CommandDoc CommandLine::document_of(const Arguments& arguments) {
     add_endings_below(arguments, "", meanings);
   }
   for (const auto& [status, meaning] : meanings) {
-    doc.exit_statuses.push_back({label(status), meaning});
+    doc.exit_statuses.push_back({label(status), meaning, std::string(in_short(status))});
   }
   return doc;
 }
@@ -487,6 +498,12 @@ Error CommandLine::missing(const Arguments& at, const std::vector<std::string>& 
                            const std::string& what) {
   if (!words.empty() && words.front().starts_with('-')) return unexpected(at, words);
   const CommandDoc doc = document_of(at);
+  const std::vector<std::string>* rest = at.state_->rest;
+  if (rest && !rest->empty() && rest->front().starts_with('-')) {
+    return wrong(what + "; a name that begins with a dash stands between two '--', as in '" +
+                     doc.path + " -- " + shown(rest->front()) + " -- echo hello'",
+                 doc);
+  }
   if (doc.children.empty()) return wrong(what, doc);
   return no_command(doc, words.empty() ? "" : words.front());
 }
@@ -504,13 +521,25 @@ Arguments* CommandLine::named_by(const std::vector<std::string>& arguments) cons
   return nullptr;
 }
 
+namespace {
+
+// The "--" before the command. A name that begins with a dash has one of its own before it.
+auto dashes_before_rest(const std::vector<std::string>& arguments) {
+  const auto first = std::find(arguments.begin(), arguments.end(), "--");
+  const bool before_name = arguments.end() - first > 2 && first[1].starts_with('-') &&
+                           first[1] != "--" && first[2] == "--";
+  return before_name ? first + 2 : first;
+}
+
+}  // namespace
+
 Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& arguments) {
   CLI::App* app = root_->state_->app;
   auto end = arguments.end();
   const Arguments* named = named_by(arguments);
   std::vector<std::string>* rest = named ? named->state_->rest : nullptr;
   if (rest) {
-    end = std::find(arguments.begin(), arguments.end(), "--");
+    end = dashes_before_rest(arguments);
     if (end != arguments.end()) rest->assign(end + 1, arguments.end());
   }
   try {

@@ -33,6 +33,7 @@ struct PositionalDoc {
   std::string name;
   std::string help;
   std::vector<std::string> choices;
+  bool required = true;
 };
 
 struct ExampleDoc {
@@ -43,6 +44,7 @@ struct ExampleDoc {
 struct ExitStatusDoc {
   std::string status;
   std::string meaning;
+  std::string in_short;  // of the program; empty: it is that of one command
 };
 
 // One command as a reader sees it.
@@ -77,6 +79,9 @@ class Arguments {
   // `suggestions`: what completion offers; others are taken as well.
   void positional(const std::string& name, std::string& into, std::string help,
                   std::vector<std::string> suggestions = {});
+  // The last of them may be left out: `into` is then as it was.
+  void optional_positional(const std::string& name, std::optional<std::string>& into,
+                           std::string help);
   void positional_choice(const std::string& name, std::vector<std::string> choices,
                          std::string& into, std::string help);
 
@@ -120,7 +125,7 @@ class Arguments {
   void flag(const std::string& names, bool& into, std::string help);
 
   // Everything after the first "--", untouched; at least one word. Only for commands right below
-  // the root. The second: if there is a "--".
+  // the root. The second: if there is a "--". After "-- -name --", that is after the second one.
   void rest_after_dashes(const std::string& name, std::vector<std::string>& into, std::string help);
   void optional_rest_after_dashes(const std::string& name, std::vector<std::string>& into,
                                   std::string help);

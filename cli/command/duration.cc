@@ -1,10 +1,11 @@
 #include "cli/command/duration.h"
 
-#include <charconv>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
 
+#include "kit/text/number.h"
 #include "kit/text/shown_word.h"
 
 namespace leasehold::cli {
@@ -30,16 +31,12 @@ std::optional<Millis> unit_of(std::string_view suffix, bool zero) {
 
 // Nothing: it is not a duration. What is too long for a number is longer than any.
 std::optional<Millis> read(std::string_view text) {
-  std::uint64_t count = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, count);
-  if (error == std::errc::invalid_argument) return std::nullopt;
-  const std::string_view suffix(stop, static_cast<std::size_t>(end - stop));
-  const bool fits = error == std::errc();
-  const auto unit = unit_of(suffix, fits && count == 0);
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0) return std::nullopt;
+  const auto count = kit::number_in<std::int64_t>(text.substr(0, digits));
+  const auto unit = unit_of(text.substr(digits), count == 0);
   if (!unit) return std::nullopt;
-  if (!fits || count > static_cast<std::uint64_t>(Millis::max() / *unit)) return Millis::max();
-  return *unit * static_cast<std::int64_t>(count);
+  return count && *count <= Millis::max() / *unit ? *unit * *count : Millis::max();
 }
 
 std::string two_parts(long long large, const char* large_unit, long long small,

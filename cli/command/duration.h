@@ -13,6 +13,7 @@ namespace leasehold::cli {
 
 inline constexpr Range<Millis> kAnyDuration{Millis(0), std::chrono::hours(8784)};  // a leap year
 inline constexpr Range<Millis> kTtls{Ttl::kMin, Ttl::kMax};
+inline constexpr Range<Millis> kAboveZero{Millis(1), kAnyDuration.most};
 
 // "1500ms", "30s", "5m", "1h" or "0". Fails with `invalid`, and says what is in `range`.
 [[nodiscard]] Result<Millis> parse_duration(std::string_view text,

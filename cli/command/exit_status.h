@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "leasehold/error.h"
 
@@ -27,6 +28,9 @@ enum class ExitStatus : std::uint8_t {
 };
 
 ExitStatus exit_status(ErrorCode code);
+
+// What it means wherever it comes from, in a few words; empty for one that a command has alone.
+std::string_view in_short(ExitStatus status);
 
 // "75"; "128+n"
 std::string label(ExitStatus status);

@@ -5,14 +5,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <numeric>
 #include <system_error>
 
+#include "cli/command/text.h"
+#include "cli/command/wall_time.h"
 #include "leasehold/process/io.h"
 
 namespace leasehold::cli {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr std::size_t kBetween = 2;          // spaces between two columns
+constexpr std::size_t kLeastShortened = 12;  // columns of a cell
 
 std::string_view code_of(Colour colour) {
   switch (colour) {
@@ -42,18 +48,20 @@ bool colours_wanted() {
   return wanted;
 }
 
-// Code points, not bytes: names are UTF-8.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
+bool time_in_notes = false;
 
 // For one write, so that lines of several programs on one stderr do not mix.
 std::string line_of(std::string_view text) {
-  return "leasehold: " + visible(kit::without_passwords(text)) + "\n";
+  const std::string time =
+      time_in_notes ? rfc3339(std::chrono::system_clock::now()) + " " : std::string();
+  return "leasehold: " + time + visible(kit::without_passwords(text)) + "\n";
 }
 
 }  // namespace
+
+void tell_time_in_notes() {
+  time_in_notes = true;
+}
 
 std::string text_of(const Error& error) {
   return sentence(error);
@@ -103,19 +111,36 @@ void Table::add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string Table::str() const {
+std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], width(row[i].text));
+      widths[i] = std::max(widths[i], columns_of(row[i].text));
     }
   }
+  const auto columns = terminal_columns();
+  if (!columns || elastic_.empty()) return widths;
+  const auto wide = [&] {
+    return std::accumulate(widths.begin(), widths.end(), kBetween * (widths.size() - 1)) > *columns;
+  };
+  while (wide()) {
+    const auto widest = *std::max_element(elastic_.begin(), elastic_.end(),
+                                          [&](auto a, auto b) { return widths[a] < widths[b]; });
+    if (widths[widest] <= kLeastShortened) break;
+    --widths[widest];
+  }
+  return widths;
+}
+
+std::string Table::str() const {
+  const auto widths = this->widths();
   std::string text;
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      text += coloured(row[i].colour, row[i].text);
-      if (i + 1 < row.size()) text.append(widths[i] - width(row[i].text) + 2, ' ');
+      const std::string cell = shortened(row[i].text, widths[i]);
+      text += coloured(row[i].colour, cell);
+      if (i + 1 < row.size()) text.append(widths[i] - columns_of(cell) + kBetween, ' ');
     }
     text += '\n';
   }

@@ -12,11 +12,17 @@
 
 namespace leasehold::cli {
 
+using kit::in_quotes;
+using kit::pasteable;
 using kit::shown;
 using kit::visible;
 
 // "leasehold: <text>" as one line on stderr, made visible.
 void note(std::string_view text);
+
+// From now on each of these lines has the time: "leasehold: 2026-11-17T23:34:55.123Z <text>". Not
+// while another thread writes one.
+void tell_time_in_notes();
 
 // The same, but never waits for a reader of stderr: while a lease is held, or a command must be
 // ended in time. False if the line was not written.
@@ -52,10 +58,14 @@ class Table {
     Colour colour = Colour::none;
   };
   void add(std::vector<Cell> row);
+  // On a terminal that is too narrow, cells of this column lose their middle.
+  void may_shorten(std::size_t column) { elastic_.push_back(column); }
   std::string str() const;
 
  private:
+  std::vector<std::size_t> widths() const;
   std::vector<std::vector<Cell>> rows_;
+  std::vector<std::size_t> elastic_;
 };
 
 }  // namespace leasehold::cli

@@ -79,4 +79,9 @@ SignalUnblocked::~SignalUnblocked() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
+void stop_as_asked() {
+  const SignalUnblocked now(SIGTSTP);
+  raise(SIGTSTP);
+}
+
 }  // namespace leasehold::cli

@@ -56,4 +56,7 @@ class SignalUnblocked {
   sigset_t before_;
 };
 
+// Ctrl-Z, as a program that blocks no signals would take it.
+void stop_as_asked();
+
 }  // namespace leasehold::cli

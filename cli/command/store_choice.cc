@@ -4,9 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
+#include <mutex>
 #include <system_error>
+#include <utility>
 
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
@@ -34,10 +39,15 @@ Result<std::string> state_folder() {
     const passwd* user = getpwuid(getuid());
     if (user && user->pw_dir) home = user->pw_dir;
   }
+  const std::string instead =
+      "; give a store with --store or LEASEHOLD_STORE, as in sqlite:/var/lib/app/locks.db";
   if (!home.starts_with('/')) {
+    return fail(ErrorCode::invalid, "there is no home folder for the default store" + instead);
+  }
+  // As of many a service's user: a folder made there would be a surprise, and often lost.
+  if (access(home.c_str(), F_OK) != 0 && errno == ENOENT) {
     return fail(ErrorCode::invalid,
-                "there is no home folder for the default store; give one with --store or "
-                "LEASEHOLD_STORE, as in sqlite:/var/lib/app/locks.db");
+                "the home folder of the default store, " + home + ", is not there" + instead);
   }
   return home + "/.local/state";
 }
@@ -98,6 +108,21 @@ bool is_store(const std::string& text) {
   return text.compare(scheme, 3, "://") == 0 || text.find('@', scheme) != std::string::npos;
 }
 
+// It may come up yet; a file that cannot be opened is rather a mistake.
+bool has_servers(const std::optional<std::string>& given) {
+  const auto url = Url::parse(named_url(given).value_or(""));
+  return url && !url->hosts.empty();
+}
+
+// False: a stop was requested.
+bool rest(Millis span, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  stopped.wait_for(lock, stop, span, [] { return false; });
+  return !stop.stop_requested();
+}
+
 }  // namespace
 
 std::string sqlite_url(const std::string& path) {
@@ -105,6 +130,12 @@ std::string sqlite_url(const std::string& path) {
   url.scheme = "sqlite";
   url.path = path;
   return url.redacted();
+}
+
+void do_without_machine_id() {
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size("/etc/machine-id", unknown);
+  if (unknown || size == 0) setenv("LEASEHOLD_MACHINE_ID", "none", /*overwrite=*/0);
 }
 
 void declare_store(Arguments& arguments, std::optional<std::string>& into) {
@@ -167,6 +198,22 @@ Result<Client> open_store(const std::optional<std::string>& given, ConnectOption
   auto client = connect(url, std::move(options));
   if (!client) return fail(with_source(given, std::move(client.error())));
   return client;
+}
+
+Result<Client> await_store(const std::optional<std::string>& given, const ConnectOptions& options,
+                           Millis& wait) {
+  constexpr Millis between{1'000};
+  const BootTime until = BootClock::now() + wait;
+  for (bool told = false;; told = true) {
+    auto client = open_store(given, options);
+    const bool away = !client && client.error().code == ErrorCode::unavailable;
+    if (told) wait = std::max(Millis(0), std::chrono::ceil<Millis>(until - BootClock::now()));
+    if (!away || wait == Millis(0) || !has_servers(given)) return client;
+    if (!told) note_now("waiting for the store: " + text_of(client.error()));
+    if (!rest(std::min(between, wait), options.stop)) {
+      return fail(ErrorCode::cancelled, "waiting for the store was stopped");
+    }
+  }
 }
 
 Result<Client> open_existing_store(const std::optional<std::string>& given) {

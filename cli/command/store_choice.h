@@ -13,6 +13,11 @@ class Arguments;
 // The URL of the embedded store in the file `path`.
 std::string sqlite_url(const std::string& path);
 
+// For who makes a store of its own and removes it again, before it has threads: such a file is seen
+// by no other machine, so one without a machine id, as many containers are, may use it. Processes
+// that are started from now on may, too.
+void do_without_machine_id();
+
 // Declares --store.
 void declare_store(Arguments& arguments, std::optional<std::string>& into);
 
@@ -37,8 +42,12 @@ Error with_source(const std::optional<std::string>& given, Error error);
 [[nodiscard]] Result<Client> open_store(const std::optional<std::string>& given,
                                         ConnectOptions options = {});
 
-// The same for a subcommand that looks at a store and takes no lock: a file that is not there is a
-// mistake.
+// The same, but a store with servers that cannot be reached is tried again for `wait`; one line
+// says so. `wait` is then what is left of it.
+[[nodiscard]] Result<Client> await_store(const std::optional<std::string>& given,
+                                         const ConnectOptions& options, Millis& wait);
+
+// For a subcommand that looks at a store and takes no lock: a file that is not there is a mistake.
 [[nodiscard]] Result<Client> open_existing_store(const std::optional<std::string>& given);
 
 }  // namespace leasehold::cli

@@ -17,12 +17,6 @@ constexpr int kTellAfterMs = 300;
 // Signals are not heard meanwhile.
 constexpr Millis kAskFor{200};
 
-// Ctrl-Z, as a program that blocks no signals would take it.
-void stop_as_asked() {
-  const SignalUnblocked now(SIGTSTP);
-  raise(SIGTSTP);
-}
-
 }  // namespace
 
 Waiting::Waiting(Signals& signals, std::optional<For> told)
@@ -72,11 +66,13 @@ void Waiting::tell_holder() {
       told_->client.inspect(lock, {.store_timeout = kAskFor, .stop = cancel_.get_token()});
   if (!status || !status->holder) return;
   const LockStatus::Holder& holder = *status->holder;
-  note_now("waiting for '" + lock.str() + "', " +
-           (holder.kept ? "kept after " + holder.owner + " finished, free in "
-                        : "held by " + holder.owner + " for " + format_duration(holder.held_for) +
-                              ", its lease lasts ") +
-           format_duration(holder.remaining));
+  const std::string left = (holder.at_most ? "at most " : "") + format_duration(holder.remaining);
+  std::string held = "held by " + holder.owner;
+  if (!holder.foreign) {
+    held += " for " + format_duration(holder.held_for) + ", its lease lasts " + left;
+  }
+  note_now("waiting for " + in_quotes(lock.str()) + ", " +
+           (holder.kept ? "kept after " + holder.owner + " finished, free in " + left : held));
 }
 
 }  // namespace leasehold::cli

@@ -69,7 +69,9 @@ Line parse(const std::string& text) {
 }  // namespace
 
 Stage::Stage(Signals& signals)
-    : signals_(signals), folder_(make_folder()), program_(own_program()) {}
+    : signals_(signals), folder_(make_folder()), program_(own_program()) {
+  do_without_machine_id();
+}
 
 Stage::~Stage() {
   std::error_code ignored;

@@ -6,12 +6,15 @@
 #include "cli/command/own_program.h"
 #include "cli/command/progress_line.h"
 #include "cli/command/signals.h"
+#include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
 #include "cli/command/text.h"
+#include "cli/command/wall_time.h"
 #include "cli/drill/matrix.h"
 #include "cli/drill/output.h"
 #include "cli/drill/own_worker.h"
 #include "cli/drill/statuses.h"
+#include "drill/runner/parts.h"
 #include "drill/runner/run.h"
 #include "drill/runner/site.h"
 #include "kit/try.h"
@@ -152,6 +155,7 @@ Status Drill::check() {
   plan_.ttl = ttl_;
   if (duration_) plan_.duration = *duration_;
   plan_.program = own_program();
+  if (!drill::is_url(plan_.store)) do_without_machine_id();
   return {};
 }
 
@@ -198,11 +202,15 @@ Ending Drill::execute() {
   if (!fits) return report(fits.error());
   register_stores();
   if (auto ok = output_.open(); !ok) return report(ok.error());
-  if (own_worker_.chosen()) {
-    const auto drilled = run_own_worker();
+  const std::string began = rfc3339(std::chrono::system_clock::now());
+  const auto tell = [&](Result<drill::Drilled> drilled) -> Ending {
     if (!drilled) return report(drilled.error());
+    drilled->outcome.began = began;
+    drilled->outcome.version = LEASEHOLD_VERSION;
+    drilled->outcome.worker = own_worker_.command_line();
     return output_.tell(drilled->outcome, drilled->history);
-  }
+  };
+  if (own_worker_.chosen()) return tell(run_own_worker());
   if (plan_.store == "all" || each_fault_ || markdown_) {
     if (output_.is_for_one()) {
       return report(Error(ErrorCode::invalid,
@@ -211,9 +219,7 @@ Ending Drill::execute() {
     }
     return tell_drills(drills_of(plan_, each_fault_), run, markdown_);
   }
-  const auto drilled = run(plan_);
-  if (!drilled) return report(drilled.error());
-  return output_.tell(drilled->outcome, drilled->history);
+  return tell(run(plan_));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cli/drill/own_worker.h"
 
 #include "cli/command/arguments.h"
+#include "cli/command/output.h"
 
 namespace leasehold::cli {
 
@@ -15,6 +16,12 @@ void OwnWorker::declare(Arguments& arguments) {
                    "For your own program, and needed there: a shell command that prints what the "
                    "workers change, as in 'cat total'");
   arguments.option("--lock", "NAME", lock_, "For your own program: the lock; default drill");
+}
+
+std::string OwnWorker::command_line() const {
+  std::string text;
+  for (const std::string& word : command_) text += (text.empty() ? "" : " ") + shown(word);
+  return text;
 }
 
 Status OwnWorker::check_not_chosen() const {

@@ -19,6 +19,7 @@ class OwnWorker {
   void declare(Arguments& arguments);
 
   bool chosen() const { return !command_.empty(); }
+  std::string command_line() const;
 
   // `invalid` if something was asked for that makes sense only with a command.
   [[nodiscard]] Status check_not_chosen() const;

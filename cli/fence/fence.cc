@@ -24,12 +24,12 @@ Result<std::unique_ptr<FenceAdmin>> open_fence(const std::string& url) {
 }
 
 std::string lineage_of(const FenceMark& mark) {
-  if (mark.lineage) return mark.lineage->str();
+  if (mark.lineage) return pasteable(mark.lineage->str());
   return mark.claim ? "none: it is used with claims" : "the first to come";
 }
 
 std::vector<Table::Cell> row_of(const FenceMark& mark) {
-  return {{mark.resource.str()},
+  return {{pasteable(mark.resource.str())},
           {mark.mark ? std::to_string(mark.mark->number.value()) : "-"},
           {mark.mark ? mark.mark->request.hex() : "-"},
           {std::to_string(mark.refused), mark.refused > 0 ? Colour::yellow : Colour::none},
@@ -43,7 +43,7 @@ std::string tables_text(const std::vector<GuardedTable>& tables) {
   text.add({{"TABLE", Colour::bold}, {"GUARDED BY", Colour::bold}, {"STATE", Colour::bold}});
   for (const GuardedTable& table : tables) {
     text.add({{table.table},
-              {table.resource.str()},
+              {pasteable(table.resource.str())},
               {table.armed ? "armed" : "a trigger is gone, disabled or not ours: install it again",
                table.armed ? Colour::none : Colour::red}});
   }
@@ -204,7 +204,8 @@ class Fence final : public Subcommand {
     if (!table_) return print("the fence is installed\n");
     if (const auto done = (*fence)->guard(*table_, *resource); !done) return report(done.error());
     return print("the fence is installed; table '" + visible(*table_) +
-                 "' is written only by those who have entered '" + resource->str() + "'\n");
+                 "' is written only by those who have entered " + in_quotes(resource->str()) +
+                 "\n");
   }
 
   ExitStatus reset() const {
@@ -217,7 +218,7 @@ class Fence final : public Subcommand {
     const auto fence = open_fence(url_);
     if (!fence) return report(fence.error());
     if (const auto done = (*fence)->reset(*resource); !done) return report(done.error());
-    return print("'" + resource->str() + "' now lets in the first to come\n");
+    return print(in_quotes(resource->str()) + " now lets in the first to come\n");
   }
 
   ExitStatus remove() const {
@@ -272,10 +273,10 @@ class Fence final : public Subcommand {
       return report(done.error());
     }
     if (before && !is_among(*before, *resource)) {
-      note("the fence did not know a resource '" + resource->str() + "' until now");
+      note("the fence did not know a resource " + in_quotes(resource->str()) + " until now");
     }
-    return print("'" + resource->str() + "' now lets in " + lineage->str() + " from token " +
-                 std::to_string(at_least->value()) + " on\n");
+    return print(in_quotes(resource->str()) + " now lets in " + pasteable(lineage->str()) +
+                 " from token " + std::to_string(at_least->value()) + " on\n");
   }
 
 #ifdef LEASEHOLD_HAS_FILES

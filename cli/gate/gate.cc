@@ -165,7 +165,7 @@ ExitStatus Gate::list() const {
   const auto names = gate::unanswered(options_.state);
   if (!names) return report(names.error());
   std::string text;
-  for (const ResourceName& name : *names) text += visible(name.str()) + "\n";
+  for (const ResourceName& name : *names) text += pasteable(name.str()) + "\n";
   return print(text);
 }
 
@@ -175,7 +175,7 @@ ExitStatus Gate::clear() const {
   if (const auto done = gate::clear_unanswered(options_.state, *resource); !done) {
     return report(done.error());
   }
-  return print("'" + resource->str() + "' is cleared\n");
+  return print(in_quotes(resource->str()) + " is cleared\n");
 }
 
 ExitStatus Gate::run() {

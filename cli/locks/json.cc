@@ -1,17 +1,30 @@
 #include "cli/locks/json.h"
 
+#include "cli/command/duration.h"
 #include "cli/command/json.h"
+#include "cli/command/wall_time.h"
 
 namespace leasehold::cli {
 namespace {
 
+bool is_endless(const LockStatus::Holder& holder) {
+  return holder.foreign && holder.foreign_end == LockStatus::Holder::End::never;
+}
+
 Json holder_of(const LockStatus::Holder& holder) {
+  const auto now = std::chrono::system_clock::now();
   const auto known = [&](auto value) { return holder.foreign ? Json(nullptr) : Json(value); };
+  const auto timed = [&](auto value) {
+    return tells_remaining(holder) ? Json(value) : Json(nullptr);
+  };
   return {{"owner", holder.owner},
           {"request", holder.request.hex()},
           {"token", known(holder.token.value())},
           {"held_ms", known(holder.held_for.count())},
-          {"remaining_ms", known(holder.remaining.count())},
+          {"held_since", known(rfc3339(now - holder.held_for))},
+          {"remaining_ms", timed(holder.remaining.count())},
+          {"lasts_until", timed(rfc3339(now + holder.remaining))},
+          {"endless", is_endless(holder)},
           {"foreign", holder.foreign}};
 }
 
@@ -42,6 +55,16 @@ Json store_of(const std::optional<StoreTraits>& store) {
 std::string state_of(const LockStatus& lock) {
   if (!lock.holder) return "free";
   return lock.holder->kept ? "kept" : "held";
+}
+
+bool tells_remaining(const LockStatus::Holder& holder) {
+  return !holder.foreign || holder.foreign_end == LockStatus::Holder::End::timed;
+}
+
+std::optional<std::string> remaining_of(const LockStatus::Holder& holder) {
+  if (is_endless(holder)) return "no end";
+  if (!tells_remaining(holder)) return std::nullopt;
+  return (holder.at_most ? "at most " : "") + format_duration(holder.remaining);
 }
 
 std::string locks_json(const std::optional<StoreTraits>& store,

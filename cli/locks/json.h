@@ -12,6 +12,11 @@ namespace leasehold::cli {
 // "held", "kept" (released, but nobody gets it yet) or "free".
 std::string state_of(const LockStatus& lock);
 
+// Whether `remaining` says how long it lasts.
+bool tells_remaining(const LockStatus::Holder& holder);
+// "12.3s", "at most 12.3s", "no end", or nothing if it is not known.
+std::optional<std::string> remaining_of(const LockStatus::Holder& holder);
+
 // Without a store: the default one is not there yet.
 std::string locks_json(const std::optional<StoreTraits>& store,
                        const std::vector<LockStatus>& locks);

@@ -3,6 +3,7 @@
 #include "cli/command/output.h"
 #include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
+#include "cli/command/url_help.h"
 #include "cli/locks/json.h"
 
 namespace leasehold::cli {
@@ -16,51 +17,82 @@ std::vector<Table::Cell> row_of(const StoreTraits& store, const LockStatus& lock
   const std::string waiters = store.queues ? std::to_string(lock.waiters.size()) : "-";
   if (!lock.holder) {
     const std::string token = lock.last_token ? std::to_string(lock.last_token->value()) : "-";
-    return {{lock.lock.str()}, {state, colour}, {"-"}, {token}, {"-"}, {waiters}};
+    return {{pasteable(lock.lock.str())}, {state, colour}, {"-"}, {token}, {"-"}, {"-"}, {waiters}};
   }
   const LockStatus::Holder& holder = *lock.holder;
-  return {{lock.lock.str()},
+  return {{pasteable(lock.lock.str())},
           {state, colour},
           {holder.owner},
           {holder.foreign ? "-" : std::to_string(holder.token.value())},
-          {holder.foreign ? "-" : format_duration(holder.remaining)},
+          {holder.foreign ? "-" : format_duration(holder.held_for)},
+          {remaining_of(holder).value_or("-")},
           {waiters}};
 }
 
 class Ls final : public Subcommand {
  public:
   void declare(Arguments& arguments) override {
+    arguments.optional_positional("PREFIX", prefix_, "Only locks whose name begins so");
+    arguments.flag("--held", held_, "Only those that somebody holds, or that are kept");
     declare_store(arguments, store_);
     arguments.flag("--json", json_, "For programs: one JSON object");
+    arguments.description(
+        "On a terminal that is too narrow, long names and holders are shown without their middle.");
     arguments.example("leasehold ls", "a table of all locks");
-    arguments.example("leasehold ls --json | jq '.locks[] | select(.state == \"held\")'",
-                      "the held ones, for a program");
+    arguments.example("leasehold ls invoice/ --held", "who is at work on invoices");
+    arguments.example("leasehold ls --json | jq -r '.locks[].holder.held_since'",
+                      "since when they are held, for a program; docs/operations.md has the fields");
   }
 
   Ending execute() override {
+    if (const auto ok = check_prefix(); !ok) return report(ok.error());
     if (is_not_there_yet(store_)) return tell(std::nullopt, {});
     auto client = open_existing_store(store_);
     if (!client) return report(client.error());
-    const auto locks = client->list();
+    auto locks = client->list();
     if (!locks) return report(locks.error());
+    std::erase_if(*locks, [this](const LockStatus& lock) { return !wanted(lock); });
     return tell(client->store(), *locks);
   }
 
  private:
+  // Nobody finds a lock whose name begins with the URL of a store.
+  Status check_prefix() const {
+    if (!prefix_) return {};
+    if (can_be_used(*prefix_, kStoreUse)) {
+      return fail(ErrorCode::invalid,
+                  "'" + shown(*prefix_) +
+                      "' was not expected; a store is named with an option: --store " +
+                      shown(*prefix_));
+    }
+    const auto name = chosen_lock(*prefix_);
+    return name ? Status{} : fail(name.error());
+  }
+
+  bool wanted(const LockStatus& lock) const {
+    if (held_ && !lock.holder) return false;
+    return lock.lock.str().starts_with(prefix_.value_or(""));
+  }
+
   ExitStatus tell(const std::optional<StoreTraits>& store,
                   const std::vector<LockStatus>& locks) const {
     if (json_) return print(locks_json(store, locks));
     Table table;
+    table.may_shorten(0);
+    table.may_shorten(2);
     table.add({{"NAME", Colour::bold},
                {"STATE", Colour::bold},
                {"HOLDER", Colour::bold},
                {"TOKEN", Colour::bold},
+               {"HELD FOR", Colour::bold},
                {"REMAINING", Colour::bold},
                {"WAITERS", Colour::bold}});
     for (const LockStatus& lock : locks) table.add(row_of(*store, lock));
     return print(table.str());
   }
 
+  std::optional<std::string> prefix_;
+  bool held_ = false;
   std::optional<std::string> store_;
   bool json_ = false;
 };
@@ -68,7 +100,7 @@ class Ls final : public Subcommand {
 }  // namespace
 
 SubcommandEntry ls_command() {
-  return {"ls", "List all locks of a store", make<Ls>};
+  return {"ls", "List the locks of a store", make<Ls>};
 }
 
 }  // namespace leasehold::cli

@@ -45,7 +45,7 @@ class Release final : public Subcommand {
 
  private:
   static ExitStatus gone(const LockName& name, const std::string& why) {
-    note("nothing was released: lock '" + name.str() + "' " + why);
+    note("nothing was released: lock " + in_quotes(name.str()) + " " + why);
     return ExitStatus::busy;
   }
 
@@ -68,8 +68,8 @@ class Release final : public Subcommand {
     }
     const std::string token =
         holder.foreign ? "" : ", token " + std::to_string(holder.token.value());
-    return print("took '" + name.str() + "' away from " + visible(holder.owner) + " (request " +
-                 holder.request.hex() + token + ")\n");
+    return print("took " + in_quotes(name.str()) + " away from " + visible(holder.owner) +
+                 " (request " + holder.request.hex() + token + ")\n");
   }
 
   std::string name_;

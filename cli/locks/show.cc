@@ -18,7 +18,7 @@ std::string page(const std::optional<StoreTraits>& store, const LockStatus& lock
   const auto line = [&](std::string key, std::string value) {
     table.add({{std::move(key), Colour::bold}, {std::move(value)}});
   };
-  line("lock", lock.lock.str());
+  line("lock", pasteable(lock.lock.str()));
   line("state", state_text(lock));
   if (lock.holder) {
     line("holder", lock.holder->owner);
@@ -26,12 +26,12 @@ std::string page(const std::optional<StoreTraits>& store, const LockStatus& lock
     if (!lock.holder->foreign) {
       line("token", std::to_string(lock.holder->token.value()));
       line("held for", format_duration(lock.holder->held_for));
-      line("remaining", format_duration(lock.holder->remaining));
     }
+    if (auto remaining = remaining_of(*lock.holder)) line("remaining", std::move(*remaining));
   } else if (lock.last_token) {
     line("last token", std::to_string(lock.last_token->value()));
   }
-  if (lock.store) line("lineage", Lineage{*lock.store, lock.lock}.str());
+  if (lock.store) line("lineage", pasteable(Lineage{*lock.store, lock.lock}.str()));
   if (!store) {
     line("store", "the default one, which is not there yet");
     return table.str();

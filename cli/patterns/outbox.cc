@@ -11,8 +11,6 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr Range<Millis> kAboveZero{Millis(1), kAnyDuration.most};
-
 void declare_url(Arguments& arguments, std::string& into) {
   arguments.positional("URL", into, "The database with the outbox: " + example_urls(Outbox::kOffer),
                        url_beginnings(Outbox::kOffer));

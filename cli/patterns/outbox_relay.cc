@@ -60,8 +60,8 @@ Result<std::unique_ptr<OutboxTarget>> open_target(const OutboxRelayOptions& opti
 
 std::string line_of(const RelayEvent& event) {
   const OutboxMessage& message = event.message;
-  const std::string which = "message " + std::to_string(message.id) + " (key '" + message.key +
-                            "', topic '" + message.topic + "')";
+  const std::string which = "message " + std::to_string(message.id) + " (key " +
+                            in_quotes(message.key) + ", topic " + in_quotes(message.topic) + ")";
   const std::string why = event.error == nullptr ? "" : ": " + event.error->message;
   switch (event.kind) {
     case RelayEvent::Kind::delivered:
@@ -150,7 +150,7 @@ ExitStatus RelaySession::go(Outbox& outbox, OutboxTarget& target) {
   if (asked_to_end_) return end_of(outbox, options_, false);
   if (!lease) return report(lease.error());
   if (options_.verbose) {
-    note_now("relays under '" + lock_.str() + "', token " +
+    note_now("relays under " + in_quotes(lock_.str()) + ", token " +
              std::to_string(lease->token().number.value()));
   }
   Waiting until_signal(signals_);

@@ -23,6 +23,30 @@ std::string head_of(const OptionDoc& option) {
   return option.value.empty() ? head : head + " " + option.value;
 }
 
+bool is_program(const CommandDoc& command) {
+  return command.path == command.name;
+}
+
+std::string statuses_in_full(const CommandDoc& command) {
+  std::string text;
+  for (const ExitStatusDoc& one : command.exit_statuses) text += entry(one.status, one.meaning);
+  return text;
+}
+
+// What several commands mean by it; their own help has the rest.
+std::string statuses_in_short(const CommandDoc& program) {
+  std::string text;
+  std::string others;
+  for (const ExitStatusDoc& one : program.exit_statuses) {
+    if (!one.in_short.empty()) {
+      text += entry(one.status, one.in_short);
+    } else {
+      others += (others.empty() ? "" : ", ") + one.status;
+    }
+  }
+  return others.empty() ? text : text + entry(others, "of single commands: see their --help");
+}
+
 }  // namespace
 
 std::string render_help(const CommandDoc& command) {
@@ -38,11 +62,8 @@ std::string render_help(const CommandDoc& command) {
   for (const ExampleDoc& example : command.examples) {
     text += "  # " + example.what + "\n  " + example.command + "\n";
   }
-  text += "\nExit status:\n";
-  for (const ExitStatusDoc& one : command.exit_statuses) {
-    text += entry(one.status, one.meaning);
-  }
-  return text;
+  return text + "\nExit status:\n" +
+         (is_program(command) ? statuses_in_short(command) : statuses_in_full(command));
 }
 
 }  // namespace leasehold::cli

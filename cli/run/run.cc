@@ -5,6 +5,8 @@
 
 #include "cli/command/arguments.h"
 #include "cli/command/duration.h"
+#include "cli/command/lease_options.h"
+#include "cli/command/once_run.h"
 #include "cli/command/output.h"
 #include "cli/command/signals.h"
 #include "cli/command/store_choice.h"
@@ -18,25 +20,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct RunOptions {
-  std::string name;
-  std::optional<std::string> store;
-  Millis ttl = 30s;
-  Millis wait{0};
+// Which ends are stored under the key of --once.
+enum class OnceKeeps { success, any };
+
+struct RunOptions : LeaseOptions {
   Millis at_least{0};
-  bool fenced = false;
   OnLost on_lost = OnLost::kill;
   std::optional<Millis> grace;
   std::optional<std::string> once;
+  OnceKeeps once_keeps = OnceKeeps::success;
   int busy_status = static_cast<int>(ExitStatus::busy);
   bool verbose = false;
-  std::optional<std::string> owner;
   std::vector<std::string> command;
 };
 
-struct Grant {
-  Lease lease;
-  std::optional<Token> token;
+struct Grant : TakenLease {
   BootTime since;
 };
 
@@ -44,21 +42,6 @@ struct Grant {
 // renewal is due after a third.
 Millis default_grace(Millis ttl) {
   return std::min<Millis>(ttl / 6, 10s);
-}
-
-// "host:pid:command" says more than "host:pid:leasehold".
-OwnerLabel label_for(const std::string& command) {
-  const OwnerLabel own = default_owner_label();
-  const std::string place = own.str().substr(0, own.str().rfind(':') + 1);
-  auto label = OwnerLabel::parse(place + command.substr(command.rfind('/') + 1));
-  return label ? *label : own;
-}
-
-// One string for a command line; two different ones never give the same.
-std::string as_parameters(const std::vector<std::string>& command) {
-  std::string text;
-  for (const std::string& word : command) text += std::to_string(word.size()) + ":" + word + ",";
-  return text;
 }
 
 constexpr Range<std::int64_t> kStatuses{0, 255};
@@ -76,7 +59,6 @@ class RunSession {
 
  private:
   Result<Grant> take();
-  Result<Grant> acquire(std::stop_token stop);
   Ending not_taken(const Error& error) const;
   process::Command command_for(const Grant& grant) const;
   Ending supervise(Grant& grant);
@@ -96,6 +78,7 @@ class RunSession {
   Signals& signals_;
   std::optional<Waiting> waiting_;
   bool asked_to_end_ = false;
+  Millis kept_for_{0};  // given back, but nobody gets it for so long
   bool pass_interrupt_on_ = false;
 };
 
@@ -108,12 +91,7 @@ Ending RunSession::go() {
   auto grant = take();
   if (!grant && !asked_to_end_) return not_taken(grant.error());
   if (asked_to_end_ || signals_.take_end_request()) return not_started();
-  const Millis given = grant->lease.ttl();
-  if (given < options_.ttl / 2) {  // ZooKeeper may give a little less now and then
-    note_now("this store gives a lease of " + format_duration(given) + " and not " +
-             format_duration(options_.ttl));
-  }
-  say("took '" + lock_.str() + "' for " + format_duration(given) +
+  say("took " + in_quotes(lock_.str()) + " for " + format_duration(grant->lease.ttl()) +
       (grant->token ? ", token " + std::to_string(grant->token->number.value()) : ""));
   if (options_.once) {
     if (const auto ending = replay(*grant)) return *ending;
@@ -124,21 +102,11 @@ Ending RunSession::go() {
 Result<Grant> RunSession::take() {
   const bool tell = options_.wait > 0ms && (options_.verbose || isatty(STDERR_FILENO) == 1);
   waiting_.emplace(signals_, tell ? std::optional(Waiting::For{client_, lock_}) : std::nullopt);
-  auto grant = acquire(waiting_->stop());
+  auto lease = take_lease(client_, lock_, options_, waiting_->stop());
   asked_to_end_ = waiting_->end();
   if (tell) waiting_.reset();  // so that its line does not come late
-  return grant;
-}
-
-Result<Grant> RunSession::acquire(std::stop_token stop) {
-  const AcquireOptions how{.ttl = options_.ttl, .wait = options_.wait, .stop = std::move(stop)};
-  if (!options_.fenced) {
-    auto lease = TRY(client_.acquire(lock_, how));
-    return Grant{std::move(lease), std::nullopt, BootClock::now()};
-  }
-  auto lease = TRY(client_.acquire_fenced(lock_, how));
-  Token token = lease.token();
-  return Grant{std::move(static_cast<Lease&>(lease)), std::move(token), BootClock::now()};
+  if (!lease) return fail(std::move(lease.error()));
+  return Grant{std::move(*lease), BootClock::now()};
 }
 
 Ending RunSession::not_taken(const Error& error) const {
@@ -168,7 +136,7 @@ Ending RunSession::supervise(Grant& grant) {
   const Millis ttl = grant.lease.ttl();  // a store may give less than was asked for
   const Watch watch{options_.on_lost,
                     std::min(options_.grace.value_or(default_grace(ttl)), ttl / 2),
-                    [this] { return client_.renewal_error(); }};
+                    [this] { return client_.renewal_error(); }, options_.verbose};
   Supervisor supervisor(grant.lease, signals_, watch);
   const auto end = supervisor.run(command_for(grant));
   if (end) return after_command(grant, *end);
@@ -187,13 +155,15 @@ Ending RunSession::after_command(Grant& grant, const CommandEnd& end) {
   }
   const int status = end.status.shell_status();
   Ending ending = Ending::passed_on(status);
-  if (options_.once && !end.status.by_signal()) {
+  const bool counts = status == 0 || options_.once_keeps == OnceKeeps::any;
+  if (options_.once && counts && !end.status.by_signal()) {
     if (const auto done = remember(grant, status); !done) {
       ending = report_now(done.error());
       const bool unknown = done.error().code == ErrorCode::outcome_unknown;
       note_now("the command " + end.status.describe() + ", but that " +
-               (unknown ? "may not be" : "was not") + " stored under the key '" + *options_.once +
-               (unknown ? "': it may run again" : "': it will run again"));
+               (unknown ? "may not be" : "was not") + " stored under the key " +
+               in_quotes(*options_.once) +
+               (unknown ? ": it may run again" : ": it will run again"));
     }
   }
   return give_back(grant, ending);
@@ -207,43 +177,42 @@ std::optional<Ending> RunSession::replay(Grant& grant) {
   const auto known = client_.recall(lock_, *options_.once);
   if (!known) return give_back_and(report_now(known.error()));
   if (!*known) return std::nullopt;
-  const OnceRecord& record = **known;
-  const auto status = parse_number(record.result, kStatuses);
-  if (record.parameters != as_parameters(options_.command) || !status) {
+  const auto before = run_in(**known);
+  if (!before || before->command != options_.command) {
     return give_back_and(
-        report_now(Error(ErrorCode::invalid, "--once: the key '" + *options_.once +
-                                                 "' was used with another command under lock '" +
-                                                 lock_.str() + "'; nothing was run")));
+        report_now(Error(ErrorCode::invalid, "--once: the key " + in_quotes(*options_.once) +
+                                                 " was used with another command under lock " +
+                                                 in_quotes(lock_.str()) + "; nothing was run")));
   }
-  const std::string done_before =
-      "'" + *options_.once + "' was done before, with exit status " + record.result;
-  if (*status == 0) {
+  const std::string done_before = in_quotes(*options_.once) +
+                                  " was done before, with exit status " +
+                                  std::to_string(before->status);
+  if (before->status == 0) {
     say(done_before);
   } else {
-    note_now(done_before + ", and was not run again; to try again, use another --once key");
+    note_now(done_before + ", and was not run again; to run it again: leasehold once forget " +
+             in_quotes(lock_.str()) + " " + in_quotes(*options_.once) +
+             (options_.store ? " --store " + in_quotes(shown(*options_.store)) : ""));
   }
-  return give_back_and(Ending::passed_on(static_cast<int>(*status)));
+  return give_back_and(Ending::passed_on(before->status));
 }
 
 Status RunSession::remember(const Grant& grant, int status) {
-  return client_.record(grant.lease, *options_.once,
-                        {as_parameters(options_.command), std::to_string(status)});
+  return client_.record(grant.lease, *options_.once, record_of({options_.command, status}));
 }
 
 Ending RunSession::give_back(Grant& grant, Ending ending) {
   const auto outcome = release(grant);
   if (!outcome) {
-    report(outcome.error());
-    note("lock '" + lock_.str() + "' is free after " + format_duration(grant.lease.ttl()) +
-         " at the latest");
+    report_not_released(grant.lease, outcome.error(), kept_for_);
     return ending;
   }
   if (*outcome == ReleaseOutcome::released) {
-    say("gave '" + lock_.str() + "' back");
+    if (kept_for_ == 0ms) say("gave " + in_quotes(lock_.str()) + " back");
     return ending;
   }
-  note("the lease on '" + lock_.str() +
-       "' ended before the command did: somebody else may have worked meanwhile");
+  note("the lease on " + in_quotes(lock_.str()) +
+       " ended before the command did: somebody else may have worked meanwhile");
   return options_.on_lost == OnLost::ignore ? ending : ExitStatus::lost;
 }
 
@@ -252,7 +221,8 @@ Result<ReleaseOutcome> RunSession::release(Grant& grant) {
   const auto rest = std::chrono::ceil<Millis>(until - BootClock::now());
   if (rest <= 0ms) return grant.lease.release();
   if (client_.store().keeps_after_release) {
-    say("keeping '" + lock_.str() + "' for another " + format_duration(rest));
+    say("keeping " + in_quotes(lock_.str()) + " for another " + format_duration(rest));
+    kept_for_ = rest;
     return grant.lease.release_after(rest);
   }
   stay(grant, until);
@@ -261,7 +231,7 @@ Result<ReleaseOutcome> RunSession::release(Grant& grant) {
 
 // For stores that keep a lock only as long as somebody renews it.
 void RunSession::stay(const Grant& grant, BootTime until) {
-  say("staying to keep '" + lock_.str() + "'");
+  say("staying to keep " + in_quotes(lock_.str()));
   BootTimer timer;
   Flag lost;
   timer.set(until);
@@ -294,20 +264,11 @@ void Run::declare(Arguments& arguments) {
       "LEASEHOLD_REQUEST and, with --fenced, LEASEHOLD_TOKEN and LEASEHOLD_LINEAGE. Signals are "
       "passed on to it. If the lease is lost, its whole process group is ended. What it leaves "
       "running in the background is ended when it ends.");
-  arguments.positional("NAME", o.name, "The lock's name");
+  declare_lease(arguments, o, "the command", "host:pid:command");
   arguments.rest_after_dashes("COMMAND", o.command, "The command and its arguments");
-  declare_store(arguments, o.store);
-  arguments.duration("--ttl", o.ttl,
-                     "How long the lock stays taken if this machine dies; renewed while the "
-                     "command runs",
-                     kTtls);
-  arguments.duration("--wait", o.wait, "How long to wait for a busy lock; with 0 not at all");
   arguments.duration("--at-least", o.at_least,
                      "Keep the lock that long even if the command ends earlier, so that somebody "
                      "who starts a little later does not run the job again");
-  arguments.flag("--fenced", o.fenced,
-                 "Give the command a token for a fence; refused by stores that cannot make safe "
-                 "ones");
   arguments.choice<OnLost>(
       "--on-lost", {{"kill", OnLost::kill}, {"term", OnLost::term}, {"ignore", OnLost::ignore}},
       o.on_lost,
@@ -315,15 +276,19 @@ void Run::declare(Arguments& arguments) {
       "before the lease ends (kill, the default); only SIGTERM; only a message");
   arguments.duration("--grace", o.grace, "From SIGTERM to SIGKILL; at most half of --ttl",
                      kAnyDuration, "a sixth of it and at most 10s");
-  arguments.option("--once", "KEY", o.once,
-                   "Run once per KEY: if it ended under this lock before, exit with the same "
-                   "status without running, even if it failed");
+  arguments.option(
+      "--once", "KEY", o.once,
+      "Run once per KEY: if the command succeeded under this lock and key before, exit "
+      "with 0 without running. 'leasehold once' lists and forgets keys");
+  arguments.choice<OnceKeeps>(
+      "--once-keeps", {{"success", OnceKeeps::success}, {"any", OnceKeeps::any}}, o.once_keeps,
+      "With --once: does a failure count too? success, the default: it "
+      "runs again; any: a repeat exits with the same status without "
+      "running");
   arguments.number("--busy-status", o.busy_status,
                    "Exit status if somebody else holds the lock. With 0 nothing is printed either",
                    kStatuses);
-  arguments.option("--owner", "LABEL", o.owner,
-                   "Who holds it, for people to read; default host:pid:command");
-  arguments.flag("--verbose,-v", o.verbose, "Say what happens");
+  arguments.flag("--verbose,-v", o.verbose, "Say what happens, and when");
   arguments.ends_with(ExitStatus::done,
                       "the command ended with 0; its other statuses are passed on");
   arguments.also_ends_with(ExitStatus::wrong_input, "a --once key used with another command");
@@ -359,6 +324,7 @@ Status Run::check() const {
 
 Ending Run::execute() {
   bool pass_interrupt_on = false;
+  if (options_.verbose) tell_time_in_notes();
   const Ending ending = [&] {
     Signals signals;
     return run(signals, pass_interrupt_on);
@@ -373,11 +339,11 @@ Ending Run::run(Signals& signals, bool& pass_interrupt_on) {
   auto lock = chosen_lock(options_.name);
   if (!lock) return report(lock.error());
   if (const auto ok = check(); !ok) return report(ok.error());
-  auto owner = options_.owner ? OwnerLabel::parse(*options_.owner)
-                              : Result<OwnerLabel>(label_for(options_.command.front()));
+  auto owner = chosen_owner(options_, options_.command.front());
   if (!owner) return report(owner.error());
   Waiting connecting(signals);
-  auto client = open_store(options_.store, {.owner = std::move(*owner), .stop = connecting.stop()});
+  auto client = await_store(options_.store, {.owner = std::move(*owner), .stop = connecting.stop()},
+                            options_.wait);
   if (connecting.end()) return not_started();
   if (!client) return report(client.error());
   RunSession session(options_, std::move(*lock), std::move(*client), signals);

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "cli/command/duration.h"
 #include "cli/command/output.h"
 #include "leasehold/process/group.h"
 
@@ -19,6 +20,9 @@ using namespace std::chrono_literals;
 Millis kill_margin(Millis ttl) {
   return std::clamp<Millis>(ttl / 20, 5ms, 500ms);
 }
+
+constexpr const char* kTakenAway =
+    "the lease was lost: the store ended it before its time, as 'leasehold release --force' does";
 
 bool both_ends_on_terminal() {
   return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
@@ -73,16 +77,19 @@ tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
 
 void Supervisor::watch_until_end() {
   arm();
+  arm_for_late_renewal();
   for (;;) {
     pollfd events[] = {{child_->pidfd(), POLLIN, 0},
                        {signals_.fd(), POLLIN, 0},
                        {timer_.fd(), POLLIN, 0},
-                       {lost_.fd(), POLLIN, 0}};
+                       {lost_.fd(), POLLIN, 0},
+                       {late_timer_.fd(), POLLIN, 0}};
     if (poll(events, std::size(events), -1) < 0) continue;  // EINTR
     if (events[2].revents != 0 || events[3].revents != 0) {
       lost_.clear();
       check_lease();
     }
+    if (events[4].revents != 0) check_renewals();
     if (events[0].revents != 0) return;
     while (const auto number = signals_.next()) on_signal(*number);
   }
@@ -90,6 +97,11 @@ void Supervisor::watch_until_end() {
 
 BootTime Supervisor::kill_time() const {
   return lease_.deadline() - kill_margin_;
+}
+
+// A renewal is due after a third of the TTL.
+BootTime Supervisor::late_time() const {
+  return lease_.deadline() - lease_.ttl() / 2;
 }
 
 BootTime Supervisor::term_time() const {
@@ -110,11 +122,12 @@ void Supervisor::check_lease() {
   const BootTime now = BootClock::now();
   if (lost && !loss_told_) {
     loss_told_ = true;
-    if (watch_.on_lost == OnLost::kill) end_for_lease(SIGKILL, "the lease was lost");
-    if (watch_.on_lost == OnLost::term) end_for_lease(SIGTERM, "the lease was lost");
+    const char* why = now < lease_.deadline() ? kTakenAway : "the lease was lost";
+    if (watch_.on_lost == OnLost::kill) end_for_lease(SIGKILL, why);
+    if (watch_.on_lost == OnLost::term) end_for_lease(SIGTERM, why);
     if (watch_.on_lost == OnLost::ignore) {
-      tell("the lease on '" + lease_.lock().str() +
-           "' was lost; the command goes on (--on-lost ignore)");
+      tell("the lease on " + in_quotes(lease_.lock().str()) +
+           " was lost; the command goes on (--on-lost ignore)");
     }
   } else if (!lost && watch_.on_lost != OnLost::ignore) {
     if (watch_.on_lost == OnLost::kill && now >= kill_time()) {
@@ -126,6 +139,25 @@ void Supervisor::check_lease() {
   arm();
 }
 
+void Supervisor::arm_for_late_renewal() {
+  if (!watch_.tell_late_renewals || lease_.state() == LeaseState::lost) return late_timer_.clear();
+  late_timer_.set(late_told_ ? BootClock::now() + lease_.ttl() / 10 : late_time());
+}
+
+void Supervisor::check_renewals() {
+  const bool late = BootClock::now() >= late_time();
+  if (lease_.state() != LeaseState::lost && late != late_told_) {
+    const auto trouble = watch_.trouble();
+    const std::string lock = in_quotes(lease_.lock().str());
+    const std::string left = format_duration(std::chrono::floor<Millis>(lease_.remaining()));
+    tell(late ? "the lease on " + lock + " has not been renewed yet; it lasts " + left + " more" +
+                    (trouble ? ": " + text_of(*trouble) : "")
+              : "the lease on " + lock + " was renewed late; it lasts " + left + " more");
+    late_told_ = late;
+  }
+  arm_for_late_renewal();
+}
+
 void Supervisor::end_for_lease(int number, const char* why) {
   bool& done = number == SIGKILL ? killed_ : termed_;
   if (done) return;
@@ -133,8 +165,8 @@ void Supervisor::end_for_lease(int number, const char* why) {
   child_->signal_group(number);
   if (number != SIGKILL) child_->signal_group(SIGCONT);  // a stopped command would not hear it
   const auto trouble = watch_.trouble();
-  tell("ending the command (" + std::string(sigabbrev_np(number)) + "): " + why + ", lock '" +
-       lease_.lock().str() + "'" + (trouble ? "; " + text_of(*trouble) : ""));
+  tell("ending the command (" + std::string(sigabbrev_np(number)) + "): " + why + ", lock " +
+       in_quotes(lease_.lock().str()) + (trouble ? "; " + text_of(*trouble) : ""));
 }
 
 void Supervisor::on_signal(int number) {

@@ -21,6 +21,7 @@ struct Watch {
   OnLost on_lost = OnLost::kill;
   Millis grace{0};  // from SIGTERM to SIGKILL; at most half the lease's time to live
   std::function<std::optional<Error>()> trouble;  // why the lease is not renewed, if that is known
+  bool tell_late_renewals = false;
 };
 
 struct CommandEnd {
@@ -35,8 +36,8 @@ struct NotStarted {
   Ending ending;
 };
 
-// One command, from its start to the end of its process group. Uses poll on four descriptors
-// (process, signals, timer, loss) and, while the command runs, never asks again and again.
+// One command, from its start to the end of its process group. Uses poll on a few descriptors
+// (process, signals, timers, loss) and, while the command runs, never asks again and again.
 class Supervisor {
  public:
   Supervisor(const Lease& lease, Signals& signals, Watch watch);
@@ -52,6 +53,8 @@ class Supervisor {
  private:
   void watch_until_end();
   void check_lease();
+  void check_renewals();
+  void arm_for_late_renewal();
   void end_for_lease(int number, const char* why);
   void arm();
   void on_signal(int number);
@@ -61,6 +64,7 @@ class Supervisor {
   void end_rest_of_group();
   void tell(std::string text);
   void tell_rest();
+  BootTime late_time() const;
   BootTime term_time() const;
   BootTime kill_time() const;
 
@@ -69,6 +73,7 @@ class Supervisor {
   const Watch watch_;
   const Millis kill_margin_;
   BootTimer timer_;
+  BootTimer late_timer_;
   Flag lost_;
   std::optional<process::Terminal> terminal_;
   std::optional<process::Child> child_;
@@ -77,6 +82,7 @@ class Supervisor {
   bool termed_ = false;
   bool killed_ = false;
   bool loss_told_ = false;
+  bool late_told_ = false;
 };
 
 }  // namespace leasehold::cli

@@ -1,6 +1,9 @@
 #include "cli/tests/cli_fixture.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -60,8 +63,30 @@ Finished CliTest::leasehold(Words words) const {
   return finish(std::move(words));
 }
 
+std::string CliTest::on_terminal(unsigned short columns, Words words) const {
+  process::Pty pty = process::make_pty();
+  const winsize size{24, columns, 0, 0};
+  EXPECT_EQ(ioctl(pty.master.get(), TIOCSWINSZ, &size), 0);
+  words.insert(words.begin(), LEASEHOLD_PROGRAM);
+  process::Command what = command(std::move(words));
+  what.environment.emplace_back("NO_COLOR", "1");
+  what.out = process::FromFd{pty.slave.get()};
+  auto child = Child::start(what);
+  EXPECT_TRUE(child);
+  pty.slave.reset();
+  std::string text = read_all(pty.master.get(), within(kPatience));
+  EXPECT_EQ(child->wait_for(kPatience), process::ExitStatus::exited(0));
+  std::erase(text, '\r');
+  return text;
+}
+
 Child CliTest::start(Words words) const {
-  words.insert(words.begin(), {LEASEHOLD_PROGRAM, "run"});
+  words.insert(words.begin(), "run");
+  return start_piped(std::move(words));
+}
+
+Child CliTest::start_piped(Words words) const {
+  words.insert(words.begin(), LEASEHOLD_PROGRAM);
   process::Command what = command(std::move(words));
   what.in = Piped{};
   what.out = Piped{};
@@ -90,6 +115,16 @@ std::string CliTest::read(const std::string& file) const {
   std::ostringstream text;
   text << stream.rdbuf();
   return text.str();
+}
+
+process::Pipe make_full_pipe() {
+  process::Pipe pipe = process::make_pipe();
+  // An opening of its own: O_NONBLOCK would be seen by all who share the pipe's.
+  const process::Fd filler(
+      open(("/proc/self/fd/" + std::to_string(pipe.write.get())).c_str(), O_WRONLY | O_NONBLOCK));
+  while (::write(filler.get(), "................", 16) > 0) {
+  }
+  return pipe;
 }
 
 }  // namespace leasehold::cli

@@ -55,9 +55,13 @@ class CliTest : public ::testing::Test {
   Finished finish(Child child) const;
   // `leasehold <words>` to its end.
   Finished leasehold(Words words) const;
+  // The same with a terminal of that width as stdout: what stood there.
+  std::string on_terminal(unsigned short columns, Words words) const;
   Finished shell(const std::string& script) const { return finish({"sh", "-c", script}); }
 
-  // `leasehold run <words>` in the background, stdin and stdout piped, stderr into a file.
+  // `leasehold <words>` in the background, stdin and stdout piped, stderr into a file.
+  Child start_piped(Words words) const;
+  // `leasehold run <words>` likewise.
   Child start(Words words) const;
   // The same, after the command printed "ready".
   Child start_ready(Words words) const;
@@ -86,6 +90,9 @@ inline Words with_defaults(Words options, const Words& defaults) {
   }
   return options;
 }
+
+// Nobody reads it, and it has no room left.
+process::Pipe make_full_pipe();
 
 inline Words run_shell(Words options, const std::string& script) {
   options.insert(options.end(), {"--", "sh", "-c", script});

@@ -152,7 +152,7 @@ Result<Client> connect(std::string_view url, ConnectOptions options, const Regis
                                                .store_timeout = options.store_timeout,
                                                .stop = options.stop}));
     return Client(std::move(store), std::move(options));
-  } catch (const std::system_error& error) {  // no thread or no descriptor to be had
+  } catch (const std::system_error& error) {  // no thread or descriptor is left
     return fail(detail::cannot_start(error));
   }
 }

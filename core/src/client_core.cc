@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 
 namespace leasehold::detail {
@@ -124,7 +125,7 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
   TRY(check_store_timeout(options.store_timeout));
   if (options.stop.stop_requested()) {
     return fail(ErrorCode::cancelled,
-                "stop was requested before lock '" + lock.str() + "' was asked for");
+                "stop was requested before lock " + kit::in_quotes(lock.str()) + " was asked for");
   }
 
   try {
@@ -149,6 +150,7 @@ Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for,
                                            const std::stop_token& stop) {
   ReleaseSlot slot;
   Calls calls;
+  bool answered = false;
   {
     MutexLock lock(mutex_);
     releasing_.emplace(lease.grant.request, &slot);
@@ -156,8 +158,14 @@ Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for,
     calls = settle();  // first: a deadline that has passed unnoticed is a loss, and told as one
     leases_.erase(lease.grant.request);
     lease.end.end();
+    answered = slot.result.has_value();
   }
-  make_calls(std::move(calls), stop);
+  // A lease that is lost is given back too, but nobody waits for that.
+  if (answered) {
+    make_calls_elsewhere(std::move(calls));
+  } else {
+    make_calls(std::move(calls), stop);
+  }
   return await(slot, lease.grant.request, stop);
 }
 
@@ -172,6 +180,18 @@ void ClientCore::drop(LeaseControl& lease) {
     engine.drop(clock_.now(), lease.grant.request);
     leases_.erase(lease.grant.request);
     lease.end.end();
+  }));
+}
+
+void ClientCore::stop_renewing(const LeaseControl& lease) {
+  make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    engine.stop_renewing(lease.grant.request);
+  }));
+}
+
+void ClientCore::resume_renewing(const LeaseControl& lease) {
+  make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    engine.resume_renewing(clock_.now(), lease.grant.request);
   }));
 }
 
@@ -272,7 +292,8 @@ TaskThreads& ClientCore::threads_for(const engine::StoreCall& call) {
 
 void ClientCore::make_calls_elsewhere(Calls calls) {
   for (engine::StoreCall& call : calls) {
-    threads_for(call).post([this, moved = std::make_shared<engine::StoreCall>(std::move(call))] {
+    TaskThreads& threads = threads_for(call);
+    threads.post([this, moved = std::make_shared<engine::StoreCall>(std::move(call))] {
       std::visit([&](auto& send) { make(send, {}); }, *moved);
     });
   }
@@ -308,7 +329,16 @@ void ClientCore::make(engine::SendAcquire& send, const std::stop_token& stop) {
   guarded(replied, [&] { store_->acquire(std::move(send.call), {send.deadline, stop}, replied); });
 }
 
+void ClientCore::call_off(engine::SendRenew& send) {
+  MutexLock lock(mutex_);
+  std::erase_if(send.calls, [this](const RenewCall& call) LEASEHOLD_REQUIRES(mutex_) {
+    return engine_.call_off_renewal(call.request);
+  });
+}
+
 void ClientCore::make(engine::SendRenew& send, const std::stop_token& stop) {
+  call_off(send);
+  if (send.calls.empty()) return;
   std::vector<RequestId> requests;
   requests.reserve(send.calls.size());
   for (const RenewCall& call : send.calls) requests.push_back(call.request);

@@ -93,6 +93,8 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   Result<ReleaseOutcome> release(LeaseControl& lease, Millis keep_for, Millis timeout,
                                  const std::stop_token& stop) LEASEHOLD_EXCLUDES(mutex_);
   void drop(LeaseControl& lease) LEASEHOLD_EXCLUDES(mutex_);
+  void stop_renewing(const LeaseControl& lease) LEASEHOLD_EXCLUDES(mutex_);
+  void resume_renewing(const LeaseControl& lease) LEASEHOLD_EXCLUDES(mutex_);
   std::optional<Error> renewal_error() LEASEHOLD_EXCLUDES(mutex_);
 
   // Fails with `invalid` in a forked child.
@@ -139,6 +141,8 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   // What a reply causes: here, except for the withdrawal of what the caller has given up. It is for
   // the same caller, whose stop token it hears.
   void follow_up(Calls calls, const std::stop_token& stop);
+  // Leaves out the leases that are no longer renewed: the call may have stood in line since then.
+  void call_off(engine::SendRenew& send) LEASEHOLD_EXCLUDES(mutex_);
   template <class Replied, class Call>
   void guarded(Replied replied, Call call);
   void make(engine::SendAcquire& send, const std::stop_token& stop);

@@ -1,13 +1,14 @@
 #include "leasehold/lease.h"
 
 #include "client_core.h"
+#include "kit/text/visible_text.h"
 
 namespace leasehold {
 namespace {
 
 Error not_this_process(const detail::LeaseControl& lease) {
-  return Error(ErrorCode::lost, "the lease of lock '" + lease.grant.lock.str() +
-                                    "' belongs to process " +
+  return Error(ErrorCode::lost, "the lease of lock " + kit::in_quotes(lease.grant.lock.str()) +
+                                    " belongs to process " +
                                     std::to_string(lease.core->process().id()) +
                                     "; a forked child does not hold it");
 }
@@ -74,14 +75,23 @@ Status Lease::require_left(BootClock::duration margin) const {
   if (control_->in_forked_child()) return fail(not_this_process(*control_));
   const auto left = remaining();
   if (left == BootClock::duration()) {
-    return fail(ErrorCode::lost, "the lease of lock '" + lock().str() + "' has ended");
+    return fail(ErrorCode::lost,
+                "the lease of lock " + kit::in_quotes(lock().str()) + " has ended");
   }
   if (left < margin) {
-    return fail(ErrorCode::lost, "the lease of lock '" + lock().str() + "' has only " +
-                                     in_millis(left) + " left; " + in_millis(margin) +
-                                     " are needed");
+    return fail(ErrorCode::lost, "the lease of lock " + kit::in_quotes(lock().str()) +
+                                     " has only " + in_millis(left) + " left; " +
+                                     in_millis(margin) + " are needed");
   }
   return {};
+}
+
+void Lease::stop_renewing() {
+  if (!control_->in_forked_child()) control_->core->stop_renewing(*control_);
+}
+
+void Lease::resume_renewing() {
+  if (!control_->in_forked_child()) control_->core->resume_renewing(*control_);
 }
 
 std::stop_token Lease::lost() const {

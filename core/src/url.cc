@@ -164,20 +164,17 @@ Result<Url> Url::parse(std::string_view text) {
 
 std::string Url::redacted() const {
   std::string text = scheme + ":";
-  if (hosts.empty()) {
-    if (path.starts_with("//")) text += "//";  // else its beginning would be read as a host
-  } else {
-    text += "//";
-    if (!user.empty()) text += encoded(user, "%?/@:,") + "@";
-    for (std::size_t i = 0; i < hosts.size(); ++i) {
-      const bool v6 = hosts[i].host.find(':') != std::string::npos;
-      if (i > 0) text += ",";
-      text += v6 ? "[" + hosts[i].host + "]" : hosts[i].host;
-      if (!hosts[i].port.empty()) text += ":" + hosts[i].port;
-    }
+  // With "//" in a path alone, its beginning would be read as a host.
+  if (!hosts.empty() || !user.empty() || path.starts_with("//")) text += "//";
+  if (!user.empty()) text += encoded(user, "%?/@:,") + "@";
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const bool v6 = hosts[i].host.find(':') != std::string::npos;
+    if (i > 0) text += ",";
+    text += v6 ? "[" + hosts[i].host + "]" : hosts[i].host;
+    if (!hosts[i].port.empty()) text += ":" + hosts[i].port;
   }
   // An '@' in the path behind a '//' would be taken for a part of a password.
-  const bool looks_secret = text.ends_with("//") || !hosts.empty();
+  const bool looks_secret = text.find("//") != std::string::npos;
   const std::size_t tilde = path.starts_with('~') ? 1 : 0;  // parse() refuses a bare one
   if (tilde == 1) text += "%7E";
   text += encoded(path.substr(tilde), looks_secret ? "%?@" : "%?");

@@ -18,7 +18,7 @@ class WakeTimer {
   ~WakeTimer() { stop(); }
   WakeTimer(const WakeTimer&) = delete;
 
-  // Calls on_time once at `when` (or soon after), unless armed anew before.
+  // Calls on_time once at `when` (or soon after), unless armed again before.
   void arm(BootTime when) LEASEHOLD_EXCLUDES(mutex_);
 
   // Waits for a running on_time; not to be called from it. arm() does nothing afterwards.

@@ -240,6 +240,72 @@ TEST_F(ClientTest, LeaseThatWasSeenLostStaysLost) {
   }
 }
 
+TEST_F(ClientTest, LeaseThatIsNoLongerRenewedIsKeptAndThenLost) {
+  Client client = connect();
+  auto lease = client.acquire("job", {.ttl = 900ms});
+  ASSERT_TRUE(lease);
+  lease->stop_renewing();
+  lease->stop_renewing();
+  const BootTime deadline = lease->deadline();
+  EXPECT_EQ(lease->state(), LeaseState::held);
+  EXPECT_EQ(client.acquire("job").error().code, ErrorCode::busy) << "it was not released";
+  wait_for(lease->lost());
+  EXPECT_GE(BootClock::now(), deadline);
+  EXPECT_EQ(lease->deadline(), deadline);
+  EXPECT_EQ(faults->calls(Operation::renew), 0);
+  EXPECT_EQ(faults->calls(Operation::release), 0);
+  lease->resume_renewing();
+  EXPECT_EQ(lease->state(), LeaseState::lost);
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
+}
+
+TEST_F(ClientTest, LeaseThatIsNoLongerRenewedCanBeReleased) {
+  Client client = connect();
+  auto lease = client.acquire("job");
+  ASSERT_TRUE(lease);
+  lease->stop_renewing();
+  EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+  lease->stop_renewing();
+  lease->resume_renewing();
+  auto next = client.acquire("job");
+  ASSERT_TRUE(next);
+  next->stop_renewing();
+  next = fail(ErrorCode::cancelled, "gone");  // the destructor releases
+  EXPECT_TRUE(client.acquire("job", {.wait = 10s}));
+}
+
+TEST_F(ClientTest, ResumedLeaseIsRenewedAgain) {
+  Client client = connect();
+  auto lease = client.acquire("job", {.ttl = 900ms});
+  ASSERT_TRUE(lease);
+  lease->stop_renewing();
+  const BootTime before = lease->deadline();
+  lease->resume_renewing();
+  faults->wait_for_calls(Operation::renew, 4);
+  EXPECT_GT(lease->deadline(), before);
+  EXPECT_EQ(lease->state(), LeaseState::held);
+}
+
+TEST_F(ClientTest, RenewalThatStandsInLineIsNotSentAfterAStop) {
+  faults->always(Operation::renew, Fault::hang);
+  Client client = connect();
+  std::vector<Lease> slow;  // as many as a lane has threads, each with a batch of its own
+  for (const Millis ttl : {700ms, 710ms, 720ms, 730ms}) {
+    slow.push_back(client.acquire(std::to_string(ttl.count()), {.ttl = ttl}).value());
+  }
+  auto lease = client.acquire("job", {.ttl = 1500ms});  // of the same lane
+  ASSERT_TRUE(lease);
+  const BootTime deadline = lease->deadline();
+  wait_for(slow.back().lost());  // the renewal of "job" was due before that
+  ASSERT_EQ(faults->calls(Operation::renew), 4) << "it stands in line";
+  lease->stop_renewing();
+  faults->let_go();
+  auto other = client.acquire("beside", {.ttl = 450ms});
+  ASSERT_TRUE(other);
+  faults->wait_for_calls(Operation::renew, 8);
+  EXPECT_EQ(lease->deadline(), deadline) << "it was sent after all";
+}
+
 TEST_F(ClientTest, ThreadsDoNotGrowWithLeases) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
@@ -497,6 +563,46 @@ TEST_F(ClientTest, StoreThatThrowsIsAnUnknownOutcome) {
   Client client(std::make_unique<ThrowingStore>());
   EXPECT_EQ(client.acquire("job", {.store_timeout = 50ms}).error().code,
             ErrorCode::outcome_unknown);
+}
+
+// Grants at once; what it has granted cannot be given back as long as the gate is shut.
+class StuckReleases final : public Store {
+ public:
+  explicit StuckReleases(std::shared_future<void> gate) : gate_(std::move(gate)) {}
+  const StoreTraits& traits() const override { return traits_; }
+  void start(StoreEvents&) override {}
+  void close() override {}
+  void acquire(AcquireCall call, CallContext, Completion<AcquireReply> done) override {
+    done(Granted{TokenNumber::of(1).value(), StoreId::random(system_random()), call.ttl.length(),
+                 /*fresh=*/true});
+  }
+  void renew(std::vector<RenewCall>, CallContext,
+             Completion<std::vector<RenewReply>> done) override {
+    done(fail(ErrorCode::unavailable, "no server"));
+  }
+  void release(ReleaseCall, CallContext, Completion<ReleaseReply> done) override {
+    gate_.wait();
+    done(ReleaseReply::not_held);
+  }
+
+ private:
+  std::shared_future<void> gate_;
+  StoreTraits traits_;
+};
+
+TEST_F(ClientTest, ReleaseOfALostLeaseWaitsForNobody) {
+  FakeClock clock(BootClock::now());
+  std::promise<void> gate;
+  Client client(std::make_unique<StuckReleases>(gate.get_future().share()),
+                {.owner = {}, .clock = &clock, .random = nullptr});
+  auto lease = client.acquire("job", {.ttl = 30s});
+  ASSERT_TRUE(lease);
+  clock.advance(31s);
+  auto released = std::async(std::launch::async, [&] { return lease->release(1h); });
+  const bool at_once = released.wait_for(10s) == std::future_status::ready;
+  gate.set_value();
+  EXPECT_TRUE(at_once);
+  EXPECT_EQ(released.get().value(), ReleaseOutcome::too_late);
 }
 
 TEST_F(ClientTest, PendingReleasesAreSentBeforeTheClientGoes) {

@@ -189,6 +189,10 @@ TEST(RegistryTest, DescribesWhatItLoadsLater) {
   registry.add(one, load);
   EXPECT_EQ(registry.open<Abacus>("one://h").error().code, ErrorCode::internal)
       << "it is said to be a store, and is none";
+  one.schemes.front().uses = {{"sextant", "one://h"}};
+  registry.add(one, load);
+  EXPECT_EQ(registry.open<Abacus>("one://h").error().code, ErrorCode::internal)
+      << "it is said to open something else";
   one.schemes.front().name = "two";
   registry.add(one, load);
   EXPECT_EQ(registry.open<Abacus>("two://h").error().code, ErrorCode::internal);

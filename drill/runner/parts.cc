@@ -62,7 +62,7 @@ const FencePart* fence_part(const std::string& name_or_url) {
 std::function<Result<std::unique_ptr<Resource>>(const ResourceChoice&)> in_drill_module(
     const std::string& technology) {
   return [technology](const ResourceChoice& choice) -> Result<std::unique_ptr<Resource>> {
-    const auto module = TRY(load_module("drill_" + technology, kResourceModuleEntry));
+    const auto module = TRY(load_module({technology, "drill_" + technology, kResourceModuleEntry}));
     return static_cast<const ResourceModuleV1*>(module)->open(choice);
   };
 }

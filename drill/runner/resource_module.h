@@ -1,9 +1,24 @@
 // Resources with a heavy client library are modules, as the adapters of their stores are.
 #pragma once
 
+#include <chrono>
+
+#include "leasehold/enter_options.h"
+#include "leasehold/fence_admin.h"
 #include "resource.h"
 
 namespace leasehold::drill {
+
+// How every entry is made.
+inline EnterOptions soon() {
+  return {.timeout = std::chrono::seconds(2)};
+}
+
+// For Resource::peek() where nobody reads without the fence: whoever entered last may do so again.
+inline Result<std::uint64_t> enter_again(Resource& resource, const std::optional<FenceMark>& last) {
+  if (!last || !last->mark) return 0;
+  return resource.enter({last->mark, last->mark->request});
+}
 
 // What the entry of module "drill_<scheme>" tells.
 struct ResourceModuleV1 {

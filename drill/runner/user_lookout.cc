@@ -1,5 +1,6 @@
 #include "user_lookout.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "kit/try.h"
@@ -36,7 +37,8 @@ Result<Lookout> Lookout::open(const UserPlan& plan, const std::string& store) {
   it.fence_ = std::move(fence);
   const auto url = TRY(Url::parse(*plan.fence));
   it.environment_.emplace_back("LEASEHOLD_FENCE", url.redacted());
-  TRY(it.fence_->marks());
+  auto marks = TRY(it.fence_->marks());
+  it.marks_ = std::move(marks);
   return it;
 }
 
@@ -62,6 +64,15 @@ Result<std::string> Lookout::look_at_resource() const {
     std::this_thread::sleep_for(kBetweenTries);
   }
   return fail(ErrorCode::invalid, "the command of --watch " + how + ": " + watch_);
+}
+
+Result<bool> Lookout::nobody_entered() {
+  if (!fence_) return false;
+  const auto marks = TRY(fence_->marks());
+  const auto is_as_before = [](const FenceMark& now, const FenceMark& before) {
+    return now.resource == before.resource && now.mark == before.mark && now.claim == before.claim;
+  };
+  return std::equal(marks.begin(), marks.end(), marks_.begin(), marks_.end(), is_as_before);
 }
 
 Result<std::optional<std::int64_t>> Lookout::look_at_fence() {

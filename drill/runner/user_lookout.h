@@ -33,6 +33,9 @@ class Lookout {
   // How many writes the fence has refused so far; nothing without a fence.
   [[nodiscard]] Result<std::optional<std::int64_t>> look_at_fence();
 
+  // Has nobody entered since it was opened? False without a fence.
+  [[nodiscard]] Result<bool> nobody_entered();
+
  private:
   Lookout(Client client, LockName lock) : client_(std::move(client)), lock_(std::move(lock)) {}
 
@@ -40,6 +43,7 @@ class Lookout {
   LockName lock_;
   std::string watch_;
   std::unique_ptr<FenceAdmin> fence_;
+  std::vector<FenceMark> marks_;  // as they were
   std::vector<std::pair<std::string, std::optional<std::string>>> environment_;
 };
 

@@ -471,6 +471,10 @@ Result<Drilled> UserDrill::run() {
   if (!done && !interrupted) return fail(done.error());
   outcome_.duration = Clock::now() - began_;
   outcome_.notes = notes_on(outcome_, plan_.fence.has_value());
+  if (const auto passed_by = lookout_.nobody_entered(); passed_by && *passed_by) {
+    outcome_.notes.emplace_back("your worker never entered the fence " + outcome_.fence +
+                                ": nothing that it wrote was checked there");
+  }
   if (interrupted) outcome_.notes.emplace_back("interrupted: judged by what had happened");
   Drilled drilled{std::move(outcome_), history_.take()};
   drilled.outcome.report = check(drilled.history);

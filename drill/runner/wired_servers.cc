@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "stores/src/module.h"
+
 namespace leasehold::drill {
 namespace {
 
@@ -100,10 +102,10 @@ void WiredServers::move_clock(std::chrono::seconds) {
   throw std::logic_error("it has no such clock");
 }
 
-ClockShim::Environment clock_environment(const std::vector<Fault>& faults,
-                                         std::optional<ClockShim>& clock) {
+rig::ClockShim::Environment clock_environment(const std::vector<Fault>& faults,
+                                              std::optional<rig::ClockShim>& clock) {
   if (!has(faults, Fault::clock)) return {};
-  clock.emplace();
+  clock.emplace(module_path("clock_shim"));
   return clock->environment();
 }
 

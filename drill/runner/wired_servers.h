@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "clock_shim.h"
 #include "parts.h"
+#include "rig/clock_shim.h"
 #include "rig/tcp_proxy.h"
 
 namespace leasehold::drill {
@@ -50,7 +50,7 @@ class WiredServers : public Place {
 };
 
 // The environment of a server, if its clock is to be moved.
-ClockShim::Environment clock_environment(const std::vector<Fault>& faults,
-                                         std::optional<ClockShim>& clock);
+rig::ClockShim::Environment clock_environment(const std::vector<Fault>& faults,
+                                              std::optional<rig::ClockShim>& clock);
 
 }  // namespace leasehold::drill

@@ -23,6 +23,7 @@ struct Worker {
   std::int64_t token = 0;
   bool lost = false;      // was told so
   bool careless = false;  // works on whatever it was told
+  bool renewed = true;    // false: it has stopped the renewing of its lease
   bool writes = false;    // the access under way, or the next one
   int writes_left = 0;
   int retries_left = 0;

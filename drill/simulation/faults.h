@@ -35,8 +35,10 @@ enum class Fault : std::uint8_t {
   forced_release,    // an operator took a lock away
   lost_short_lease,  // beside one of the same client that lasts much longer
   late_confirm,      // a grant is confirmed at about the time when its caller gives up
+  renewing_stopped,  // a holder keeps its lease and lets it run out
+  renewing_resumed,  // of these: and thinks better of it
 };
-inline constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::late_confirm) + 1;
+inline constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::renewing_resumed) + 1;
 
 inline std::string_view to_string(Fault fault) {
   constexpr std::string_view names[kFaults] = {"request lost",
@@ -64,7 +66,9 @@ inline std::string_view to_string(Fault fault) {
                                                "forged",
                                                "forced release",
                                                "lost short lease",
-                                               "late confirm"};
+                                               "late confirm",
+                                               "renewing stopped",
+                                               "renewing resumed"};
   return names[static_cast<std::size_t>(fault)];
 }
 

@@ -36,6 +36,7 @@ std::string_view to_string(Mutation mutation) {
       "release_not_sent",
       "lost_lease_comes_back",
       "lost_lease_hurries",
+      "renews_what_was_stopped",
       "confirms_for_too_long",
       "answers_twice",
       "answers_never",

@@ -43,6 +43,7 @@ enum class Mutation : std::uint8_t {
   release_not_sent,           // some leases are never given back
   lost_lease_comes_back,      // a late renewal brings a lost lease back
   lost_lease_hurries,         // a lost lease shortens the time for renewals of others
+  renews_what_was_stopped,    // a lease whose renewing was stopped is renewed
   confirms_for_too_long,      // a confirmation may outlast the time of its caller
   answers_twice,
   answers_never,

@@ -27,6 +27,7 @@ struct Options {
 // E6  a lost lease stays lost
 // E7  time given to the engine makes it go on
 // E8  a renewal gets the time that its own lease has, whatever became of shorter ones
+// E9  no renewal is sent for a lease whose renewing was stopped
 struct Problem {
   std::string check;
   std::string sentence;

@@ -74,6 +74,8 @@ constexpr Least kLeast[] = {
     {Fault::forced_release, 20},
     {Fault::lost_short_lease, 10},
     {Fault::late_confirm, 100},
+    {Fault::renewing_stopped, 300},
+    {Fault::renewing_resumed, 50},
 };
 static_assert(std::size(kLeast) == kFaults, "every kind of fault must have happened");
 
@@ -157,6 +159,7 @@ constexpr Mutant kMutants[] = {
     {Mutation::release_not_sent, "E5"},
     {Mutation::lost_lease_comes_back, "E6"},
     {Mutation::lost_lease_hurries, "E8"},
+    {Mutation::renews_what_was_stopped, "E9"},
     {Mutation::confirms_for_too_long, "E3"},
     {Mutation::answers_twice, "E1"},
     {Mutation::answers_never, "E5"},

@@ -144,6 +144,7 @@ class World {
   void start_acquire(Client& client, std::uint32_t index, Time cancel_after = -1);
   void cancel(Client& client, Worker& worker);
   void visit_ended(Client& client, std::uint32_t index, bool answered, const AccessAnswer& answer);
+  void stop_or_resume_renewing(Client& client, Worker& worker);
   void leave(Client& client, std::uint32_t index);
   void rest(Client& client, std::uint32_t index, Time span);
 

@@ -124,7 +124,9 @@ void World::judge_renewal(const Client& client, const engine::SendRenew& renew) 
   if (!renew.lane) return judge_limit(acquisition(renew.calls.front().request), renew.deadline);
   BootTime least = local(client) + engine::renewal_interval(renew.calls.front().ttl.length());
   for (const RenewCall& each : renew.calls) {
-    least = std::min(least, client.workers[acquisition(each.request).worker].deadline);
+    const Worker& worker = client.workers[acquisition(each.request).worker];
+    least = std::min(least, worker.deadline);
+    if (!worker.renewed) problem("E9", "a lease was renewed although that was stopped");
   }
   if (renew.deadline < least) problem("E8", "a renewal had less time than its lease has");
 }
@@ -189,6 +191,7 @@ void World::acquire_ended(Client& client, engine::AcquireEnded& ended) {
   worker.deadline = grant.deadline;
   worker.lost = false;
   worker.careless = chance_.per_mille(settings_.careless);
+  worker.renewed = true;
   worker.writes = false;
   worker.writes_left = static_cast<int>(chance_.between(1, 3));
   worker.retries_left = 3;

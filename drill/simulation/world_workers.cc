@@ -101,10 +101,24 @@ void World::visit_ended(Client& client, std::uint32_t index, bool answered,
   worker.retries_left = 3;
   worker.seen = worker.writes ? worker.next : answer.value;
   worker.writes = true;
+  stop_or_resume_renewing(client, worker);
   Time thinks = chance_.between(0, 10 * kMillisecond);
   if (chance_.one_in(6)) thinks = chance_.between(0, in_time(settings_.longest_ttl));
   if (closing_) thinks = kMillisecond;
   rest(client, index, thinks);
+}
+
+void World::stop_or_resume_renewing(Client& client, Worker& worker) {
+  if (!chance_.one_in(worker.renewed ? 20 : 3)) return;
+  const RequestId& id = acquisitions_[worker.request].id;
+  worker.renewed = !worker.renewed;
+  outcome_.faults.add(worker.renewed ? Fault::renewing_resumed : Fault::renewing_stopped);
+  if (worker.renewed) {
+    client.engine->resume_renewing(local(client), id);
+  } else if (options_.mutation != Mutation::renews_what_was_stopped) {
+    client.engine->stop_renewing(id);
+  }
+  settle(client);
 }
 
 void World::leave(Client& client, std::uint32_t index) {

@@ -26,8 +26,8 @@ Status charge(sqlite3* db, const std::string& invoice, int cents) {
   if (!once) return leasehold::fail(once.error());
 
   const auto work = [&](OpenTransaction& tx) -> Result<std::string> {
-    auto ok = example::run(
-        tx.handle(), "INSERT INTO charge VALUES('" + invoice + "', " + std::to_string(cents) + ")");
+    auto ok = example::run(tx.handle(), "INSERT INTO charge VALUES(?, ?)",
+                           {invoice, std::to_string(cents)});
     if (!ok) return leasehold::fail(ok.error());
     if (example::fault("before_commit")) raise(SIGKILL);
     return "receipt " + std::to_string(sqlite3_last_insert_rowid(tx.handle()));

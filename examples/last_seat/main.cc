@@ -27,12 +27,12 @@ Status prepare(sqlite3* db) {
 
 Status sell(sqlite3* db, const std::string& passenger) {
   std::string taken_by;
-  auto ok = example::run(db, "SELECT passenger FROM seat WHERE number = '14C'", &taken_by);
+  auto ok = example::run(db, "SELECT passenger FROM seat WHERE number = ?", {"14C"}, &taken_by);
   if (!ok) return ok;
   if (!taken_by.empty()) {
     return leasehold::fail(leasehold::ErrorCode::invalid, "the seat is sold to " + taken_by);
   }
-  return example::run(db, "UPDATE seat SET passenger = '" + passenger + "' WHERE number = '14C'");
+  return example::run(db, "UPDATE seat SET passenger = ? WHERE number = ?", {passenger, "14C"});
 }
 
 Status serve(leasehold::Client& locks, sqlite3* db, const std::string& passenger) {

@@ -16,7 +16,8 @@ clerk=$!
 until [[ $(state_of "$clerk") == T ]]; do sleep 0.02; done
 
 # The lease of the frozen clerk ends, so that the next one gets the lock.
-expect "$("$program" "$locks" "$data" bob)" "sold to bob"
+next="Conan O'Brien"
+expect "$("$program" "$locks" "$data" "$next")" "sold to $next"
 
 kill -CONT "$clerk"
 status=0
@@ -24,5 +25,5 @@ wait "$clerk" || status=$?
 clerk=
 expect $status 1
 grep -q '^fenced_out: ' "$folder/alice" || { echo "not refused:"; cat "$folder/alice"; exit 1; }
-expect "$(sqlite3 "$data" "SELECT passenger FROM seat")" bob
+expect "$(sqlite3 "$data" "SELECT passenger FROM seat")" "$next"
 expect "$(sqlite3 "$data" "SELECT refused FROM leasehold_fence")" 1

@@ -1,5 +1,7 @@
 #!/bin/bash
 # The nightly export: cron starts it on several machines at the same minute, and one run is wanted.
+# So the lock is in a store that all of them reach, not in the default one, which is of one machine:
+#   LEASEHOLD_STORE=postgres://app@db.internal/locks
 #   0 2 * * *  leasehold run nightly-export --once "$(date +\%F)" -- export.sh orders.csv export.csv
 # `run` lets one in at a time; --once remembers that the day was done, so that the next ones do
 # nothing. A second run would waste work but do no harm, so that no fence is needed: the new file

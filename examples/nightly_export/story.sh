@@ -1,5 +1,6 @@
 #!/bin/bash
-# story.sh LEASEHOLD: three machines, one export; a killed one is done by the next.
+# story.sh LEASEHOLD: three at once, one export; a killed one is done by the next. All are on this machine, so that
+# SQLite does for a store of several.
 set -euo pipefail
 leasehold=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +20,7 @@ expect $status 137
 [[ ! -e export.csv ]] || { echo "a half file"; exit 1; }
 
 # Three at once: the first exports, and the others end with its status and do nothing.
-for machine in a b c; do night 2026-11-15 >"$machine" 2>"$machine.messages" & done
+for one in a b c; do night 2026-11-15 >"$one" 2>"$one.messages" & done
 wait
 expect "$(cat a b c)" "exported"
 expect "$(cat export.csv)" "$(cat orders.csv)"

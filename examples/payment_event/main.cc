@@ -28,7 +28,7 @@ Status prepare(sqlite3* db) {
 }
 
 Status book_and_tell(sqlite3* db, const std::string& id, const std::string& cents) {
-  if (auto ok = run(db, "INSERT INTO payment VALUES(" + id + ", " + cents + ")"); !ok) return ok;
+  if (auto ok = run(db, "INSERT INTO payment VALUES(?, ?)", {id, cents}); !ok) return ok;
   auto put = leasehold::sqlite::outbox_put(db, {.key = "payment/" + id,
                                                 .topic = "payment.received",
                                                 .payload = cents,

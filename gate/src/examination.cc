@@ -5,6 +5,7 @@
 #include "control.h"
 #include "doctor/findings.h"
 #include "fence_admin.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/gate/gate.h"
 
@@ -31,13 +32,13 @@ void judge_unanswered(Findings& findings, const StateFolder& folder) {
   }
   for (const ResourceName& resource : *blocked) {
     findings.add(Severity::warning, check,
-                 {"Resource '" + resource.str() +
-                      "' answers 503: a request to the service was "
+                 {"Resource " + kit::in_quotes(resource.str()) +
+                      " answers 503: a request to the service was "
                       "never answered.",
                   "Nobody passes before it is known that the request has had its effect or never "
                   "will: that request could land on a later one.",
                   "See that the service is done with it, then leasehold gate --state " +
-                      folder.path + " --clear '" + resource.str() + "'"});
+                      folder.path + " --clear " + kit::in_quotes(resource.str())});
   }
   if (blocked->empty()) findings.ok(check, "No resource waits for an answer of the service.");
 }

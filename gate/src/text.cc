@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kit/text/visible_text.h"
+
 namespace leasehold::gate {
 namespace {
 
@@ -45,12 +47,8 @@ std::string_view without_spaces_around(std::string_view text) {
 }
 
 std::string json_text(const nlohmann::ordered_json& value) {
-  std::string text = value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  // The library leaves this one control character as it is, and a text may be shown in a terminal.
-  for (std::size_t at = 0; (at = text.find('\x7f', at)) != std::string::npos;) {
-    text.replace(at, 1, "\\u007f");
-  }
-  return text;
+  return kit::json_shown(
+      value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 std::string json_string(std::string_view text) {

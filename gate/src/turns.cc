@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 
 namespace leasehold::gate {
@@ -51,8 +52,8 @@ using Stage = Turns::Visit::Stage;
 
 Objection unanswered_objection(const ResourceName& resource) {
   return {Objection::Why::unanswered,
-          "a request to resource '" + resource.str() +
-              "' was forwarded and its answer is missing, so it may still take effect; nothing "
+          "a request to resource " + kit::in_quotes(resource.str()) +
+              " was forwarded and its answer is missing, so it may still take effect; nothing "
               "passes until this is cleared",
           {}};
 }
@@ -265,8 +266,8 @@ std::uint64_t Turns::misses(const ResourceName& resource) const {
 Result<Version> Turns::clear(const ResourceName& resource) {
   const auto found = resources_.find(resource.str());
   if (found == resources_.end() || !found->second->unanswered) {
-    return fail(ErrorCode::invalid, "no request to resource '" + resource.str() +
-                                        "' is unanswered: there is nothing to clear");
+    return fail(ErrorCode::invalid, "no request to resource " + kit::in_quotes(resource.str()) +
+                                        " is unanswered: there is nothing to clear");
   }
   Resource& it = *found->second;
   it.unanswered = false;

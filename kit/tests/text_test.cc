@@ -6,6 +6,7 @@
 
 #include "kit/text/number.h"
 #include "kit/text/percent.h"
+#include "kit/text/visible_text.h"
 
 namespace leasehold::kit {
 namespace {
@@ -65,6 +66,24 @@ TEST(PercentTest, OnlyWhatWeWouldWrite) {
   for (const char* other : {"a%2fb", "%41", "a/b"}) {
     EXPECT_FALSE(percent_decoded_as(other, encode)) << other;
   }
+}
+
+TEST(QuotedTest, OrdinaryNamesKeepTheirLetters) {
+  EXPECT_EQ(in_quotes("nightly/ünïcode $x \\n"), "'nightly/ünïcode $x \\n'");
+  EXPECT_EQ(pasteable("it's $'free"), "it's $'free");
+}
+
+TEST(QuotedTest, WhatMisleadsIsWrittenOut) {
+  EXPECT_EQ(in_quotes("a\u202Eb"), "$'a\\xe2\\x80\\xaeb'");
+  EXPECT_EQ(pasteable("a\u200F\u061C\n\xff"), "$'a\\xe2\\x80\\x8f\\xd8\\x9c\\x0a\\xff'");
+  EXPECT_EQ(in_quotes("it's a\\b"), "$'it\\'s a\\\\b'");
+  EXPECT_EQ(pasteable("$'a'"), "$'$\\'a\\''") << "else it would read as another name";
+}
+
+TEST(JsonShownTest, WhatMisleadsIsEscapedAndNothingElse) {
+  EXPECT_EQ(json_shown("[\n\"ü 日本\"]"), "[\n\"ü 日本\"]");
+  EXPECT_EQ(json_shown("\"a\u202Eb\x7f\u0085\""), "\"a\\u202eb\\u007f\\u0085\"");
+  EXPECT_EQ(json_shown("\U0001FFFE\U0010FFFF"), "\\ud83f\\udffe\\udbff\\udfff");
 }
 
 }  // namespace

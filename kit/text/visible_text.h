@@ -11,6 +11,17 @@ namespace leasehold::kit {
 // are not UTF-8, stands U+FFFD.
 std::string visible(std::string_view text);
 
+// A name so that it can be pasted into a shell and is the same name there: 'name', or
+// $'n\xC3\xA4me' if it has an apostrophe or something that visible() would replace. Bash, zsh and
+// ksh read that.
+std::string in_quotes(std::string_view name);
+// The same for a table: without the quotes where nobody could be misled.
+std::string pasteable(std::string_view name);
+
+// JSON, with the same characters as \uNNNN: read again it is the same, and it misleads nobody who
+// looks at it.
+std::string json_shown(std::string_view json);
+
 // The text of a failure as every store can keep it: UTF-8 without a zero byte, and 8 KiB at most.
 // Bytes that are not are written as \xNN; of a longer text there is the beginning, and an ellipsis.
 std::string storable(std::string_view text);

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kLookAgain = 1ms;
 constexpr std::chrono::milliseconds kLookAgainAtLast = 20ms;
 
-// Those that are children of this process; how many.
+// Reaps the members that are children of this process; how many there were.
 std::size_t reap_group(pid_t group) {
   std::size_t count = 0;
   for (;; ++count) {
@@ -36,8 +36,8 @@ bool is_left(pid_t group) {
   return kill(-group, 0) == 0 || errno != ESRCH;
 }
 
-// The kernel counts the dead too until their parent reaps them, and one outside of the group may
-// never do it. Only /proc tells them from the living; without it they are waited for.
+// The kernel counts the dead too until their parent reaps them, and a parent outside of the
+// group may never do it. Only /proc tells them from the living; without it they are waited for.
 bool all_are_dead(pid_t group) {
   bool any = false;
   for (const pid_t pid : all_processes()) {

@@ -37,8 +37,8 @@ bool wait_for_events(int fd, short events, Deadline deadline) {
   }
 }
 
-// O_NONBLOCK belongs to what all sharers of a descriptor have in common, so it needs an opening of
-// its own. None if it cannot be opened again: without the right, or with nobody at the other end.
+// O_NONBLOCK would hold for everybody who shares the descriptor, so the file is opened once more.
+// Empty if that fails: for want of permission, or with nobody at the other end.
 Fd opened_again(int fd) {
   return Fd(open(("/proc/self/fd/" + std::to_string(fd)).c_str(),
                  O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -101,7 +101,7 @@ bool write_within(int fd, std::string_view text, Deadline deadline) {
   if (!socket && !S_ISFIFO(kind.st_mode) && isatty(fd) != 1) return write_all(fd, text);
   const Fd again = socket ? Fd() : opened_again(fd);
   while (!text.empty()) {
-    // Without an opening of its own, the best is to write only when there is room.
+    // If it could not be opened once more, the best is to write only when there is room.
     if (!socket && !again && !wait_for_events(fd, POLLOUT, deadline)) return false;
     const ssize_t put = socket ? send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
                                : write(again ? again.get() : fd, text.data(), text.size());

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kShell = "/bin/sh";
 
-// All signals wait while it lives, so that no handler of the parent runs in the young child.
+// All signals wait while it lives, so that no handler of the parent runs in the new child.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -71,7 +71,7 @@ tl::expected<Child, StartError> Launch::go() {
     if (child.pid_ == 0) become_command(parent, report.write.get());
   }
   if (child.pid_ < 0) return tl::unexpected(explain({StartError::Step::fork, errno}));
-  // At once: if the parent ignores SIGCHLD, the kernel takes the number away when the child ends.
+  // At once: if the parent ignores SIGCHLD, the kernel frees the pid when the child ends.
   child.pidfd_ = Fd(open_pidfd(child.pid_));
   const int no_pidfd = child.pidfd_ ? 0 : errno;
   report.write.reset();
@@ -179,7 +179,7 @@ void Launch::become_command(pid_t parent, int report) {
 int Launch::place(pid_t parent) const {
   if (command_.parent_death_signal) {
     if (prctl(PR_SET_PDEATHSIG, *command_.parent_death_signal) != 0) return errno;
-    if (getppid() != parent) _exit(127);  // it died before it could be watched
+    if (getppid() != parent) _exit(127);  // the parent died before this took effect
   }
   if (command_.placement == Placement::own_session) {
     if (setsid() < 0) return errno;

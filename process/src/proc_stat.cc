@@ -4,26 +4,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "kit/system/fd.h"
+#include "kit/text/number.h"
 
 namespace leasehold::process {
-namespace {
-
-std::optional<pid_t> as_pid(const char* name) {
-  pid_t pid = 0;
-  const char* end = name + std::strlen(name);
-  const auto [stop, error] = std::from_chars(name, end, pid);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return pid;
-}
-
-}  // namespace
 
 std::optional<ProcStat> read_stat(pid_t pid) {
   const kit::Fd file(
@@ -47,7 +36,7 @@ std::vector<pid_t> all_processes() {
   std::vector<pid_t> all;
   const std::unique_ptr<DIR, int (*)(DIR*)> processes(opendir("/proc"), closedir);
   while (const dirent* entry = processes ? readdir(processes.get()) : nullptr) {
-    if (const auto pid = as_pid(entry->d_name)) all.push_back(*pid);
+    if (const auto pid = kit::number_in<pid_t>(entry->d_name)) all.push_back(*pid);
   }
   return all;
 }

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The kernel tells only parents of a stop, and of an end only who asks for each.
+// The kernel reports a stop to the parent only, and an end only to those who watch that process.
 constexpr auto kLookAgain = 1ms;
 
 std::optional<ProcStat> lives_in(pid_t pid, pid_t session) {
@@ -31,7 +31,7 @@ bool SessionMember::signal(int number) const {
 std::vector<SessionMember> living_in_session(pid_t leader) {
   std::vector<SessionMember> members;
   for (const pid_t pid : all_processes()) {
-    // First what costs little: most processes of a machine are strangers.
+    // The cheap test first: most processes belong to other sessions.
     if (getsid(pid) != leader) continue;
     Fd pidfd(open_pidfd(pid));
     if (!pidfd) continue;

@@ -251,7 +251,7 @@ Result<std::unique_ptr<Connection>> Connector::connect(const CallContext& contex
   auto made = state_->connect(context, closing);
   if (made) return made;
   Error error = std::move(made.error());
-  // Nothing was asked for yet but to be let in.
+  // Nothing was sent yet but the greeting and the login.
   if (error.code == ErrorCode::outcome_unknown) {
     error.code = context.stop.stop_requested() ? ErrorCode::cancelled : ErrorCode::unavailable;
   }
@@ -291,7 +291,8 @@ Status Connector::State::greet(Connection& connection, Greeting& greeting, CallW
   }
   if (endpoint.database != 0) append_command(hello, {"SELECT", database});
   const auto sent = connection.send(wait, hello);
-  // Who sends an error and closes at once may be heard even so.
+  // A server that sends an error and closes at once may fail send(), and its error can still be
+  // read.
   const auto welcome = connection.reply(wait);
   if (!welcome) return fail(sent ? welcome.error() : sent.error());
   std::optional<Value> selected;

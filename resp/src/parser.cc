@@ -129,7 +129,7 @@ Parser::Step Parser::next(Value& out) {
 
 Parser::Step Parser::take_line(std::string_view& line) {
   if (read_ == end_) return Step::more;
-  // Before the line is complete: who speaks another protocol may never end it.
+  // Before the line is complete: a speaker of another protocol may never end it.
   if (kMarks.find(buffer_[read_]) == std::string_view::npos) return bad("no RESP type begins so");
   scanned_ = std::max(scanned_, read_);
   const auto* newline =
@@ -246,13 +246,13 @@ Parser::Step Parser::begin_items(char mark, std::string_view count, Value& done,
   done.type = type_of(mark);
   if (*items == 0 && mark != '|') return Step::value;
   complete = false;
-  if (*items == 0) return Step::value;  // an attribute that says nothing
+  if (*items == 0) return Step::value;  // an empty attribute
   done.items.reserve(std::min(*items, kReservedItems));
   open_.push_back({std::move(done), *items, mark == '|'});
   return Step::value;
 }
 
-// Puts a value into what it is a part of; true when `done` is a whole value in the end.
+// Puts a value into the one it is a part of; true when `done` has become a whole value.
 bool Parser::close_outer(Value& done) {
   while (!open_.empty()) {
     Open& outer = open_.back();

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "kit/try.h"
@@ -26,30 +27,42 @@ tl::unexpected<Error> cannot_load(const std::string& path, std::string why) {
   return fail(ErrorCode::unsupported, "the module " + path + " cannot be loaded", std::move(why));
 }
 
+// As cmake/LeaseholdPackages.cmake names it.
+std::string package_of(std::string technology) {
+  std::replace(technology.begin(), technology.end(), '_', '-');
+  return "leasehold-" + technology;
+}
+
 }  // namespace
 
-std::string module_path(const std::string& name) {
-  return (own_folder().parent_path() / LEASEHOLD_LIBDIR / "leasehold" / (name + ".so")).string();
+std::string module_path(const std::string& file) {
+  return (own_folder().parent_path() / LEASEHOLD_LIBDIR / "leasehold" / (file + ".so")).string();
 }
 
-Result<const void*> load_module(const std::string& name, const char* entry) {
-  const std::string path = module_path(name);
+Result<const void*> load_module(const Module& module) {
+  const std::string path = module_path(module.file);
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown) && !unknown) {
+    return fail(ErrorCode::unsupported, "the module " + path + " is not installed; the package " +
+                                            package_of(module.technology) + " brings it");
+  }
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return cannot_load(path, dlerror());
-  const auto call = reinterpret_cast<const void* (*)()>(dlsym(handle, entry));
+  const auto call = reinterpret_cast<const void* (*)()>(dlsym(handle, module.entry));
   if (call == nullptr) return cannot_load(path, dlerror());
-  const void* module = call();
-  const std::string_view version = *static_cast<const char* const*>(module);
+  const void* told = call();
+  const std::string_view version = *static_cast<const char* const*>(told);
   if (version != LEASEHOLD_VERSION) {
     return cannot_load(path, "it is of version " + std::string(version) +
-                                 ", and this program of " LEASEHOLD_VERSION);
+                                 ", and this program of " LEASEHOLD_VERSION
+                                 "; both must be of the same");
   }
-  return module;
+  return told;
 }
 
-LoadAdapters in_module(const std::string& name) {
-  return [name]() -> Result<std::vector<Adapter>> {
-    const auto module = TRY(load_module(name, kModuleEntry));
+LoadAdapters in_module(const std::string& technology) {
+  return [technology]() -> Result<std::vector<Adapter>> {
+    const auto module = TRY(load_module({technology, technology, kModuleEntry}));
     return static_cast<const ModuleV1*>(module)->adapters();
   };
 }

@@ -17,18 +17,23 @@ struct ModuleV1 {
 };
 inline constexpr const char* kModuleEntry = "leasehold_adapter_v1";
 
-// Where the module `name` is.
-std::string module_path(const std::string& name);
+// Where the module in `file` is: LIBDIR/leasehold beside the folder of this program or library.
+std::string module_path(const std::string& file);
 
-// Loads the module `name` from LIBDIR/leasehold beside the folder of this program or library, calls
-// its `extern "C"` entry, which takes nothing, and gives what that returned: a pointer to a struct
-// whose first member is the version, which must be this program's. `unsupported` if the module is
-// missing, cannot be loaded or is of another version, with the path and the loader's own words. A
-// module stays loaded.
-[[nodiscard]] Result<const void*> load_module(const std::string& name, const char* entry);
+struct Module {
+  std::string technology;  // whose package brings it
+  std::string file;        // without .so
+  const char* entry;       // `extern "C"`, takes nothing
+};
 
-// The adapters in module `name`, which is loaded when they are first asked for. Fails as
+// Loads the module, calls its entry, and gives what that returned: a pointer to a struct whose
+// first member is the version, which must be this program's. `unsupported` if the module is not
+// installed, with the package to install; and if it cannot be loaded or is of another version, with
+// the loader's own words. A module stays loaded.
+[[nodiscard]] Result<const void*> load_module(const Module& module);
+
+// The adapters of a technology, whose module is loaded when they are first asked for. Fails as
 // load_module() does.
-LoadAdapters in_module(const std::string& name);
+LoadAdapters in_module(const std::string& technology);
 
 }  // namespace leasehold

@@ -48,7 +48,7 @@ class ConnectTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(ConnectTest, EndsAtItsDeadline) {
-  EXPECT_TRUE(testing::one_ends_within(1900ms, [&] {
+  EXPECT_TRUE(testing::one_ends_in_time(1900ms, [&] {
     const auto client = connect(url(), {.store_timeout = 300ms}, registry);
     ASSERT_FALSE(client);
     EXPECT_EQ(client.error().code, ErrorCode::unavailable) << to_string(client.error());

@@ -32,11 +32,15 @@ TEST(ModuleTest, IsLoadedAtItsFirstUse) {
   EXPECT_THAT(registry.open<Nothing>("good:x").error().message, HasSubstr("no nothing for 'good'"));
 }
 
-TEST(ModuleTest, OneThatIsMissingIsNamedWithItsPath) {
-  const Error missing = open("nowhere", "good");
+TEST(ModuleTest, OneThatIsMissingIsNamedWithItsPathAndItsPackage) {
+  const Error missing = open("no_where", "good");
   EXPECT_EQ(missing.code, ErrorCode::unsupported);
-  EXPECT_THAT(missing.message, HasSubstr("/leasehold/nowhere.so"));
-  EXPECT_THAT(missing.store_words, HasSubstr("No such file"));
+  EXPECT_THAT(missing.message, HasSubstr("/leasehold/no_where.so is not installed"));
+  EXPECT_THAT(missing.message, HasSubstr("the package leasehold-no-where brings it"));
+  const auto cell = load_module({"no_where", "drill_no_where", "entry"});
+  ASSERT_FALSE(cell);
+  EXPECT_THAT(cell.error().message, HasSubstr("/leasehold/drill_no_where.so"));
+  EXPECT_THAT(cell.error().message, HasSubstr("the package leasehold-no-where brings it"));
 }
 
 TEST(ModuleTest, OneOfAnotherVersionOrWithoutEntryIsRefused) {

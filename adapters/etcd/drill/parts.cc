@@ -1,6 +1,6 @@
 // What a drill can do with etcd.
+#include "adapters/etcd/rig/server.h"
 #include "drill/runner/wired_servers.h"
-#include "rig/etcd.h"
 
 namespace leasehold::etcd {
 namespace {

@@ -1,18 +1,11 @@
 // The number as a key of etcd.
-#include <charconv>
-
 #include "drill/runner/resource_module.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/etcd/fence.h"
 
 namespace leasehold::drill {
 namespace {
-
-using namespace std::chrono_literals;
-
-EnterOptions soon() {
-  return {.timeout = 2s};
-}
 
 class EtcdResource final : public Resource {
  public:
@@ -23,10 +16,7 @@ class EtcdResource final : public Resource {
     if (got.repeated || got.values.empty()) {
       return fail(ErrorCode::outcome_unknown, "it entered, but what it read was lost");
     }
-    std::uint64_t value = 0;
-    const std::string text = got.values.front().value_or("0");
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
+    return kit::number_in<std::uint64_t>(got.values.front().value_or("0")).value_or(0);
   }
 
   Status write(const Pass& pass, std::uint64_t value) override {
@@ -34,12 +24,7 @@ class EtcdResource final : public Resource {
     return {};
   }
 
-  // Nobody reads without the fence here; whoever entered last may do so again.
-  Result<std::uint64_t> peek() override {
-    const auto mark = TRY(fence_.mark());
-    if (!mark || !mark->mark) return 0;
-    return enter({mark->mark, mark->mark->request});
-  }
+  Result<std::uint64_t> peek() override { return enter_again(*this, TRY(fence_.mark())); }
 
  private:
   std::string key() const { return "drill-cell/" + fence_.resource().str(); }

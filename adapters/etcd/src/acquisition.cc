@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "store_base/busy_label.h"
+
 namespace leasehold::etcd {
 namespace {
 
@@ -23,14 +25,15 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
         done_(std::move(done)),
         began_(BootClock::now()),
         kind_(LeaseKind::locks(call_.ttl)),
+        name_(session_.keys.known_as(call_.lock)),
         folder_(session_.keys.folder(call_.lock)),
         own_(folder_ + call_.request.hex()) {}
 
   void begin() {
     if (++rounds_ > kMostRounds) {
-      return done_(fail(error_at(
+      return failed(error_at(
           session_.address,
-          Error(ErrorCode::unavailable, "the leases of etcd end faster than they are used"))));
+          Error(ErrorCode::unavailable, "the leases of etcd end faster than they are used")));
     }
     const auto claim = session_.claims.find(call_.request);
     if (claim && claim->state == Claim::State::over) return end_old_claim(*claim);
@@ -99,9 +102,19 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   void part_is_done(void (Acquisition::*then)(const wire::TxnResponse&)) {
     if (--parts_ > 0) return;
     if (!response_) return not_answered(response_.error());
+    placed_ = placed_ || shows_own_key(*response_);
     const bool lease_has_died = alive_ && !*alive_;
     if (lease_has_died) return start_over();
     (this->*then)(*response_);
+  }
+
+  bool shows_own_key(const wire::TxnResponse& response) const {
+    const auto is_own = [this](const wire::KeyValue& kv) { return kv.key() == own_; };
+    const auto shows = [&](const wire::ResponseOp& it) {
+      return std::any_of(it.range().kvs().begin(), it.range().kvs().end(), is_own);
+    };
+    return response.succeeded() ||
+           std::any_of(response.responses().begin(), response.responses().end(), shows);
   }
 
   void start_over() {
@@ -111,24 +124,47 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   }
 
   void not_answered(const Failure& failure) {
-    if (failure.lease_is_gone()) {
-      session_.leases.forget(lease_.id);
-      session_.leases.forget(waiters_lease_);
-      return start_over();
-    }
+    if (failure.lease_is_gone()) return forget_what_died(lease_.id, failure);
     if ((failure.ambiguous() || failure.out_of_space()) && created_ == 0) {
-      session_.claims.update(call_.request, call_.lock, [&](Claim& claim) {
-        if (failure.ambiguous()) {
-          claim.at_risk.push_back(lease_.id);
-          if (waiters_lease_ != 0) claim.at_risk.push_back(waiters_lease_);
-        }
-        if (claim.state != Claim::State::held) claim.expires = given_up_at();
+      remember([&](Claim& claim) {
+        if (!failure.ambiguous()) return;
+        claim.at_risk.push_back(lease_.id);
+        if (waiters_lease_ != 0) claim.at_risk.push_back(waiters_lease_);
       });
     }
     failed(failure);
   }
 
-  void failed(const Failure& failure) { done_(fail(session_.error(failure))); }
+  // The server does not say which lease is gone, and others' keys are on the one that lives.
+  void forget_what_died(LeaseId id, const Failure& refusal) {
+    session_.leases.refresh(
+        id, once_within(context_),
+        [self = shared_from_this(), id, refusal](const tl::expected<bool, Failure>& alive) {
+          if (!alive) return self->failed(refusal);
+          const bool both_asked = id == self->waiters_lease_ || self->waiters_lease_ == 0;
+          if (both_asked) return self->start_over();
+          self->forget_what_died(self->waiters_lease_, refusal);
+        });
+  }
+
+  // Its key is there, or may be: if nobody asks again, it is deleted.
+  template <class Change>
+  void remember(Change change) {
+    session_.claims.update(call_.request, call_.lock, [&](Claim& claim) {
+      change(claim);
+      if (claim.state != Claim::State::held) claim.expires = given_up_at();
+    });
+  }
+
+  void failed(const Failure& failure) { failed(session_.error(failure)); }
+  void failed(Error error) {
+    if (placed_) remember([](Claim&) {});
+    if (placed_ && error.code != ErrorCode::outcome_unknown) {
+      error.code = ErrorCode::outcome_unknown;
+      error.message = "a part of it was done, and then: " + error.message;
+    }
+    done_(fail(std::move(error)));
+  }
 
   // ---- the first transaction: take the lock if nobody wants it, else a place in the queue
 
@@ -143,6 +179,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     const std::string withdrawn = session_.keys.withdrawn(call_.request);
     wire::TxnRequest txn;
     *txn.add_compare() = nothing_in(folder_);
+    *txn.add_compare() = without_lease(name_);
     *txn.add_compare() = nothing_in(withdrawn);
     *txn.add_success() = put(own_, value(OwnValue::State::held), lease_.id);
     *txn.add_success() = get(session_.keys.lineage());
@@ -151,6 +188,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     *txn.add_failure() = get_without_value(own_);
     *txn.add_failure() = first_in(folder_);
     *txn.add_failure() = get(session_.keys.lineage());
+    *txn.add_failure() = get(name_);
     if (waiters_lease != 0) *txn.add_failure() = newest_in(folder_, 2);
     send(std::move(txn), &Acquisition::entered);
   }
@@ -170,10 +208,14 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     const int base = waiters_lease_ != 0 ? 1 : 0;
     const wire::KeyValue* own = first_kv(response, base);
     const wire::KeyValue* first = first_kv(response, base + 1);
-    if (own == nullptr || first == nullptr) return not_in_folder(first);
+    const wire::KeyValue* at_name = lock_at_name(response, base + 3);
+    if (own == nullptr || first == nullptr) return not_in_folder(holder_of(first, at_name));
     created_ = own->create_revision();
     if (first->key() == own_) {
       const bool on_its_lease = own->lease() == lease_.id || own->lease() == held_already_;
+      if (!on_its_lease && at_name != nullptr) {
+        return queued(own->lease(), name_, response.header().revision(), *at_name);
+      }
       if (!on_its_lease) return claim();
       lease_.id = own->lease();
       return granted_again(first_kv(response, base + 2));
@@ -181,18 +223,21 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     const wire::RangeResponse& newest = response.responses(response.responses_size() - 1).range();
     const bool just_queued = base == 1 && newest.kvs_size() == 2 && newest.kvs(0).key() == own_;
     if (!just_queued) return claim();  // that tells who is before
-    queued(own->lease(), newest.kvs(1).key(), response.header().revision(), *first);
+    queued(own->lease(), newest.kvs(1).key(), response.header().revision(),
+           *holder_of(first, at_name));
   }
 
-  void not_in_folder(const wire::KeyValue* first) {
-    const bool withdrawn = first == nullptr || waiters_lease_ != 0;
-    if (withdrawn) {
-      return done_(fail(error_at(
-          session_.address,
-          Error(ErrorCode::unavailable, "request " + call_.request.hex() + " was withdrawn"))));
-    }
-    if (!call_.queue) return done_(Busy{owner_of(*first)});
+  void not_in_folder(const wire::KeyValue* holder) {
+    const bool withdrawn = holder == nullptr || waiters_lease_ != 0;
+    if (withdrawn) return was_withdrawn();
+    if (!call_.queue) return done_(Busy{owner_of(*holder)});
     get_waiters_lease();
+  }
+
+  void was_withdrawn() {
+    done_(fail(error_at(
+        session_.address,
+        Error(ErrorCode::unavailable, "request " + call_.request.hex() + " was withdrawn"))));
   }
 
   void get_waiters_lease() {
@@ -220,11 +265,14 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     wire::TxnRequest txn;
     *txn.add_compare() = created_at(own_, created_);
     *txn.add_compare() = nothing_before(folder_, created_);
+    *txn.add_compare() = without_lease(name_);
+    *txn.add_compare() = nothing_in(session_.keys.withdrawn(call_.request));
     *txn.add_success() = put(own_, value(OwnValue::State::held), lease_.id);
     *txn.add_success() = get(session_.keys.lineage());
     *txn.add_failure() = get_without_value(own_);
     *txn.add_failure() = first_in(folder_);
     *txn.add_failure() = newest_before(folder_, created_);
+    *txn.add_failure() = get(name_);
     send(std::move(txn), &Acquisition::claimed);
   }
 
@@ -233,7 +281,10 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     const wire::KeyValue* own = first_kv(response, 0);
     const wire::KeyValue* first = first_kv(response, 1);
     const wire::KeyValue* before = first_kv(response, 2);
+    const wire::KeyValue* at_name = lock_at_name(response, 3);
+    if (before == nullptr) before = at_name;
     const bool still_there = own != nullptr && own->create_revision() == created_;
+    if (still_there && before == nullptr) return was_withdrawn();
     if (!still_there || before == nullptr || first == nullptr) {
       session_.claims.change(call_.request, [](Claim& claim) {
         claim.state = Claim::State::unconfirmed;
@@ -241,7 +292,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
       });
       return start_over();
     }
-    queued(own->lease(), before->key(), response.header().revision(), *first);
+    queued(own->lease(), before->key(), response.header().revision(), *holder_of(first, at_name));
   }
 
   // ---- answers
@@ -251,11 +302,13 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   }
 
   std::string owner_of(const wire::KeyValue& kv) const {
-    return etcd::owner_of(kv.key(), OwnValue::parse(kv.value()));
+    const auto value = OwnValue::parse(kv.value());
+    const bool kept = value && value->state == OwnValue::State::kept;
+    return busy_label(etcd::owner_of(kv.key(), value), kept);
   }
 
   void queued(LeaseId lease, const std::string& predecessor, std::int64_t revision,
-              const wire::KeyValue& first) {
+              const wire::KeyValue& holder) {
     std::int64_t old_watch = 0;
     session_.claims.update(call_.request, call_.lock, [&](Claim& claim) {
       claim.state = Claim::State::waiting;
@@ -269,10 +322,10 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     const std::int64_t watch =
         session_.watcher.watch(predecessor, revision, call_.request, Watched::predecessor);
     session_.claims.change(call_.request, [&](Claim& claim) { claim.predecessor_watch = watch; });
-    if (!call_.queue) return done_(Busy{owner_of(first)});
+    if (!call_.queue) return done_(Busy{owner_of(holder)});
     // Asking also keeps the lease for locks alive, so that it is there at the grant.
     const Millis again = std::clamp<Millis>(lease_.ttl / 2, kAsksAgainSoonest, kAsksAgainLatest);
-    done_(Queued{again, owner_of(first)});
+    done_(Queued{again, owner_of(holder)});
   }
 
   // The same grant as before; whoever asks twice does not know when it began, and renews it.
@@ -301,6 +354,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
     session_.claims.update(call_.request, call_.lock, [&](Claim& claim) {
       claim.state = Claim::State::held;
       claim.created = created_;
+      claim.owner = call_.owner.str();
       claim.lease = lease_.id;
       if (!keeps_expiry) claim.expires = began_ + lease_.ttl;
       watch = std::exchange(claim.predecessor_watch, 0);
@@ -311,7 +365,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   void answer(Millis ttl, bool fresh, std::optional<StoreId> lineage) {
     const TokenNumber token = TokenNumber::of(created_).value();
     if (lineage) return done_(Granted{token, *lineage, ttl, fresh});
-    // Somebody has deleted the lineage: everything begins anew.
+    // Somebody has deleted the lineage: everything starts over.
     ensure_lineage(
         session_, once_within(context_),
         [self = shared_from_this(), token, ttl, fresh](tl::expected<StoreId, Failure> made) {
@@ -326,6 +380,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   const Completion<AcquireReply> done_;
   const BootTime began_;
   const LeaseKind kind_;
+  const std::string name_;
   const std::string folder_;
   const std::string own_;
 
@@ -335,6 +390,7 @@ class Acquisition final : public std::enable_shared_from_this<Acquisition> {
   LeaseId held_already_ = 0;
   std::int64_t created_ = 0;
   bool refreshed_ = false;
+  bool placed_ = false;  // the server has shown the own key
 
   std::atomic<int> parts_ = 0;
   tl::expected<bool, Failure> alive_ = true;

@@ -27,6 +27,7 @@ struct Claim {
   State state = State::unconfirmed;
   std::int64_t created = 0;  // create revision of its key: the token
   LeaseId lease = 0;
+  std::string owner = {};  // of a held one
   // Other locks keep the shared lease alive, so that each claim ends here by itself.
   BootTime expires = {};
   // The leases of attempts that may still be on their way to the server, and put the key there.

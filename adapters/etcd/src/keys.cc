@@ -35,11 +35,11 @@ std::optional<Keys::Place> Keys::parse(std::string_view key) const {
   if (!key.starts_with(prefix_)) return std::nullopt;
   key.remove_prefix(prefix_.size());
   const std::size_t slash = key.find('/');
-  if (slash == std::string_view::npos) return std::nullopt;
   const auto name = percent_decode(key.substr(0, slash));
   if (!name) return std::nullopt;
   auto lock = LockName::parse(*name);
   if (!lock) return std::nullopt;
+  if (slash == std::string_view::npos) return Place{std::move(*lock), {}, true};
   return Place{std::move(*lock), key.substr(slash + 1)};
 }
 

@@ -33,7 +33,7 @@ class Keys {
  public:
   explicit Keys(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  // The name to give to `etcdctl lock`.
+  // The name to give to `etcdctl lock`. python-etcd3 has its lock at this very key.
   std::string known_as(const LockName& lock) const { return prefix_ + percent_encode(lock.str()); }
   // All who hold or want the lock have a key in this folder.
   std::string folder(const LockName& lock) const { return known_as(lock) + "/"; }
@@ -56,7 +56,8 @@ class Keys {
   std::string refused(const ResourceName& resource) const {
     return refusals() + percent_encode(resource.str());
   }
-  // While a key is in this folder, a late transaction of the request does nothing.
+  // While a key is in this folder, the request is withdrawn, or its lock is kept: a late
+  // transaction of it does nothing.
   std::string withdrawn(const RequestId& request) const {
     return prefix_ + "!withdrawn/" + request.hex() + "/";
   }
@@ -71,8 +72,9 @@ class Keys {
   struct Place {
     LockName lock;
     std::string_view leaf;  // of the key that was parsed
+    bool outside = false;   // not in the lock's folder, but at its name
   };
-  // Nothing if the key is in no lock's folder.
+  // Nothing if the key is neither in a lock's folder nor at its name.
   std::optional<Place> parse(std::string_view key) const;
 
  private:

@@ -51,7 +51,7 @@ class Leases {
   // Keeps it alive once; false: it is gone, and the next with_lease() makes a new one.
   void refresh(LeaseId id, const Limits& limits, Done<bool> done);
 
-  // What the server knows; nothing: it has none of this kind.
+  // As far as is known here: it may have died meanwhile. Nothing: there is none of this kind.
   std::optional<EtcdLease> current(LeaseKind kind) const;
   std::optional<EtcdLease> find(LeaseId id) const;
   std::vector<EtcdLease> all() const;

@@ -2,6 +2,7 @@
 
 #include "adapters/etcd/description.h"
 #include "kit/try.h"
+#include "leasehold/name.h"
 
 namespace leasehold::etcd {
 namespace {
@@ -11,9 +12,10 @@ std::string endpoint_of(const HostPort& host) {
   return (v6 ? "[" + host.host + "]" : host.host) + ":" + (host.port.empty() ? "2379" : host.port);
 }
 
-std::string prefix_of(const std::string& path) {
+Result<std::string> prefix_in(const std::string& path) {
   std::string prefix = path.starts_with('/') ? path.substr(1) : path;
   if (prefix.empty()) return "leasehold/";
+  TRY(detail::check_name("the path of an etcd URL, the prefix of its keys,", prefix));
   if (!prefix.ends_with('/')) prefix += '/';
   return prefix;
 }
@@ -32,9 +34,10 @@ Result<Options> Options::of(const Url& url) {
                 "in by certificate (options cert and key)");
   }
   auto tls = TRY(TlsOptions::of(url));
+  auto prefix = TRY(prefix_in(url.path));
   Options options{.address = url.redacted(),
                   .endpoints = {},
-                  .prefix = prefix_of(url.path),
+                  .prefix = std::move(prefix),
                   .user = url.user,
                   .password = url.password,
                   .tls = std::move(tls)};

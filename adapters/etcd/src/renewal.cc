@@ -5,9 +5,12 @@
 #include <map>
 #include <set>
 
+#include "store_base/renew_replies.h"
+
 namespace leasehold::etcd {
 namespace {
 
+constexpr LeaseId kNoLease = 0;
 constexpr std::size_t kOpsPerTransaction = 100;  // etcd's usual limit is 128
 
 // One keep-alive per lease, and beside it the proof that each key is still there.
@@ -33,7 +36,8 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
     bool held = false;
     std::int64_t created = 0;
     LeaseId lease = 0;
-    bool moves = false;  // to the lease of another TTL
+    bool moves = false;   // to the lease that is usual for its TTL now
+    bool looked = false;  // the server has told of its key
     bool proved = false;
     std::int64_t revision = 0;  // at which it was proved
   };
@@ -49,7 +53,7 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
     if (item.moves) wanted_.insert(LeaseKind::locks(item.call.ttl));
   }
 
-  // Only if a renewal asks for another TTL than the grant has.
+  // Only if a renewal asks for another TTL than the grant has, or its lease was replaced.
   void make_leases() {
     if (wanted_.empty()) return send();
     const LeaseKind kind = *wanted_.begin();
@@ -57,40 +61,50 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
     session_.leases.with_lease(
         kind, once_within(context_),
         [self = shared_from_this(), kind](tl::expected<EtcdLease, Failure> lease) {
-          if (!lease) return self->done_(fail(self->session_.error(lease.error())));
+          if (!lease) self->doubt(lease.error());
           for (Item& item : self->items_) {
-            if (item.moves && LeaseKind::locks(item.call.ttl) == kind) item.lease = lease->id;
+            if (item.moves && LeaseKind::locks(item.call.ttl) == kind)
+              item.lease = lease ? lease->id : kNoLease;
           }
           self->make_leases();
         });
   }
 
   void send() {
-    std::vector<Item*> held;
+    // Apart, because a server refuses the whole transaction if one moves to a lease that is gone.
+    std::map<LeaseId, std::vector<Item*>> open;  // by where they move to; the others at kNoLease
+    std::vector<std::vector<Item*>> transactions;
     std::set<LeaseId> leases;
     for (Item& item : items_) {
-      if (!item.held) continue;
-      held.push_back(&item);
+      if (!item.held || item.lease == kNoLease) continue;
       leases.insert(item.lease);
+      std::vector<Item*>& together = open[item.moves ? item.lease : kNoLease];
+      together.push_back(&item);
+      if (together.size() == kOpsPerTransaction)
+        transactions.push_back(std::exchange(together, {}));
     }
-    const std::size_t transactions = (held.size() + kOpsPerTransaction - 1) / kOpsPerTransaction;
-    parts_ = static_cast<int>(leases.size() + transactions + 1);
+    for (auto& [lease, together] : open) {
+      if (!together.empty()) transactions.push_back(std::move(together));
+    }
+    parts_ = static_cast<int>(leases.size() + transactions.size() + 1);
     for (const LeaseId lease : leases) keep_alive(lease);
-    for (std::size_t at = 0; at < held.size(); at += kOpsPerTransaction) {
-      const auto end = held.begin() +
-                       static_cast<std::ptrdiff_t>(std::min(held.size(), at + kOpsPerTransaction));
-      prove({held.begin() + static_cast<std::ptrdiff_t>(at), end});
-    }
+    for (std::vector<Item*>& together : transactions) prove(std::move(together));
     part_is_done();
+  }
+
+  void doubt(const Failure& failure) {
+    MutexLock lock(mutex_);
+    doubt_ = failure;
   }
 
   void keep_alive(LeaseId lease) {
     session_.leases.refresh(lease, repeated_within(context_),
                             [self = shared_from_this(), lease](tl::expected<bool, Failure> alive) {
-                              {
+                              if (alive) {
                                 MutexLock lock(self->mutex_);
-                                if (!alive) self->failure_ = std::move(alive.error());
-                                if (alive && *alive) self->alive_.insert(lease);
+                                self->alive_[lease] = *alive;
+                              } else {
+                                self->doubt(alive.error());
                               }
                               self->part_is_done();
                             });
@@ -106,9 +120,8 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
                      for (std::size_t i = 0; i < held.size(); ++i) {
                        self->read(*response, static_cast<int>(i), *held[i]);
                      }
-                   } else if (!response.error().lease_is_gone()) {
-                     MutexLock lock(self->mutex_);
-                     self->failure_ = std::move(response.error());
+                   } else {
+                     self->doubt(response.error());
                    }
                    self->part_is_done();
                  });
@@ -121,6 +134,7 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
     const std::string key = session_.keys.own(item.call.lock, item.call.request);
     wire::RequestOp op;
     *op.mutable_txn()->add_compare() = created_at(key, item.created);
+    *op.mutable_txn()->add_compare() = nothing_in(session_.keys.withdrawn(item.call.request));
     wire::RequestOp* put_back = op.mutable_txn()->add_success();
     *put_back = put(key, "", item.lease);
     put_back->mutable_put()->set_ignore_value(true);
@@ -128,6 +142,7 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
   }
 
   static void read(const wire::TxnResponse& response, int index, Item& item) {
+    item.looked = true;
     item.revision = response.header().revision();
     if (item.moves) {
       item.proved = response.responses(index).txn().succeeded();
@@ -143,22 +158,32 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
   }
 
   void finish() {
-    std::set<LeaseId> alive_leases;
-    std::optional<Failure> failure;
+    std::map<LeaseId, bool> alive;
+    std::optional<Error> doubt;
     {
       MutexLock lock(mutex_);
-      alive_leases.swap(alive_);
-      failure.swap(failure_);
+      alive.swap(alive_);
+      if (doubt_) doubt = session_.error(*doubt_);
     }
-    if (failure) return done_(fail(session_.error(*failure)));
     std::vector<RenewReply> replies;
     replies.reserve(items_.size());
-    for (const Item& item : items_) {
-      const bool alive = item.held && item.proved && alive_leases.contains(item.lease);
-      replies.push_back(alive && extend(item) ? RenewReply::renewed : RenewReply::gone);
-      if (item.held && !alive) end(item);
+    for (const Item& item : items_) replies.push_back(reply_to(item, alive));
+    done_(unless_all_unknown(std::move(replies), std::move(doubt)));
+  }
+
+  RenewReply reply_to(const Item& item, const std::map<LeaseId, bool>& alive) const {
+    if (!item.held) return RenewReply::gone;
+    const auto lease = alive.find(item.lease);
+    const bool is_on_it = item.looked ? item.proved : !item.moves;
+    const bool lease_died = lease != alive.end() && !lease->second;
+    const bool is_missing = item.looked && !item.proved;
+    if (is_missing || (is_on_it && lease_died)) {
+      end(item);
+      return RenewReply::gone;
     }
-    done_(std::move(replies));
+    const bool known = item.looked && lease != alive.end();
+    if (!known) return RenewReply::unknown;
+    return extend(item) ? RenewReply::renewed : RenewReply::gone;
   }
 
   // False if it has ended meanwhile, and its key is being deleted.
@@ -202,8 +227,8 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
 
   std::atomic<int> parts_ = 0;
   Mutex mutex_;
-  std::set<LeaseId> alive_ LEASEHOLD_GUARDED_BY(mutex_);
-  std::optional<Failure> failure_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::map<LeaseId, bool> alive_ LEASEHOLD_GUARDED_BY(mutex_);  // those that were asked about
+  std::optional<Failure> doubt_ LEASEHOLD_GUARDED_BY(mutex_);   // why something is unknown
 };
 
 }  // namespace

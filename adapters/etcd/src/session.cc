@@ -62,9 +62,7 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
 
   // One transaction, unless there is more than one lease at risk, or one of them is gone.
   void step() {
-    wire::TxnRequest txn;
-    if (created_ != 0) *txn.add_compare() = created_at(key_, created_);
-    *txn.add_success() = erase(key_);
+    wire::TxnRequest txn = erase_own();
     if (!at_risk_.empty()) {
       const LeaseId lease = at_risk_.back();
       *txn.add_success() = put(session_.keys.withdrawn(request_, lease), "", lease);
@@ -77,6 +75,17 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
   }
 
  private:
+  // Where there is a mark, the key was deleted with it, or is kept.
+  wire::TxnRequest erase_own() const {
+    wire::TxnRequest txn;
+    if (created_ != 0) {
+      *txn.add_compare() = created_at(key_, created_);
+      *txn.add_compare() = nothing_in(session_.keys.withdrawn(request_));
+    }
+    *txn.add_success() = erase(key_);
+    return txn;
+  }
+
   void stepped(const tl::expected<wire::TxnResponse, Failure>& response) {
     const bool lease_is_gone = !response && response.error().lease_is_gone();
     if (!response && response.error().out_of_space()) return only_erase(response.error());
@@ -92,11 +101,8 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
   // A full server takes no mark, but lets a key go. The failure is told even so, and it is tried
   // again until the mark is there.
   void only_erase(const Failure& full) {
-    wire::TxnRequest txn;
-    if (created_ != 0) *txn.add_compare() = created_at(key_, created_);
-    *txn.add_success() = erase(key_);
     session_.txn(
-        std::move(txn), limits_,
+        erase_own(), limits_,
         [self = shared_from_this(), full](const tl::expected<wire::TxnResponse, Failure>&) {
           self->done_(tl::unexpected(full));
         });

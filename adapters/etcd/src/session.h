@@ -51,8 +51,9 @@ void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done);
 // Nothing if the key is missing or not ours.
 std::optional<StoreId> lineage_in(const wire::KeyValue* kv);
 
-// Deletes the request's key (only if it was created at `created`, unless that is 0), and sees to it
-// that no attempt under the leases `at_risk` puts it there later. True: it was there.
+// Deletes the request's key (unless `created` is 0: only if it was created there, and is not kept),
+// and sees to it that no attempt under the leases `at_risk` puts it there later. True: it was
+// there.
 void withdraw(Session& session, const LockName& lock, const RequestId& request,
               std::int64_t created, std::vector<LeaseId> at_risk, const Limits& limits,
               Done<bool> done);

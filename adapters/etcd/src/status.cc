@@ -16,10 +16,10 @@ class Survey final : public std::enable_shared_from_this<Survey> {
   Survey(Session& session, CallContext context, Completion<std::vector<LockStatus>> done)
       : session_(session), context_(std::move(context)), done_(std::move(done)) {}
 
-  void begin(wire::RequestOp range) {
+  void begin(std::vector<wire::RequestOp> ranges) {
     wire::TxnRequest txn;
-    *txn.add_success() = std::move(range);
     *txn.add_success() = get(session_.keys.lineage());
+    for (wire::RequestOp& range : ranges) *txn.add_success() = std::move(range);
     session_.txn(std::move(txn), repeated_within(context_),
                  [self = shared_from_this()](tl::expected<wire::TxnResponse, Failure> response) {
                    if (!response) return self->done_(fail(self->session_.error(response.error())));
@@ -29,15 +29,23 @@ class Survey final : public std::enable_shared_from_this<Survey> {
 
  private:
   void read(const wire::TxnResponse& response) {
-    const auto store = lineage_in(first_kv(response, 1));
+    const auto store = lineage_in(first_kv(response, 0));
     revision_ = response.header().revision();
-    std::map<std::string, std::vector<const wire::KeyValue*>> by_lock;
-    for (const wire::KeyValue& kv : response.responses(0).range().kvs()) {
-      if (const auto place = session_.keys.parse(kv.key())) {
-        by_lock[place->lock.str()].push_back(&kv);
+    std::map<std::string, FoundKeys> by_lock;
+    for (int i = 1; i < response.responses_size(); ++i) {
+      for (const wire::KeyValue& kv : response.responses(i).range().kvs()) {
+        const auto place = session_.keys.parse(kv.key());
+        const bool is_data = place && place->outside && kv.lease() == 0;
+        if (!place || is_data) continue;
+        FoundKeys& found = by_lock[place->lock.str()];
+        if (place->outside) {
+          found.at_name = &kv;
+        } else {
+          found.in_folder.push_back(&kv);
+        }
       }
     }
-    for (const auto& [name, kvs] : by_lock) {
+    for (const auto& [name, found] : by_lock) {
       const LockName lock = LockName::parse(name).value();
       locks_.push_back(LockStatus{.lock = lock,
                                   .store = store,
@@ -47,38 +55,51 @@ class Survey final : public std::enable_shared_from_this<Survey> {
                                   .known_as = session_.keys.known_as(lock),
                                   .counted_to = revision_});
       LeaseId lease = 0;
-      describe(locks_.back(), kvs, lease);
+      describe(locks_.back(), found, lease);
       holder_leases_.push_back(lease);
     }
     store_ = store;
     ask_for_times();
   }
 
-  // `kvs` in the order of creation. The first holds the lock, but one of our waiters only when it
-  // has said so.
-  void describe(LockStatus& status, const std::vector<const wire::KeyValue*>& kvs, LeaseId& lease) {
-    for (const wire::KeyValue* kv : kvs) {
-      const auto value = OwnValue::parse(kv->value());
-      const RequestId request =
-          request_of(session_.keys.parse(kv->key())->leaf, kv->create_revision());
-      const bool first = kv == kvs.front();
-      if (!first || (value && value->state == OwnValue::State::waits)) {
-        status.waiters.push_back({request, owner_of(kv->key(), value)});
-        continue;
-      }
-      const TokenNumber token = TokenNumber::of(kv->create_revision()).value();
-      const Millis held_for{value ? std::max<std::int64_t>(0, wall_clock_ms() - value->since_ms)
-                                  : 0};
-      status.last_token = token;
-      status.holder = LockStatus::Holder{.request = request,
-                                         .token = token,
-                                         .owner = owner_of(kv->key(), value),
-                                         .held_for = held_for,
-                                         .remaining = Millis(0),
-                                         .kept = value && value->state == OwnValue::State::kept,
-                                         .foreign = !value};
-      lease = kv->lease();
+  struct FoundKeys {
+    std::vector<const wire::KeyValue*> in_folder;  // in the order of creation
+    const wire::KeyValue* at_name = nullptr;
+  };
+
+  // One of our waiters holds the lock only when it has said so.
+  void describe(LockStatus& status, const FoundKeys& found, LeaseId& lease) {
+    const wire::KeyValue* first = found.in_folder.empty() ? nullptr : found.in_folder.front();
+    const wire::KeyValue* holder = holder_of(first, found.at_name);
+    const bool at_name = holder == found.at_name;
+    const auto value = at_name ? std::nullopt : OwnValue::parse(holder->value());
+    const bool is_free = value && value->state == OwnValue::State::waits;
+    for (const wire::KeyValue* kv : found.in_folder) {
+      if (kv == holder && !is_free) continue;
+      // Those who wait have their tokens already.
+      if (status.waiters.empty()) status.counted_to = kv->create_revision() - 1;
+      status.waiters.push_back(
+          {request_at(*kv), owner_of(kv->key(), OwnValue::parse(kv->value()))});
     }
+    if (is_free) return;
+    const TokenNumber token = TokenNumber::of(holder->create_revision()).value();
+    const Millis held_for{value ? std::max<std::int64_t>(0, wall_clock_ms() - value->since_ms) : 0};
+    std::string owner = owner_of(holder->key(), value);
+    if (found.at_name != nullptr && !at_name)
+      owner += ", and " + owner_of(found.at_name->key(), std::nullopt);
+    status.last_token = token;
+    status.holder = LockStatus::Holder{.request = request_at(*holder),
+                                       .token = token,
+                                       .owner = std::move(owner),
+                                       .held_for = held_for,
+                                       .remaining = Millis(0),
+                                       .kept = value && value->state == OwnValue::State::kept,
+                                       .foreign = !value};
+    lease = holder->lease();
+  }
+
+  RequestId request_at(const wire::KeyValue& kv) const {
+    return request_of(session_.keys.parse(kv.key())->leaf, kv.create_revision());
   }
 
   void ask_for_times() {
@@ -146,8 +167,8 @@ class Survey final : public std::enable_shared_from_this<Survey> {
   std::optional<Failure> failure_ LEASEHOLD_GUARDED_BY(mutex_);
 };
 
-void delete_if_first(Session& session, const wire::KeyValue& kv, const CallContext& context,
-                     Completion<ReleaseReply> done) {
+void delete_as_seen(Session& session, const wire::KeyValue& kv, const CallContext& context,
+                    Completion<ReleaseReply> done) {
   wire::TxnRequest txn;
   *txn.add_compare() = created_at(kv.key(), kv.create_revision());
   *txn.add_success() = erase(kv.key());
@@ -162,7 +183,8 @@ void delete_if_first(Session& session, const wire::KeyValue& kv, const CallConte
 }  // namespace
 
 void inspect(Session& session, LockName lock, CallContext context, Completion<LockStatus> done) {
-  const std::string folder = session.keys.folder(lock);
+  std::vector<wire::RequestOp> ranges = {all_in(session.keys.folder(lock)),
+                                         get(session.keys.known_as(lock))};
   auto survey = std::make_shared<std::weak_ptr<Survey>>();
   auto work = std::make_shared<Survey>(
       session, std::move(context),
@@ -178,20 +200,21 @@ void inspect(Session& session, LockName lock, CallContext context, Completion<Lo
                         .counted_to = survey->lock()->revision()});
       });
   *survey = work;
-  work->begin(all_in(folder));
+  work->begin(std::move(ranges));
 }
 
 void list(Session& session, CallContext context, Completion<std::vector<LockStatus>> done) {
   wire::RequestOp range = all_in(session.keys.locks_begin());
   range.mutable_range()->set_range_end(session.keys.locks_end());
-  std::make_shared<Survey>(session, std::move(context), std::move(done))->begin(std::move(range));
+  std::make_shared<Survey>(session, std::move(context), std::move(done))->begin({std::move(range)});
 }
 
-// Two steps are safe: whoever is the first stays the first as long as its key is there.
+// Two steps are safe: whoever has the lock has it as long as its key is there.
 void force_release(Session& session, LockName lock, RequestId seen, CallContext context,
                    Completion<ReleaseReply> done) {
   wire::TxnRequest txn;
   *txn.add_success() = first_in(session.keys.folder(lock));
+  *txn.add_success() = get(session.keys.known_as(lock));
   session.txn(std::move(txn), repeated_within(context),
               [&session, seen, context,
                done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) {
@@ -201,13 +224,14 @@ void force_release(Session& session, LockName lock, RequestId seen, CallContext 
                   }
                   return done(fail(session.error(response.error())));
                 }
-                const wire::KeyValue* first = first_kv(*response, 0);
-                if (first == nullptr) return done(ReleaseReply::not_held);
-                const auto place = session.keys.parse(first->key());
+                const wire::KeyValue* holder =
+                    holder_of(first_kv(*response, 0), lock_at_name(*response, 1));
+                if (holder == nullptr) return done(ReleaseReply::not_held);
+                const auto place = session.keys.parse(holder->key());
                 const bool is_seen =
-                    place && request_of(place->leaf, first->create_revision()) == seen;
+                    place && request_of(place->leaf, holder->create_revision()) == seen;
                 if (!is_seen) return done(ReleaseReply::not_held);
-                delete_if_first(session, *first, context, std::move(done));
+                delete_as_seen(session, *holder, context, std::move(done));
               });
 }
 

@@ -5,6 +5,7 @@
 
 #include "acquisition.h"
 #include "answer.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "opening.h"
 #include "renewal.h"
@@ -164,10 +165,12 @@ void EtcdStore::watch_began_late(const RequestId& request) {
   *txn.add_success() = get_without_value(claim->predecessor);
   session_.txn(
       std::move(txn), {.deadline = BootClock::now() + kLookTimeout, .stop = {}, .repeat = false},
-      [this, request,
-       created = claim->created](const tl::expected<wire::TxnResponse, Failure>& response) {
+      [this, request, created = claim->created, name = session_.keys.known_as(claim->lock)](
+          const tl::expected<wire::TxnResponse, Failure>& response) {
         const wire::KeyValue* before = response ? first_kv(*response, 0) : nullptr;
-        const bool still_before = before != nullptr && before->create_revision() < created;
+        // A key at the lock's name is before all who wait, whenever it came.
+        const bool still_before =
+            before != nullptr && (before->create_revision() < created || before->key() == name);
         if (!still_before) events_->nudged(request);
       });
 }
@@ -214,7 +217,8 @@ void EtcdStore::release(ReleaseCall call, CallContext context, Completion<Releas
            });
 }
 
-// A kept lock moves to a lease of its own that nobody keeps alive.
+// A kept lock moves to a lease of its own that nobody keeps alive. The mark beside it sees to it
+// that nothing late moves or deletes it, nor this client, which may not know that it is kept.
 void EtcdStore::keep(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
   wire::LeaseGrantRequest request;
   request.set_ttl(std::chrono::ceil<std::chrono::seconds>(call.keep_for).count());
@@ -238,11 +242,13 @@ void EtcdStore::keep_on(LeaseId lease, const ReleaseCall& call, const CallContex
   wire::TxnRequest txn;
   *txn.add_compare() = created_at(key, claim->created);
   *txn.add_success() =
-      put(key, OwnValue{OwnValue::State::kept, wall_clock_ms(), "(kept)"}.str(), lease);
+      put(key, OwnValue{OwnValue::State::kept, wall_clock_ms(), claim->owner}.str(), lease);
+  *txn.add_success() = put(session_.keys.withdrawn(call.request, lease), "", lease);
   session_.txn(std::move(txn), once_within(context),
-               [this, request = call.request,
+               [this, request = call.request, watch = claim->own_watch,
                 done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) {
                  if (!response) return done(fail(session_.error(response.error())));
+                 session_.watcher.cancel(watch);
                  session_.claims.erase(request);
                  done(response->succeeded() ? ReleaseReply::released : ReleaseReply::not_held);
                });
@@ -297,8 +303,9 @@ void EtcdStore::recall(LockName lock, std::string key, CallContext context,
 void EtcdStore::record(LockName lock, RequestId request, std::string key, OnceRecord what,
                        CallContext context, Completion<std::monostate> done) {
   const auto lost = [this, lock] {
-    return fail(error_at(session_.address,
-                         Error(ErrorCode::lost, "lock '" + lock.str() + "' is not held any more")));
+    return fail(error_at(
+        session_.address,
+        Error(ErrorCode::lost, "lock " + kit::in_quotes(lock.str()) + " is not held any more")));
   };
   const auto claim = session_.claims.find(request);
   const bool held = claim && claim->state == Claim::State::held;

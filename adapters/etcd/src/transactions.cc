@@ -38,6 +38,15 @@ wire::Compare modified_at(const std::string& key, std::int64_t revision) {
   return compare;
 }
 
+wire::Compare without_lease(const std::string& key) {
+  wire::Compare compare;
+  compare.set_target(wire::Compare::LEASE);
+  compare.set_result(wire::Compare::EQUAL);
+  compare.set_key(key);
+  compare.set_lease(0);
+  return compare;
+}
+
 wire::Compare nothing_in(const std::string& folder) {
   wire::Compare compare = created_at(folder, 0);
   compare.set_range_end(end_of_prefix(folder));
@@ -138,6 +147,17 @@ const wire::KeyValue* first_kv(const wire::TxnResponse& response, int index) {
   if (index >= response.responses_size()) return nullptr;
   const wire::RangeResponse& range = response.responses(index).range();
   return range.kvs_size() == 0 ? nullptr : &range.kvs(0);
+}
+
+const wire::KeyValue* lock_at_name(const wire::TxnResponse& response, int index) {
+  const wire::KeyValue* kv = first_kv(response, index);
+  return kv != nullptr && kv->lease() != 0 ? kv : nullptr;
+}
+
+const wire::KeyValue* holder_of(const wire::KeyValue* first, const wire::KeyValue* at_name) {
+  if (first == nullptr || at_name == nullptr) return first == nullptr ? at_name : first;
+  const auto value = OwnValue::parse(first->value());
+  return value && value->state == OwnValue::State::waits ? at_name : first;
 }
 
 }  // namespace leasehold::etcd

@@ -13,6 +13,8 @@ namespace leasehold::etcd {
 // No key: revision 0.
 wire::Compare created_at(const std::string& key, std::int64_t revision);
 wire::Compare modified_at(const std::string& key, std::int64_t revision);
+// It is missing, or has no lease.
+wire::Compare without_lease(const std::string& key);
 wire::Compare nothing_in(const std::string& folder);
 // No key of the folder was created before `revision`.
 wire::Compare nothing_before(const std::string& folder, std::int64_t revision);
@@ -46,5 +48,12 @@ class ExpectedAnswer {
 
 // Of a range; null: no such key, or no such response.
 const wire::KeyValue* first_kv(const wire::TxnResponse& response, int index);
+
+// Of a range of the key at a lock's name: a key with a lease is another program's lock, one without
+// is somebody's data.
+const wire::KeyValue* lock_at_name(const wire::TxnResponse& response, int index);
+// Which one has the lock: the first key in its folder, or the lock at its name. Null if there is
+// neither. Both have it if the other program came after the first.
+const wire::KeyValue* holder_of(const wire::KeyValue* first, const wire::KeyValue* at_name);
 
 }  // namespace leasehold::etcd

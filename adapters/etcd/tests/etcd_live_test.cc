@@ -5,18 +5,21 @@
 #include <future>
 #include <thread>
 
-#include "certificates.h"
 #include "etcd_under_test.h"
 #include "leasehold/client.h"
 #include "leasehold/process/child.h"
+#include "rig/certificates.h"
 #include "testing/raw_store.h"
 
 namespace leasehold::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class EtcdTest : public ::testing::Test {
  protected:
@@ -31,6 +34,19 @@ class EtcdTest : public ::testing::Test {
   std::size_t leases_at_the_server() {
     const std::string list = etcd.server().ctl({"lease", "list"}).out;
     return static_cast<std::size_t>(std::count(list.begin(), list.end(), '\n')) - 1;
+  }
+  // Of the one key there, as etcdctl writes it.
+  std::string lease_of(const std::string& lock, const std::string& request = "") {
+    const std::string place = etcd.prefix() + "/" + lock + "/" + request;
+    const std::string key = etcd.server().ctl({"get", "--prefix", place, "-w", "fields"}).out;
+    const std::size_t at = key.find("\"Lease\" : ");
+    if (at == std::string::npos) throw std::runtime_error("no such key: " + key);
+    char hex[32];
+    std::snprintf(hex, sizeof hex, "%llx", std::stoull(key.substr(at + 10)));
+    return hex;
+  }
+  void revoke(const std::string& lease) {
+    ASSERT_EQ(etcd.server().ctl({"lease", "revoke", lease}).status, 0);
   }
 
   EtcdUnderTest etcd;
@@ -95,18 +111,94 @@ TEST_F(EtcdTest, RevokedLeaseIsToldToTheHolder) {
   Client one = client();
   auto lease = one.acquire("job", {.ttl = 3s});
   ASSERT_TRUE(lease);
-  const std::string key =
-      etcd.server().ctl({"get", "--prefix", etcd.prefix() + "/job/", "-w", "fields"}).out;
-  const std::size_t at = key.find("\"Lease\" : ");
-  ASSERT_NE(at, std::string::npos) << key;
-  char hex[32];
-  std::snprintf(hex, sizeof hex, "%llx", std::stoull(key.substr(at + 10)));
-  ASSERT_EQ(etcd.server().ctl({"lease", "revoke", hex}).status, 0);
+  revoke(lease_of("job"));
   std::promise<void> told;
   const std::stop_callback on_loss(lease->lost(), [&] { told.set_value(); });
   told.get_future().wait();
   EXPECT_EQ(lease->release().value(), ReleaseOutcome::too_late);
   EXPECT_TRUE(one.acquire("job", {.ttl = 3s})) << "on a new lease";
+}
+
+TEST_F(EtcdTest, OneLeaseThatDiedCostsNoWaiterItsPlace) {
+  RawStore holder(etcd.open());
+  ASSERT_TRUE(holder.acquire(new_request()));
+  RawStore one(etcd.open());
+  ASSERT_TRUE(one.acquire_another(lock_name("other"), new_request(), 30s));
+  const RequestId before = new_request();
+  ASSERT_TRUE(one.acquire(before, 30s, /*queue=*/true));
+  revoke(lease_of("other"));
+  const auto next = one.acquire_another(lock_name("free"), new_request(), 30s, /*queue=*/true);
+  ASSERT_TRUE(next) << to_string(next.error());
+  EXPECT_TRUE(std::holds_alternative<Granted>(*next)) << "on a new lease";
+  const RequestId after = new_request();
+  ASSERT_TRUE(one.acquire(after, 30s, /*queue=*/true));
+  EXPECT_EQ(lease_of("job", before.hex()), lease_of("job", after.hex()))
+      << "nobody keeps the first one's alive any more";
+}
+
+TEST_F(EtcdTest, PlaceThatWasTakenIsNeverToldAsNothing) {
+  RawStore holder(etcd.open());
+  ASSERT_TRUE(holder.acquire(new_request()));
+  rig::TcpProxy wire(etcd.server().port(), is_any_message);
+  RawStore one(std::move(open_etcd("etcd://" + wire.address() + "/" + etcd.prefix()).value()));
+  ASSERT_TRUE(one.acquire_another(lock_name("other"), new_request(), 6s));
+  std::this_thread::sleep_for(1200ms);  // its lease grows old; nothing can be waited for
+  ASSERT_TRUE(one.acquire(new_request(), 30s, /*queue=*/true));
+  revoke(lease_of("other"));
+  wire.arm(rig::WireFault::lose_reply, is_lease_grant);
+  const RequestId request = new_request();
+  auto answer = std::async(std::launch::async, [&] { return one.acquire(request, 6s, true); });
+  ASSERT_TRUE(wire.wait_for_fault(30s)) << "it wants no new lease";
+  EXPECT_EQ(holder.inspect().value().waiters.size(), 2);
+  wire.refuse(true);
+  const auto told = answer.get();
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, ErrorCode::outcome_unknown) << to_string(told.error());
+  wire.refuse(false);
+}
+
+TEST_F(EtcdTest, LeaseThatDiedIsNotToldOfLocksThatAreNotOnIt) {
+  RawStore one(etcd.open());
+  const LockName two = lock_name("two");
+  const RequestId first = new_request();
+  const RequestId second = new_request();
+  ASSERT_TRUE(one.acquire(first, 30s));
+  ASSERT_TRUE(one.acquire_another(two, second, 30s));
+  ASSERT_TRUE(one.acquire_another(lock_name("three"), new_request(), 40s));
+  revoke(lease_of("three"));
+  const auto renew = [&] {
+    return one
+        .renew_together(
+            {{lock_name("job"), first, Ttl::of(30s).value()}, {two, second, Ttl::of(40s).value()}})
+        .value();
+  };
+  EXPECT_THAT(renew(), ElementsAre(RenewReply::renewed, RenewReply::unknown));
+  EXPECT_THAT(renew(), ElementsAre(RenewReply::renewed, RenewReply::renewed));
+}
+
+// Whether it is late or was sent again, what was asked before must not undo it.
+TEST_F(EtcdTest, KeptLockStaysOnItsOwnLease) {
+  RawStore one(etcd.open_through_proxies());
+  RawStore direct(etcd.open());
+  const RequestId request = new_request();
+  ASSERT_TRUE(one.acquire(request, 30s));
+  proxy().arm(rig::WireFault::lose_reply);
+  auto told = std::async(std::launch::async, [&] { return one.try_release(request, 1h); });
+  ASSERT_TRUE(proxy().wait_for_fault(30s));
+  const auto kept = [&] {
+    const auto holder = direct.inspect().value().holder;
+    return holder && holder->kept && holder->request == request && holder->remaining > 30min;
+  };
+  while (!kept()) std::this_thread::sleep_for(1ms);
+  proxy().cut();
+  EXPECT_EQ(told.get().error().code, ErrorCode::outcome_unknown);
+
+  EXPECT_FALSE(one.acquire(request, 40s)) << "it has given the lock back";
+  EXPECT_TRUE(kept());
+  EXPECT_EQ(one.try_renew(request, 50s).value().at(0), RenewReply::gone);
+  EXPECT_TRUE(kept());
+  EXPECT_FALSE(one.acquire(request, 40s));
+  EXPECT_TRUE(kept());
 }
 
 TEST_F(EtcdTest, RecordThatIsNotOursDoesNotMeanThatNothingWasDone) {
@@ -134,25 +226,6 @@ TEST_F(EtcdTest, AcquireAndReleaseAreOneRoundTripEach) {
   const std::size_t before = proxy().requests();
   EXPECT_EQ(other.acquire("job", {.ttl = 60s}).error().code, ErrorCode::busy);
   EXPECT_EQ(proxy().requests(), before + 1) << "busy leaves nothing to clean up";
-}
-
-TEST_F(EtcdTest, OneReleaseWakesOneOfAHundredWaiters) {
-  RawStore holder(etcd.open());
-  const RequestId held = new_request();
-  ASSERT_TRUE(holder.acquire(held));
-  RawStore waiters(etcd.open_through_proxies());
-  std::vector<RequestId> queue;
-  for (int i = 0; i < 100; ++i) {
-    queue.push_back(new_request());
-    ASSERT_TRUE(std::holds_alternative<Queued>(waiters.acquire(queue.back(), 30s, true).value()));
-  }
-  EXPECT_EQ(waiters.events.nudges(), 0u);
-  EXPECT_EQ(holder.release(held), ReleaseReply::released);
-  ASSERT_TRUE(waiters.events.wait_for_nudge(queue.front(), 30s));
-  EXPECT_TRUE(std::holds_alternative<Granted>(waiters.acquire(queue.front(), 30s, true).value()));
-  EXPECT_EQ(waiters.release(queue.front()), ReleaseReply::released);
-  ASSERT_TRUE(waiters.events.wait_for_nudge(queue[1], 30s));
-  EXPECT_EQ(waiters.events.nudges(), 2u);
 }
 
 TEST_F(EtcdTest, WaiterThatLeavesWakesNobodyForNothing) {
@@ -274,6 +347,117 @@ TEST_F(EtcdTest, EtcdctlAndWeExcludeEachOtherAndQueueTogether) {
   EXPECT_TRUE(one.acquire("a/b")) << "the operator took it away";
 }
 
+// ---- a lock at the bare name ---------------------------------------------------------------
+
+class LockAtTheNameTest : public EtcdTest {
+ protected:
+  // As python-etcd3 takes it, and gives it back.
+  void put(const std::string& lock = "job") {
+    const std::string granted = etcd.server().ctl({"lease", "grant", "600"}).out;  // lease ID …
+    const std::string id = granted.substr(6, granted.find(' ', 6) - 6);
+    ASSERT_EQ(etcd.server().ctl({"put", key(lock), "value", "--lease=" + id}).status, 0) << granted;
+  }
+  void remove(const std::string& lock = "job") {
+    ASSERT_EQ(etcd.server().ctl({"del", key(lock)}).out, "1\n");
+  }
+  std::string key(const std::string& lock) const { return etcd.prefix() + "/" + lock; }
+};
+
+TEST_F(LockAtTheNameTest, IsSomebodyElsesAndCanBeTakenAway) {
+  put();
+  Client one = proxied_client();
+  ASSERT_TRUE(one.acquire("other", {.ttl = 60s})->release());  // connects, makes the lease
+  const std::size_t before = proxy().round_trips();
+  const auto refused = one.acquire("job", {.ttl = 60s});
+  EXPECT_EQ(proxy().round_trips(), before + 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::busy);
+  EXPECT_THAT(refused.error().message, HasSubstr("another program (etcd key " + key("job") + ")"));
+
+  const auto status = one.inspect(lock_name("job")).value();
+  ASSERT_TRUE(status.holder);
+  EXPECT_TRUE(status.holder->foreign);
+  EXPECT_GT(status.holder->remaining, 500s);
+  const auto all = one.list().value();
+  ASSERT_EQ(all.size(), 1);
+  EXPECT_EQ(all[0].holder->request, status.holder->request);
+  EXPECT_EQ(one.force_release(lock_name("job"), new_request()).value(), ReleaseReply::not_held);
+  EXPECT_EQ(one.force_release(lock_name("job"), status.holder->request).value(),
+            ReleaseReply::released);
+  EXPECT_TRUE(one.acquire("job"));
+}
+
+TEST_F(LockAtTheNameTest, WaitersAreWokenWhenItGoesAndOvertakenIfItComesAgain) {
+  put();
+  RawStore waiters(etcd.open());
+  const RequestId first = new_request();
+  const RequestId second = new_request();
+  const auto queued = [&](const RequestId& request) {
+    const auto reply = waiters.acquire(request, 30s, /*queue=*/true).value();
+    return std::holds_alternative<Queued>(reply) &&
+           std::get<Queued>(reply).ahead.find("another program") != std::string::npos;
+  };
+  ASSERT_TRUE(queued(first));
+  ASSERT_TRUE(queued(second));
+  const auto status = waiters.inspect().value();
+  EXPECT_TRUE(status.holder && status.holder->foreign);
+  ASSERT_EQ(status.waiters.size(), 2);
+  EXPECT_EQ(status.waiters[0].request, first);
+
+  remove();
+  ASSERT_TRUE(waiters.events.wait_for_nudge(first, 30s)) << "long before it would ask again";
+  waiters.events.forget_nudges();
+  put();  // by one that does not queue
+  EXPECT_TRUE(waiters.inspect().value().holder);
+  ASSERT_TRUE(queued(first));
+  remove();
+  ASSERT_TRUE(waiters.events.wait_for_nudge(first, 30s));
+  EXPECT_TRUE(std::holds_alternative<Granted>(waiters.acquire(first, 30s, true).value()));
+  EXPECT_EQ(waiters.release(first), ReleaseReply::released);
+  ASSERT_TRUE(waiters.events.wait_for_nudge(second, 30s));
+  EXPECT_TRUE(std::holds_alternative<Granted>(waiters.acquire(second, 30s, true).value()));
+}
+
+TEST_F(LockAtTheNameTest, WaiterThatWasOvertakenRestsThoughTheClusterIsBusy) {
+  put();
+  RawStore waiter(etcd.open_through_proxies());
+  const RequestId request = new_request();
+  ASSERT_TRUE(waiter.acquire(request, 30s, true));
+  remove();
+  ASSERT_TRUE(waiter.events.wait_for_nudge(request, 30s));
+  waiter.events.forget_nudges();
+  put();                 // younger than the waiter's key
+  proxy().delay(300ms);  // so long is its watch on its way
+  ASSERT_TRUE(std::holds_alternative<Queued>(waiter.acquire(request, 30s, true).value()));
+  ASSERT_EQ(etcd.server().ctl({"put", key("else/where"), "now"}).status, 0);
+  EXPECT_FALSE(waiter.events.wait_for_nudge(request, 2s)) << "for nothing";
+}
+
+TEST_F(LockAtTheNameTest, IsShownBesideALeaseIfItsProgramDidNotLook) {
+  Client one = client();
+  auto lease = one.acquire("job", {.ttl = 60s});
+  put();
+  const auto both = one.inspect(lock_name("job")).value();
+  EXPECT_THAT(both.holder->owner,
+              AllOf(StartsWith(default_owner_label().str()), HasSubstr(", and another program")));
+  EXPECT_FALSE(both.holder->foreign);
+  ASSERT_TRUE(lease->release());
+  EXPECT_TRUE(one.inspect(lock_name("job")).value().holder->foreign);
+}
+
+TEST_F(LockAtTheNameTest, DataIsNoLock) {
+  Client one = client();
+  ASSERT_EQ(etcd.server().ctl({"put", key("job"), "no lease"}).status, 0);
+  EXPECT_FALSE(one.inspect(lock_name("job")).value().holder);
+  EXPECT_TRUE(one.list().value().empty());
+  auto lease = one.acquire("job");
+  ASSERT_TRUE(lease) << to_string(lease.error());
+  auto waiting = std::async(std::launch::async, [&] { return one.acquire("job", {.wait = 60s}); });
+  wait_for_waiters(one, "job", 1);
+  ASSERT_TRUE(lease->release());
+  EXPECT_TRUE(waiting.get());
+}
+
 // ---- what can be wrong ---------------------------------------------------------------------
 
 Error refusal_of(const std::string& url) {
@@ -336,12 +520,15 @@ TEST(EtcdLoginTest, UsersAreLoggedInAgainAndStrangersRefused) {
 }
 
 TEST(EtcdTlsTest, CertificatesAreCheckedOnBothSides) {
-  const Certificates files;
+  const rig::TempFolder files;
+  for (const std::string authority : {"ca", "other"}) rig::make_certificate(files, authority);
+  rig::make_certificate(files, "server", "subjectAltName=IP:127.0.0.1", "ca");
+  rig::make_certificate(files, "client", "extendedKeyUsage=clientAuth", "ca");
+  const std::string ca = files.file("ca.crt");
   rig::EtcdServer server(
-      {.tls = rig::EtcdTls{files.server_certificate(), files.server_key(), files.ca()},
-       .more = {}});
-  const std::string own = "&cert=" + files.client_certificate() + "&key=" + files.client_key();
-  auto store = open_etcd("etcd://" + server.address() + "?ca=" + files.ca() + own);
+      {.tls = rig::EtcdTls{files.file("server.crt"), files.file("server.key"), ca}, .more = {}});
+  const std::string own = "&cert=" + files.file("client.crt") + "&key=" + files.file("client.key");
+  auto store = open_etcd("etcd://" + server.address() + "?ca=" + ca + own);
   ASSERT_TRUE(store) << to_string(store.error());
   Client one(std::move(*store));
   EXPECT_TRUE(one.acquire("job"));
@@ -349,10 +536,10 @@ TEST(EtcdTlsTest, CertificatesAreCheckedOnBothSides) {
   const auto refused = [&](const std::string& options, const std::string& words) {
     expect_refused("etcd://" + server.address() + options, server.address(), words);
   };
-  refused("?ca=" + files.other_ca() + own, "certificate verify failed");
-  refused("?server_name=elsewhere&ca=" + files.ca() + own, "elsewhere is not in peer certificate");
+  refused("?ca=" + files.file("other.crt") + own, "certificate verify failed");
+  refused("?server_name=elsewhere&ca=" + ca + own, "elsewhere is not in peer certificate");
   // It wants a certificate, and TLS. gRPC tells no more than that it was hung up on.
-  refused("?ca=" + files.ca(), server.address());
+  refused("?ca=" + ca, server.address());
   refused("", server.address());
 }
 

@@ -38,6 +38,11 @@ std::vector<std::string_view> messages_in(std::string_view bytes) {
   return messages;
 }
 
+// LeaseGrantRequest: field 1 with at most three bytes; a keep-alive has a longer number there.
+bool grants_lease(std::string_view message) {
+  return message.size() <= 4 && message.starts_with('\x08');
+}
+
 }  // namespace
 
 void fill_up(const rig::EtcdServer& server) {
@@ -50,12 +55,15 @@ bool is_any_message(std::string_view bytes) {
   return !messages_in(bytes).empty();
 }
 
+bool is_lease_grant(std::string_view bytes) {
+  const auto messages = messages_in(bytes);
+  return std::any_of(messages.begin(), messages.end(), grants_lease);
+}
+
 bool is_lock_request(std::string_view bytes) {
   const auto prepares = [](std::string_view message) {
     const bool opens_connection = message.empty();
-    // LeaseGrantRequest: field 1 with at most three bytes; a keep-alive has a longer number there.
-    const bool grants_lease = message.size() <= 4 && message.starts_with('\x08');
-    return opens_connection || grants_lease;
+    return opens_connection || grants_lease(message);
   };
   const auto messages = messages_in(bytes);
   return !std::all_of(messages.begin(), messages.end(), prepares);

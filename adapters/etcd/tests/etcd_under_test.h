@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "adapters/etcd/rig/server.h"
 #include "leasehold/etcd/adapter.h"
 #include "leasehold/random.h"
-#include "rig/etcd.h"
 #include "rig/tcp_proxy.h"
 #include "testing/store_wire_conformance.h"
 
@@ -17,6 +17,7 @@ namespace leasehold::testing {
 // acknowledgements; and nothing that only prepares (the call that opens a connection, the grant of
 // a lease), because the suite lets its faults hit the first request of an operation.
 bool is_lock_request(std::string_view bytes);
+bool is_lease_grant(std::string_view bytes);
 // Any message, also those that prepare.
 bool is_any_message(std::string_view bytes);
 

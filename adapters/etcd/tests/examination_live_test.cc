@@ -1,11 +1,11 @@
 // Each fault is seen at a cluster that has it, and not at one that has not.
 #include <gmock/gmock.h>
 
+#include "adapters/etcd/rig/server.h"
 #include "leasehold/client.h"
 #include "leasehold/etcd/adapter.h"
 #include "leasehold/examination.h"
-#include "rig/etcd.h"
-#include "rig/redis.h"
+#include "rig/certificates.h"
 #include "testing/examining.h"
 #include "testing/findings.h"
 
@@ -136,7 +136,8 @@ TEST_F(ExaminationTest, ALearnerIsSeen) {
 
 TEST_F(ExaminationTest, WhatTlsHidesIsUnseen) {
   leasehold::rig::TempFolder folder;
-  leasehold::rig::make_certificates(folder, "IP:127.0.0.1,DNS:localhost");
+  leasehold::rig::make_certificate(folder, "ca");
+  leasehold::rig::make_certificate(folder, "server", "subjectAltName=IP:127.0.0.1", "ca");
   const rig::EtcdServer server(
       {.tls = leasehold::rig::EtcdTls{folder.file("server.crt"), folder.file("server.key")}});
   const auto all = found(server.address() + "?ca=" + folder.file("ca.crt"));

@@ -38,7 +38,10 @@ TEST(KeysTest, NamesComeBack) {
     EXPECT_GE(key, keys.locks_begin());
     EXPECT_LT(key, keys.locks_end());
   }
+  EXPECT_TRUE(keys.parse("p/a%2Fb")->outside);
+  EXPECT_FALSE(keys.parse("p/a%2Fb/")->outside);
   EXPECT_FALSE(keys.parse("p/!once/a"));
+  EXPECT_FALSE(keys.parse("p/!lineage"));
   EXPECT_FALSE(keys.parse("q/a/1"));
   for (const char* not_ours : {"p/%41/1", "p/a%2f/1"}) EXPECT_FALSE(keys.parse(not_ours));
   EXPECT_LT(keys.lineage(), keys.locks_begin());
@@ -113,7 +116,7 @@ TEST(OptionsTest, UrlsAreRead) {
 
 TEST(OptionsTest, WrongUrlsAreInvalid) {
   for (const char* url : {"etcd:", "etcd://user@a", "etcd://a?colour=red", "etcd://a?tls=maybe",
-                          "etcd://a?ca=/no/such/file"}) {
+                          "etcd://a?ca=/no/such/file", "etcd://a/locks%0A", "etcd://a/%FF"}) {
     const auto options = options_of(url);
     ASSERT_FALSE(options) << url;
     EXPECT_EQ(options.error().code, ErrorCode::invalid) << url;

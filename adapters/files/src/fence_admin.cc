@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "adapters/files/description.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 
 namespace leasehold::files {
@@ -25,8 +26,8 @@ class FilesFenceAdmin final : public FenceAdmin {
     const auto fence = TRY(Fence::open(url_.path, url_.options));
     const std::string name = fence.path().filename().native();
     if (resource.str() != name) {
-      return fail(ErrorCode::invalid, "the resource at this URL is called '" + name + "', not '" +
-                                          resource.str() + "'");
+      return fail(ErrorCode::invalid, "the resource at this URL is called '" + name + "', not " +
+                                          kit::in_quotes(resource.str()));
     }
     return adopt_lineage(url_.path, lineage, at_least, url_.options);
   }

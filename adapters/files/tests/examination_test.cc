@@ -1,8 +1,8 @@
 #include "examination.h"
 
-#include "scratch.h"
 #include "testing/findings.h"
 #include "testing/in_child.h"
+#include "visits.h"
 
 namespace leasehold::files {
 namespace {
@@ -15,7 +15,7 @@ struct ExaminationTest : ::testing::Test {
     const Url url = Url::parse("file:" + path.string()).value();
     return examine(url, {ExaminedAs::fence, std::chrono::seconds(30), {BootTime::max(), {}}});
   }
-  Scratch scratch;
+  rig::TempFolder scratch;
 };
 
 TEST_F(ExaminationTest, ALocalFolderThatCanBeWrittenIsOk) {

@@ -8,7 +8,7 @@
 
 #include "kit/system/fd.h"
 #include "leasehold/files/fence.h"
-#include "scratch.h"
+#include "visits.h"
 
 namespace leasehold::testing {
 namespace {
@@ -16,7 +16,6 @@ namespace {
 using files::Entry;
 using files::Fence;
 using files::FenceOptions;
-using files::Scratch;
 
 constexpr std::size_t kLongestPart = 200;
 
@@ -146,7 +145,7 @@ class FilesFence final : public FenceUnderTest {
   }
 
  private:
-  Scratch scratch_;
+  rig::TempFolder scratch_;
 };
 
 FenceCase in_folder(const std::string& name, const std::string& base) {

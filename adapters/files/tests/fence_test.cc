@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fence_admin.h"
-#include "scratch.h"
+#include "visits.h"
 
 namespace leasehold::files {
 namespace {
@@ -41,7 +41,7 @@ class FileFenceTest : public ::testing::Test {
     return std::distance(Each(scratch_.path() / ".leasehold/report.json"), Each());
   }
 
-  Scratch scratch_;
+  rig::TempFolder scratch_;
   std::filesystem::path path_ = scratch_.path() / "report.json";
 };
 
@@ -308,7 +308,7 @@ TEST_F(FileFenceTest, CopiesOfTheFolderCarryTheMark) {
   ASSERT_TRUE(good(fence().write(token_of(34, '2'), "a")));
   const std::string from = scratch_.path().native();
   for (const std::string how : {"cp -a", "cp -r", "cp -rp"}) {
-    const Scratch copies;
+    const rig::TempFolder copies;
     const std::string to = (copies.path() / "copy").native();
     ASSERT_EQ(system((how + " '" + from + "' '" + to + "'").c_str()), 0);
     const auto copy = Fence::open(to + "/report.json");

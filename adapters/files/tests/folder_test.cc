@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "leasehold/files/fence.h"
-#include "scratch.h"
+#include "visits.h"
 
 namespace leasehold::files {
 namespace {
@@ -30,7 +30,7 @@ class FolderFenceTest : public ::testing::Test {
     return next->publish(token, options);
   }
 
-  Scratch scratch_;
+  rig::TempFolder scratch_;
   std::filesystem::path path_ = scratch_.path() / "site";
 };
 
@@ -104,7 +104,7 @@ TEST_F(FolderFenceTest, ReplacementMustBeAFolder) {
 
 TEST_F(FolderFenceTest, CopiesCarryTheMark) {
   ASSERT_TRUE(good(replace(token_of(34, '2'), "second")));
-  const Scratch copies;
+  const rig::TempFolder copies;
   const std::string to = (copies.path() / "copy").native();
   ASSERT_EQ(system(("cp -a '" + scratch_.path().native() + "' '" + to + "'").c_str()), 0);
   EXPECT_EQ(read_text(to + "/site/sub/page").value(), "second");

@@ -13,8 +13,8 @@
 #include <iostream>
 
 #include "leasehold/files/fence.h"
-#include "scratch.h"
 #include "testing/in_child.h"
+#include "visits.h"
 
 namespace leasehold::files {
 namespace {
@@ -34,7 +34,7 @@ class HostileTest : public ::testing::Test {
     return path;
   }
 
-  Scratch scratch_;
+  rig::TempFolder scratch_;
 };
 
 bool says(const Status& status, ErrorCode code, const std::string& words) {

@@ -7,8 +7,8 @@
 #include <chrono>
 
 #include "leasehold/files/fence.h"
-#include "scratch.h"
 #include "stepped_child.h"
+#include "visits.h"
 
 namespace leasehold::files {
 namespace {
@@ -57,7 +57,7 @@ class InterruptedTest : public ::testing::Test {
   }
 
   // Off the disk: these tests cut no power, and sync often.
-  Scratch scratch_{"/dev/shm"};
+  rig::TempFolder scratch_{"/dev/shm"};
   int folders_ = 0;
 };
 

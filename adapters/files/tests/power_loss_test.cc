@@ -3,8 +3,8 @@
 #include <random>
 
 #include "leasehold/files/fence.h"
-#include "scratch.h"
 #include "testing/recorded_disk.h"
+#include "visits.h"
 
 namespace leasehold::files {
 namespace {
@@ -73,7 +73,7 @@ class PowerLossTest : public ::testing::Test {
     }
   }
 
-  Scratch scratch_{"/dev/shm"};
+  rig::TempFolder scratch_{"/dev/shm"};
   std::filesystem::path folder_ = scratch_.path() / "now";
   std::filesystem::path file_ = folder_ / "list";
   SeededRandom random_;

@@ -1,6 +1,6 @@
 #include "record.h"
 
-#include "scratch.h"
+#include "visits.h"
 
 namespace leasehold::files {
 namespace {

@@ -1,8 +1,8 @@
 // What a drill can do with PostgreSQL.
 #include <thread>
 
+#include "adapters/postgres/rig/server.h"
 #include "drill/runner/wired_servers.h"
-#include "rig/postgres.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -61,8 +61,8 @@ class PostgresServers final : public WiredServers {
   }
   void move_clock(std::chrono::seconds by) override { clock_->move(by); }
 
-  std::optional<ClockShim> clock_;
-  const drill::ClockShim::Environment environment_;
+  std::optional<rig::ClockShim> clock_;
+  const rig::ClockShim::Environment environment_;
   std::unique_ptr<rig::PostgresServer> primary_;
   std::unique_ptr<rig::PostgresServer> standby_;
   bool failed_over_ = false;

@@ -1,11 +1,10 @@
 // The number as a row of a PostgreSQL table.
 #include <libpq-fe.h>
 
-#include <charconv>
-
 #include "adapters/postgres/description.h"
 #include "admin_connection.h"
 #include "drill/runner/resource_module.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/postgres/claim.h"
 #include "leasehold/postgres/fence.h"
@@ -65,10 +64,7 @@ class PostgresResource final : public Resource {
   Result<std::uint64_t> peek() override {
     const auto rows =
         TRY(run("SELECT value FROM leasehold_drill.cell WHERE name = $1", {name_.c_str()}));
-    std::uint64_t value = 0;
-    const std::string_view text = rows.count() == 0 ? "" : rows.text(0);
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
+    return rows.count() == 0 ? 0 : kit::number_in<std::uint64_t>(rows.text(0)).value_or(0);
   }
 
  private:

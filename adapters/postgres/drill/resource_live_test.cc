@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "adapters/postgres/rig/server.h"
 #include "drill/runner/resource.h"
-#include "rig/postgres.h"
 #include "testing/results.h"
 
 namespace leasehold::drill {

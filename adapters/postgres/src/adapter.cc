@@ -11,6 +11,7 @@
 #include "options.h"
 #include "outbox.h"
 #include "row_store.h"
+#include "serial_work.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -51,7 +52,8 @@ std::vector<Adapter> adapters() {
                                   .with<FenceAdmin>(open_fence_admin)
                                   .with<Outbox>(open_outbox)
                                   .with<OnceAdmin>(open_once_admin)
-                                  .with<SerialQueueAdmin>(open_serial_queue_admin),
+                                  .with<SerialQueueAdmin>(open_serial_queue_admin)
+                                  .with<SerialWork>(open_serial_work),
                     .examine = examine});
   }
   return both;

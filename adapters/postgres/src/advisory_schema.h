@@ -53,13 +53,38 @@ CREATE OR REPLACE VIEW @S.advisory AS
   WHERE locktype = 'advisory' AND objsubid = 1
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
-CREATE OR REPLACE FUNCTION @S.foreign_label(a_key bigint) RETURNS text LANGUAGE sql STABLE
+-- Other programs; the sessions of leases have the name that session_name() gives them.
+CREATE OR REPLACE FUNCTION @S.strangers()
+RETURNS TABLE (pid integer, granted boolean, waitstart timestamptz, key bigint, label text)
+LANGUAGE sql STABLE
 BEGIN ATOMIC
-  SELECT format('%s, pid %s, user %s', coalesce(nullif(s.application_name, ''), 'another program'),
+  SELECT a.pid, a.granted, a.waitstart, a.key,
+         format('%s, pid %s, user %s', coalesce(nullif(s.application_name, ''), 'another program'),
                 a.pid, s.usename)
   FROM @S.advisory a LEFT JOIN pg_stat_activity s ON s.pid = a.pid
-  WHERE a.key = a_key AND a.granted LIMIT 1;
+  WHERE coalesce(s.application_name, '') !~ '^leasehold [0-9a-f]{32} [0-9a-f]{16}$';
 END;
+
+CREATE OR REPLACE FUNCTION @S.foreign_label(a_key bigint) RETURNS text LANGUAGE sql STABLE
+BEGIN ATOMIC
+  SELECT label FROM @S.strangers() WHERE key = a_key AND granted ORDER BY pid LIMIT 1;
+END;
+
+-- Whoever keeps others out: the owner of a lease, even when its session has ended, unless another
+-- program has taken the advisory lock since. The start of another role's session may be hidden.
+CREATE OR REPLACE FUNCTION @S.holder_label(a_lock text, a_key bigint) RETURNS text LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  l record;
+BEGIN
+  SELECT owner, pid, backend_start INTO l FROM @S.session_lock
+    WHERE name = a_lock AND expires_at > clock_timestamp();
+  IF FOUND AND EXISTS (SELECT 1 FROM pg_stat_get_activity(l.pid) s
+                       WHERE coalesce(s.backend_start = l.backend_start, true)) THEN
+    RETURN l.owner;
+  END IF;
+  RETURN coalesce(@S.foreign_label(a_key), l.owner);
+END $$;
 
 -- One that ends by itself meanwhile is no reason to warn.
 CREATE OR REPLACE FUNCTION @S.end_session(a_pid integer, a_start timestamptz) RETURNS void
@@ -169,8 +194,8 @@ BEGIN
   o_ahead := l.owner;
   -- To read what all sessions hold takes longer than the rest, and in a lively queue nobody waits
   -- long enough to be told.
-  IF o_ahead IS NULL AND NOT (a_queue AND coalesce(l.lively, false)) THEN
-    o_ahead := @S.foreign_label(o_key);
+  IF NOT (a_queue AND coalesce(l.lively, false)) THEN
+    o_ahead := @S.holder_label(a_lock, o_key);
   END IF;
   IF NOT a_queue THEN
     o_outcome := 'busy';
@@ -299,24 +324,26 @@ DECLARE
 BEGIN
   RETURN QUERY
     WITH locks AS MATERIALIZED (SELECT * FROM @S.advisory),
+    strangers AS MATERIALIZED (SELECT * FROM @S.strangers()),
     names AS (
       SELECT a_lock AS name WHERE a_lock IS NOT NULL
       UNION SELECT l.name FROM @S.session_lock l WHERE a_lock IS NULL),
     rows AS (
       SELECT n.name, false AS waits, NULL::timestamptz AS since, 0 AS pid,
-             CASE WHEN l.expires_at > t THEN l.request
-                  WHEN a.pid IS NOT NULL THEN md5(a.pid::text)::uuid END AS request,
-             CASE WHEN l.expires_at > t THEN l.owner
-                  ELSE @S.foreign_label(@S.key(n.name)) END AS owner,
-             CASE WHEN l.token > 0 THEN l.token WHEN a.pid IS NOT NULL THEN 1 END AS token,
-             CASE WHEN l.expires_at > t THEN l.granted_at ELSE t END AS granted_at,
-             CASE WHEN l.expires_at > t THEN l.expires_at WHEN a.pid IS NOT NULL THEN t END
+             CASE WHEN s.pid IS NOT NULL THEN md5(s.pid::text)::uuid
+                  WHEN l.expires_at > t THEN l.request END AS request,
+             CASE WHEN s.pid IS NOT NULL THEN s.label WHEN l.expires_at > t THEN l.owner END AS owner,
+             CASE WHEN l.token > 0 THEN l.token WHEN s.pid IS NOT NULL THEN 1 END AS token,
+             CASE WHEN s.pid IS NULL AND l.expires_at > t THEN l.granted_at ELSE t END AS granted_at,
+             CASE WHEN s.pid IS NOT NULL THEN t WHEN l.expires_at > t THEN l.expires_at END
                AS expires_at
       FROM names n LEFT JOIN @S.session_lock l ON l.name = n.name
-      LEFT JOIN locks a ON a.key = @S.key(n.name) AND a.granted
-        AND NOT EXISTS (SELECT 1 FROM @S.session_waiter w WHERE w.pid = a.pid)
-        -- The session of a lease that has just ended.
-        AND (l.pid IS NULL OR a.pid <> l.pid)
+      -- Several may share it.
+      LEFT JOIN LATERAL (SELECT * FROM strangers WHERE key = @S.key(n.name) AND granted
+                         ORDER BY pid LIMIT 1) s ON true
+      UNION ALL
+      SELECT n.name, true, s.waitstart, s.pid, md5(s.pid::text)::uuid, s.label, NULL, NULL, NULL
+      FROM names n JOIN strangers s ON s.key = @S.key(n.name) AND NOT s.granted
       UNION ALL
       SELECT w.lock, true, CASE WHEN a.granted THEN '-infinity' ELSE a.waitstart END, w.pid,
              w.request, w.owner, NULL, NULL, NULL
@@ -347,9 +374,7 @@ BEGIN
   BEGIN
     IF NOT pg_try_advisory_xact_lock(key) THEN
       IF a_wait_ms = 0 THEN
-        RETURN coalesce((SELECT owner FROM @S.session_lock
-                         WHERE name = a_lock AND expires_at > clock_timestamp()),
-                        @S.foreign_label(key), '');
+        RETURN coalesce(@S.holder_label(a_lock, key), '');
       END IF;
       PERFORM set_config('lock_timeout', a_wait_ms::text, true);
       PERFORM pg_advisory_xact_lock(key);
@@ -367,9 +392,7 @@ BEGIN
       PERFORM pg_sleep(0.01);
     END LOOP;
   EXCEPTION WHEN lock_not_available THEN
-    RETURN coalesce((SELECT owner FROM @S.session_lock
-                     WHERE name = a_lock AND expires_at > clock_timestamp()),
-                    @S.foreign_label(key), '');
+    RETURN coalesce(@S.holder_label(a_lock, key), '');
   END;
   IF idle = 0 OR idle > a_idle_ms THEN
     PERFORM set_config('idle_in_transaction_session_timeout', a_idle_ms::text, true);

@@ -18,10 +18,6 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMostSessions = 1000;
 constexpr Millis kRecheck = 2s;
 
-std::string readable(std::string_view label) {
-  return label.empty() || OwnerLabel::parse(label) ? std::string(label) : "(an unreadable label)";
-}
-
 Result<Granted> read_grant(const Rows& rows, int first, const AcquireCall& call, bool fresh) {
   const auto token = TokenNumber::of(rows.number(first));
   const auto store = rows.id<StoreId>(first + 1);
@@ -162,7 +158,7 @@ Result<AcquireReply> AdvisoryStore::acquire_in(const SessionPointer& session,
   // What a failed call took is not given back by its rollback: the session must end.
   if (!reply) {
     session->connection.discard();
-    doubts_.doubt(call.request);
+    doubts().doubt(call.request);
   }
   return reply;
 }
@@ -189,7 +185,7 @@ Result<AcquireReply> AdvisoryStore::acquire_with(const SessionPointer& session,
   const auto rows = TRY(
       is_new ? connection.run(acquire_,
                               {lock, request.c_str(), owner, ttl.c_str(), queue, attempt.c_str(),
-                               doubts_.doubts(call.request) ? "t" : "f"},
+                               doubts().doubts(call.request) ? "t" : "f"},
                               wait)
              : connection.run(grant_, {lock, request.c_str(), owner, ttl.c_str(), queue}, wait));
   if (rows.text(kOutcome) == "granted") {
@@ -197,10 +193,10 @@ Result<AcquireReply> AdvisoryStore::acquire_with(const SessionPointer& session,
     session->phase = Phase::held;
     return grant;
   }
-  if (rows.text(kOutcome) == "busy") return Busy{readable(rows.text(kAhead))};
+  if (rows.text(kOutcome) == "busy") return Busy{label_or_nothing(rows.text(kAhead))};
   if (!is_new || rows.flag(kHasLock)) {
     session->phase = Phase::has_lock;
-    return Queued{Millis(rows.number(kRecheckMs)), readable(rows.text(kAhead))};
+    return Queued{Millis(rows.number(kRecheckMs)), label_or_nothing(rows.text(kAhead))};
   }
   return wait_in_line(session, rows, wait);
 }
@@ -226,7 +222,7 @@ Result<AcquireReply> AdvisoryStore::wait_in_line(const SessionPointer& session, 
   TRY(session->connection->send(wait_, {key.c_str()}, wait));
   session->phase = Phase::waiting;
   session->told = false;
-  session->ahead = readable(rows.text(kAhead));
+  session->ahead = label_or_nothing(rows.text(kAhead));
   {
     MutexLock lock(mutex_);
     if (!watcher_.joinable() && !closed_) watcher_ = std::thread([this] { watch(); });
@@ -359,15 +355,9 @@ void AdvisoryStore::give_up_if_ended(const RenewCall& call, const CallContext& c
 
 Result<ReleaseReply> AdvisoryStore::do_release(const ReleaseCall& call,
                                                const CallContext& context) {
-  auto reply = end_grant(call, context);
-  if (reply) doubts_.settle(call.request);
-  return reply;
-}
-
-Result<ReleaseReply> AdvisoryStore::end_grant(const ReleaseCall& call, const CallContext& context) {
   auto session = TRY(take_session(call.request, context));
   const std::string request = call.request.hex();
-  const bool doubtful = doubts_.doubts(call.request);
+  const bool doubtful = doubts().doubts(call.request);
   const Parameters parameters = {call.lock.str().c_str(), request.c_str(), doubtful ? "t" : "f"};
   if (session) {
     const Use use(*this, session);

@@ -68,7 +68,6 @@ class AdvisoryStore final : public CommonStore {
   Result<AcquireReply> wait_in_line(const SessionPointer& session, const Rows& rows,
                                     waiting::CallWait& wait);
   void give_up_if_ended(const RenewCall& call, const CallContext& context);
-  Result<ReleaseReply> end_grant(const ReleaseCall& call, const CallContext& context);
   void watch();
   void poke_watcher();
 

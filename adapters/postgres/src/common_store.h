@@ -12,11 +12,15 @@
 #include "options.h"
 #include "server.h"
 #include "store_base/blocking_store.h"
-#include "store_base/doubts.h"
 #include "waiting/call_wait.h"
 #include "waiting/connection_pool.h"
 
 namespace leasehold::postgres {
+
+// Who is ahead, as far as it can be shown; nobody: nothing.
+inline std::string label_or_nothing(std::string_view label) {
+  return label.empty() ? "" : readable_label(label);
+}
 
 class CommonStore : public BlockingStore {
  public:
@@ -56,7 +60,6 @@ class CommonStore : public BlockingStore {
   Random& random_;
   waiting::Alarm closing_;
   Server server_;
-  Doubts doubts_;
   Pool pool_;
 
  private:

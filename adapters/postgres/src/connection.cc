@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <set>
 
+#include "kit/text/number.h"
 #include "kit/try.h"
 
 namespace leasehold::postgres {
@@ -16,12 +16,6 @@ constexpr int kTextFormat = 0;
 
 // What others have put into the role's search_path is not found.
 constexpr const char* kTrustNoNames = "SET LOCAL search_path = pg_catalog, pg_temp; ";
-
-std::int64_t number_in(std::string_view digits) {
-  std::int64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
-}
 
 std::string field_of(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
@@ -71,11 +65,12 @@ std::string words_besides_primary(const PGresult* result) {
 }
 
 std::int64_t Rows::number(int column, int row) const {
-  return number_in(text(column, row));
+  std::string_view digits = text(column, row);
+  return kit::take_number<std::int64_t>(digits).value_or(0);
 }
 
 std::int64_t Rows::changed() const {
-  return number_in(PQcmdTuples(result_.get()));
+  return kit::number_in<std::int64_t>(PQcmdTuples(result_.get())).value_or(0);
 }
 
 std::string Rows::without_dashes(std::string_view uuid) {

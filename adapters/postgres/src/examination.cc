@@ -1,13 +1,13 @@
 #include "examination.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <regex>
 
 #include "admin_connection.h"
 #include "connection.h"
 #include "doctor/findings.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "options.h"
 #include "pooling.h"
@@ -30,7 +30,7 @@ constexpr int kTries = 5;
 constexpr Millis kShortTimeout{1000};
 
 constexpr const char* kSettings = R"sql(
-SELECT name, setting, source FROM pg_catalog.pg_settings WHERE name IN
+SELECT name, setting, source, coalesce(sourcefile || ' line ' || sourceline, '') FROM pg_catalog.pg_settings WHERE name IN
  ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names',
   'default_transaction_read_only', 'statement_timeout', 'transaction_timeout',
   'default_transaction_isolation', 'max_connections', 'superuser_reserved_connections'))sql";
@@ -61,6 +61,10 @@ constexpr const char* kDurableWrite = R"sql(
 SELECT pg_catalog.set_config('synchronous_commit', 'on', true),
   pg_catalog.pg_logical_emit_message(true, 'leasehold.doctor', ''))sql";
 
+std::int64_t number_of(const std::string& setting) {
+  return kit::number_in<std::int64_t>(setting).value_or(0);
+}
+
 // How many standbys each commit waits for: "FIRST n (...)", "ANY n (...)", "n (...)", or a list, of
 // which it is one.
 std::int64_t standbys_needed(const std::string& names) {
@@ -68,7 +72,7 @@ std::int64_t standbys_needed(const std::string& names) {
   static const std::regex counted(R"(^\s*(?:(?:first|any)\s+)?(\d+)\s*\()",
                                   std::regex::ECMAScript | std::regex::icase);
   std::smatch found;
-  return std::regex_search(names, found, counted) ? std::atoll(found[1].str().c_str()) : 1;
+  return std::regex_search(names, found, counted) ? number_of(found[1]) : 1;
 }
 
 Host any_state(Host host) {
@@ -114,6 +118,7 @@ class Examination {
   struct Setting {
     std::string value;
     std::string source;
+    std::string place;  // in which file; empty if that is none, or not told to this role
   };
 
   bool as_store() const { return how_.as == ExaminedAs::store; }
@@ -131,7 +136,8 @@ class Examination {
     }
     for (int row = 0; row < rows->count(); ++row) {
       settings_[std::string(rows->text(0, row))] = {std::string(rows->text(1, row)),
-                                                    std::string(rows->text(2, row))};
+                                                    std::string(rows->text(2, row)),
+                                                    std::string(rows->text(3, row))};
     }
   }
 
@@ -197,6 +203,16 @@ class Examination {
                    as_store() ? "Name the server itself if waiters should be woken at once" : ""});
   }
 
+  // What is on the server's command line goes before everything that ALTER SYSTEM writes.
+  static std::string turn_on(const std::string& name, const Setting& setting) {
+    if (setting.source == "command line") {
+      return "It comes from the command line of the server: take " + name +
+             " out of what starts it (-c, or postgres -o), and start it again";
+    }
+    return "It comes from: " + (setting.place.empty() ? setting.source : setting.place) +
+           ". ALTER SYSTEM SET " + name + " = on; SELECT pg_reload_conf()";
+  }
+
   void judge_disk() {
     if (const Setting* fsync = setting("postgres.fsync", "fsync")) {
       if (fsync->value == "on") {
@@ -206,7 +222,7 @@ class Examination {
                       {"fsync is off.",
                        "A crash of the machine can take tokens and marks back, or damage the "
                        "database.",
-                       "ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()"});
+                       turn_on("fsync", *fsync)});
       }
     }
     if (const Setting* pages = setting("postgres.full_page_writes", "full_page_writes")) {
@@ -217,7 +233,7 @@ class Examination {
                       {"full_page_writes is off.",
                        "A page that a power cut tore in half stays damaged, and with it tokens or "
                        "marks; only a filesystem that never tears one (ZFS) makes it safe.",
-                       "ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()"});
+                       turn_on("full_page_writes", *pages)});
       }
     }
     const Setting* commit = setting("postgres.synchronous_commit", "synchronous_commit");
@@ -342,7 +358,7 @@ class Examination {
   bool judge_timeout(const char* check, const std::string& name) {
     const Setting* found = setting(check, name);
     if (found == nullptr) return false;
-    const Millis limit(std::atoll(found->value.c_str()));
+    const Millis limit(number_of(found->value));
     if (limit == Millis(0) || limit >= kShortTimeout) return true;
     findings_.add(Severity::warning, check,
                   {name + " is " + in_words(limit) + " (from: " + found->source + ").",
@@ -361,7 +377,7 @@ class Examination {
       return findings_.unseen(check, "how many connections there are", clients.error(), "");
     }
     const auto reserved = settings_["superuser_reserved_connections"].value;
-    const std::int64_t limit = std::atoll(most->value.c_str()) - std::atoll(reserved.c_str());
+    const std::int64_t limit = number_of(most->value) - number_of(reserved);
     const std::int64_t used = clients->number(0);
     const std::string seen = std::to_string(used) + " of " + std::to_string(limit) +
                              " connections for ordinary users are in use.";

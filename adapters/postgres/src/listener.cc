@@ -40,7 +40,7 @@ std::optional<std::int64_t> Listener::presence(const CallContext& context) {
     try {
       state_ = State::connecting;
       thread_ = std::thread([this] { listen(); });
-    } catch (const std::system_error&) {  // no thread to be had
+    } catch (const std::system_error&) {  // no thread can be made
       state_ = State::failed;
     }
   }

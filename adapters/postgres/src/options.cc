@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 
 #include "adapters/postgres/description.h"
+#include "kit/text/number.h"
+#include "kit/text/percent.h"
 #include "kit/try.h"
 #include "leasehold/tls_options.h"
 
@@ -38,29 +39,83 @@ Result<std::string> system_certificates() {
   return bad("the system's certificates were not found; say which with the option ca=FILE");
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> tls_keywords(const Url& url,
-                                                                      const TlsOptions& tls) {
+using Keywords = std::vector<std::pair<std::string, std::string>>;
+
+void add_certificate(const TlsOptions& tls, Keywords& words) {
+  if (tls.certificate.empty()) return;
+  words.emplace_back("sslcert", tls.certificate);
+  words.emplace_back("sslkey", tls.key);
+}
+
+// As libpq's users write it, and meaning what it means there.
+Result<Keywords> libpq_tls(const Url& url, const TlsOptions& tls, const std::string& mode) {
+  const auto modes = {"disable", "allow", "prefer", "require", "verify-ca", "verify-full"};
+  if (std::find(modes.begin(), modes.end(), mode) == modes.end()) {
+    return bad(
+        "the option sslmode is disable, allow, prefer, require, verify-ca or verify-full, not '" +
+        mode + "'");
+  }
+  if (!url.option("tls").empty())
+    return bad("the options tls and sslmode are about the same: give one");
+  Keywords words = {{"sslmode", mode}};
+  if (!tls.ca.empty()) words.emplace_back("sslrootcert", tls.ca);
+  add_certificate(tls, words);
+  return words;
+}
+
+Result<Keywords> tls_keywords(const Url& url, const TlsOptions& tls) {
+  if (const std::string mode = url.option("sslmode"); !mode.empty()) {
+    return libpq_tls(url, tls, mode);
+  }
   if (!tls.on) return {{{"sslmode", url.option("tls") == "off" ? "disable" : "prefer"}}};
-  std::vector<std::pair<std::string, std::string>> words = {{"sslmode", "verify-full"}};
+  Keywords words = {{"sslmode", "verify-full"}};
   if (tls.ca.empty()) {
     auto system = TRY(system_certificates());
     words.emplace_back("sslrootcert", system);
   } else {
     words.emplace_back("sslrootcert", tls.ca);
   }
-  if (!tls.certificate.empty()) {
-    words.emplace_back("sslcert", tls.certificate);
-    words.emplace_back("sslkey", tls.key);
-  }
+  add_certificate(tls, words);
   return words;
 }
 
+// "%2Frun%2Fpostgresql": a folder with a socket in it.
+HostPort decoded(HostPort where) {
+  auto plain = kit::percent_decoded(where.host);
+  if (plain && plain->starts_with('/')) where.host = std::move(*plain);
+  return where;
+}
+
+// Of libpq's ways to name a socket: no host at all, the option host, a host that is a folder.
+Result<std::vector<HostPort>> places_of(const Url& url) {
+  const std::string folder = url.option("host");
+  if (!folder.empty() && (!folder.starts_with('/') || !url.hosts.empty())) {
+    return bad(
+        "the option host is the folder of a socket, as in "
+        "postgres:///database?host=/run/postgresql");
+  }
+  const std::string port = url.option("port");
+  const auto number = kit::digits_in<std::uint16_t>(port);
+  if (!port.empty() && (folder.empty() || number.value_or(0) == 0)) {
+    return bad("the option port goes with the option host, and is a number from 1 to 65535");
+  }
+  if (url.hosts.empty()) return std::vector{HostPort{folder, port}};
+  std::vector<HostPort> places;
+  for (const HostPort& where : url.hosts) places.push_back(decoded(where));
+  return places;
+}
+
 Result<Host> host_of(const HostPort& where, const Url& url, const TlsOptions& tls) {
+  const bool socket = where.host.empty() || where.host.starts_with('/');
+  if (socket && (tls.on || url.option("sslmode").starts_with("verify"))) {
+    return bad("a postgres URL of a local socket has no TLS: name a host, or leave TLS out");
+  }
   const std::string port = where.port.empty() ? "5432" : where.port;
-  Host host{.address = where.host + ":" + port, .keywords = {}};
+  Host host{.address = where.host.empty() ? "libpq's default host" : where.host + ":" + port,
+            .keywords = {}};
   auto& words = host.keywords;
   if (tls.server_name.empty()) {
-    words.emplace_back("host", where.host);
+    if (!where.host.empty()) words.emplace_back("host", where.host);
   } else {
     // libpq compares the certificate with `host`, and connects to `hostaddr`.
     if (!is_ip_address(where.host)) {
@@ -70,7 +125,7 @@ Result<Host> host_of(const HostPort& where, const Url& url, const TlsOptions& tl
     words.emplace_back("host", tls.server_name);
     words.emplace_back("hostaddr", where.host);
   }
-  words.emplace_back("port", port);
+  if (!where.host.empty()) words.emplace_back("port", port);
   words.emplace_back("dbname", url.path.substr(1));
   if (!url.user.empty()) words.emplace_back("user", url.user);
   if (!url.password.empty()) words.emplace_back("password", url.password);
@@ -122,10 +177,8 @@ Status read_choices(const Url& url, Options& options) {
                options.schema_owner + "'");
   }
   if (const std::string count = url.option("connections"); !count.empty()) {
-    const char* end = count.data() + count.size();
-    const auto read = std::from_chars(count.data(), end, options.connections);
-    if (read.ec != std::errc() || read.ptr != end || options.connections < 1 ||
-        options.connections > 1000) {
+    options.connections = kit::number_in<std::size_t>(count).value_or(0);
+    if (options.connections < 1 || options.connections > 1000) {
       return bad("the option connections is a number from 1 to 1000, not '" + count + "'");
     }
   }
@@ -145,7 +198,9 @@ bool is_schema_name(const std::string& text) {
 
 Result<Options> Options::of(const Url& url) {
   TRY(technology().check_options(url, kStoreUse));
-  if (url.hosts.empty()) return bad(std::string("a postgres URL needs a host: ") + kExample);
+  if (url.hosts.empty() && !url.path.empty() && !url.path.starts_with('/')) {
+    return bad(std::string("a postgres URL has two slashes before its host: ") + kExample);
+  }
   if (url.path.size() < 2 || url.path.find('/', 1) != std::string::npos) {
     return bad(std::string("a postgres URL needs one database name: ") + kExample);
   }
@@ -159,7 +214,8 @@ Result<Options> Options::of(const Url& url) {
   options.address = url.redacted();
   TRY(read_choices(url, options));
   const auto tls = TRY(TlsOptions::of(url));
-  for (const HostPort& where : url.hosts) {
+  const auto places = TRY(places_of(url));
+  for (const HostPort& where : places) {
     auto host = TRY(host_of(where, url, tls));
     options.hosts.push_back(std::move(host));
   }

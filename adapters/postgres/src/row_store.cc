@@ -14,8 +14,7 @@ Result<AcquireReply> read_acquire(const Rows& rows, const AcquireCall& call) {
     if (!token || !store) return fail(ErrorCode::outcome_unknown, "the server gave no token");
     return Granted{*token, *store, call.ttl.length(), rows.flag(5)};
   }
-  std::string ahead(rows.text(3));
-  if (!OwnerLabel::parse(ahead)) ahead = ahead.empty() ? "" : "(an unreadable label)";
+  std::string ahead = label_or_nothing(rows.text(3));
   if (outcome == "queued") return Queued{Millis(rows.number(4)), std::move(ahead)};
   return Busy{std::move(ahead)};
 }
@@ -55,13 +54,12 @@ Result<AcquireReply> RowStore::do_acquire(const AcquireCall& call, const CallCon
   const std::string presence_text = presence ? std::to_string(*presence) : "";
   const std::string request = call.request.hex();
   if (call.queue) listener_.waits(call.request);
-  const auto rows = ask(acquire_,
-                        {call.lock.str().c_str(), request.c_str(), call.owner.str().c_str(),
-                         number(call.ttl.length()).c_str(), call.queue ? "t" : "f",
-                         presence ? presence_text.c_str() : nullptr},
-                        context, Look::if_rested);
-  auto reply = rows ? read_acquire(*rows, call) : fail(rows.error());
-  if (!reply && reply.error().code == ErrorCode::outcome_unknown) doubts_.doubt(call.request);
+  const auto rows = TRY(ask(acquire_,
+                            {call.lock.str().c_str(), request.c_str(), call.owner.str().c_str(),
+                             number(call.ttl.length()).c_str(), call.queue ? "t" : "f",
+                             presence ? presence_text.c_str() : nullptr},
+                            context, Look::if_rested));
+  auto reply = read_acquire(rows, call);
   const bool waits = reply && std::holds_alternative<Queued>(*reply);
   if (call.queue && reply && !waits) listener_.waits_no_more(call.request);
   return reply;
@@ -91,9 +89,8 @@ Result<ReleaseReply> RowStore::do_release(const ReleaseCall& call, const CallCon
   const auto rows =
       TRY(ask(release_,
               {call.lock.str().c_str(), call.request.hex().c_str(), number(call.keep_for).c_str(),
-               doubts_.doubts(call.request) ? "t" : "f"},
+               doubts().doubts(call.request) ? "t" : "f"},
               context, Look::if_rested));
-  doubts_.settle(call.request);
   return rows.flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
 }
 

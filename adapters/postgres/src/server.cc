@@ -37,9 +37,17 @@ constexpr const char* kAssert =
     "If no standby ever takes over, say so with the option failover=none; else list every standby "
     "in synchronous_standby_names";
 
+constexpr const char* kSync =
+    "Turn fsync on at the server; no option of the URL replaces it. 'leasehold doctor' says where "
+    "it is turned off";
+
+bool syncs(const Rows& look) {
+  return look.text(kFsync) != "off";
+}
+
 // Why a token could be given out twice; empty if it cannot.
 std::string doubt(const Rows& look, const Options& options) {
-  if (look.text(kFsync) == "off") {
+  if (!syncs(look)) {
     return "the server runs with fsync=off, so that a crash can take tokens back";
   }
   if (options.no_failover) return "";
@@ -107,7 +115,7 @@ Result<Server> Server::look(Connection& connection, const Options& options,
   traits.why = doubt(look, options);
   if (!traits.why.empty()) {
     traits.guarantee = Guarantee::efficiency;
-    traits.instead = kAssert;
+    traits.instead = syncs(look) ? kAssert : kSync;
     return server;
   }
   traits.guarantee = Guarantee::correctness;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "fence/refusal.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/id.h"
 
@@ -54,16 +54,15 @@ std::string_view after(std::string_view label, std::string_view text) {
   return at == std::string_view::npos ? std::string_view() : text.substr(at + label.size());
 }
 
-std::int64_t number_in(std::string_view text) {
-  std::int64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+std::int64_t number_after(std::string_view label, std::string_view text) {
+  std::string_view rest = after(label, text);
+  return kit::take_number<std::int64_t>(rest).value_or(0);
 }
 
 // "offered=33 mark=34 reason=lower lineage=<the rest>". A claim that is refused has no numbers.
 std::optional<Refusal> refusal_in(std::string_view detail) {
   if (detail.empty()) return std::nullopt;
-  Refusal refusal{number_in(after("offered=", detail)), number_in(after(" mark=", detail))};
+  Refusal refusal{number_after("offered=", detail), number_after(" mark=", detail)};
   const std::string_view reason = after(" reason=", detail);
   const auto why = fence::reason_named(reason.substr(0, reason.find(' ')));
   if (!why) return refusal;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "connection.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "schema.h"
 #include "session.h"
@@ -19,7 +20,7 @@ Error not_taken(const PGresult* result, const LockName& lock, const std::string&
   // invalid_schema_name, undefined_function
   const bool missing = state == "3F000" || state == "42883";
   return Error(wrong_isolation ? ErrorCode::invalid : ErrorCode::unavailable,
-               "lock '" + lock.str() + "' was not taken" +
+               "lock " + kit::in_quotes(lock.str()) + " was not taken" +
                    (missing ? ": the schema '" + schema +
                                   "' is not in this database, or not whole; the first use of a "
                                   "postgres:// store makes it"
@@ -55,10 +56,10 @@ Status lock_in_transaction(pg_conn* connection, const LockName& lock,
   if (rows.is_null(0)) return {};
   const std::string who = rows.text(0).empty() ? "" : " by " + std::string(rows.text(0));
   if (options.wait == Millis(0)) {
-    return fail(ErrorCode::busy, "lock '" + lock.str() + "' is held" + who);
+    return fail(ErrorCode::busy, "lock " + kit::in_quotes(lock.str()) + " is held" + who);
   }
-  return fail(ErrorCode::timeout, "lock '" + lock.str() + "' could not be had within " + wait +
-                                      " ms; it is held" + who);
+  return fail(ErrorCode::timeout, "lock " + kit::in_quotes(lock.str()) +
+                                      " could not be had within " + wait + " ms; it is held" + who);
 }
 
 }  // namespace leasehold::postgres

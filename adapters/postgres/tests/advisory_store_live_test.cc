@@ -5,9 +5,9 @@
 
 #include <future>
 
+#include "adapters/postgres/rig/pgbouncer.h"
 #include "leasehold/postgres/transaction_lock.h"
 #include "postgres_under_test.h"
-#include "rig/pgbouncer.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -15,6 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -49,6 +51,16 @@ class AdvisoryStoreTest : public ::testing::Test {
   std::string known_as(const std::string& lock = "job") {
     return client.inspect(lock_name(lock)).value().known_as;
   }
+  std::string key() {
+    const std::string call = known_as();
+    const std::size_t open = call.find('(');
+    return call.substr(open + 1, call.find(')') - open - 1);
+  }
+  // Who is said to hold it when it is asked for.
+  std::string busy_with(const std::string& lock) {
+    RawStore raw(server.open(), lock);
+    return std::get<Busy>(raw.acquire(new_request()).value()).ahead;
+  }
   // For libpq, which does not know our options.
   std::string plain_url() { return shared_server().url(server.database()); }
   // How many sessions stand in the server's own queue for an advisory lock.
@@ -66,36 +78,7 @@ class AdvisoryStoreTest : public ::testing::Test {
 };
 
 TEST_F(AdvisoryStoreTest, UncontendedAcquireAndReleaseAreOneRoundTripEach) {
-  RawStore raw(server.open_through_proxies());
-  const RequestId first = new_request();
-  ASSERT_TRUE(raw.acquire(first));  // connects
-  raw.release(first);
-  const std::size_t before = server.proxy().round_trips();
-  const RequestId request = new_request();
-  ASSERT_TRUE(raw.acquire(request));
-  EXPECT_EQ(server.proxy().round_trips(), before + 1);
-  EXPECT_EQ(raw.release(request), ReleaseReply::released);
-  EXPECT_EQ(server.proxy().round_trips(), before + 2);
-}
-
-TEST_F(AdvisoryStoreTest, ReleaseWakesOneOfAHundredWaiters) {
-  RawStore holder(server.open());
-  RawStore waiters(server.open());
-  const RequestId held = new_request();
-  ASSERT_TRUE(holder.acquire(held));
-  std::vector<RequestId> queue;
-  for (int i = 0; i < 100; ++i) {
-    queue.push_back(new_request());
-    ASSERT_TRUE(std::holds_alternative<Queued>(waiters.acquire(queue.back(), 30s, true).value()));
-    if (i == 0) await_queue(1);
-  }
-  await_queue(100);
-  ASSERT_EQ(waiters.events.nudges(), 0u);
-  EXPECT_EQ(holder.release(held), ReleaseReply::released);
-  EXPECT_TRUE(waiters.events.wait_for_nudge(queue.front(), 30s));
-  ASSERT_TRUE(std::holds_alternative<Granted>(waiters.acquire(queue.front(), 30s, true).value()));
-  EXPECT_EQ(waiters.events.nudges(), 1u);
-  EXPECT_EQ(queue_length(), 99);
+  expect_acquire_and_release_in_one_round_trip_each(server);
 }
 
 TEST_F(AdvisoryStoreTest, WaiterStandsInTheServersQueueAndAsksNothing) {
@@ -180,7 +163,7 @@ TEST_F(AdvisoryStoreTest, SessionThatOwesAnAnswerDoesNotHoldUpTheOthers) {
   const auto replies =
       raw.renew_together({{lock_name("job"), stuck, ttl}, {lock_name("other"), other, ttl}});
   ASSERT_TRUE(replies) << to_string(replies.error());
-  EXPECT_THAT(*replies, ::testing::ElementsAre(RenewReply::unknown, RenewReply::renewed));
+  EXPECT_THAT(*replies, ElementsAre(RenewReply::unknown, RenewReply::renewed));
   locker.run("ROLLBACK");
   EXPECT_EQ(raw.renew(stuck), RenewReply::renewed);
 }
@@ -220,6 +203,68 @@ TEST_F(AdvisoryStoreTest, WhoWaitsForAnotherProgramIsToldSoAlsoLater) {
     const auto reply = raw.acquire(request, 30s, /*queue=*/true).value();
     EXPECT_THAT(std::get<Queued>(reply).ahead, HasSubstr("user postgres"));
   }
+}
+
+TEST_F(AdvisoryStoreTest, OtherProgramsThatWaitAreListedInTheirTurn) {
+  const std::string wait = "SELECT pg_advisory_lock(" + key() + ")";
+  auto lease = client.acquire("job");
+  ASSERT_TRUE(lease);
+  Libpq other(plain_url() + "?application_name=export.py");
+  const std::string pid = other.run("SELECT pg_backend_pid()");
+  auto first = std::async(std::launch::async, [&] { return other.run(wait); });
+  await_queue(1);
+  auto second =
+      std::async(std::launch::async, [&] { return client.acquire("job", {.wait = 60s}); });
+  await_queue(2);
+  const auto before = client.inspect(lock_name("job")).value();
+  const std::string export_py = "export.py, pid " + pid + ", user postgres";
+  const auto owner = [](const std::string& it) { return Field(&WaiterStatus::owner, it); };
+  EXPECT_THAT(before.waiters, ElementsAre(owner(export_py), owner(default_owner_label().str())));
+  EXPECT_FALSE(before.holder->foreign);
+
+  ASSERT_TRUE(lease->release());
+  first.get();
+  const auto after = client.inspect(lock_name("job")).value();
+  EXPECT_EQ(after.holder->owner, export_py);
+  EXPECT_TRUE(after.holder->foreign);
+  EXPECT_EQ(after.waiters.size(), 1);
+  other.run("SELECT pg_advisory_unlock_all()");
+  EXPECT_TRUE(second.get());
+}
+
+TEST_F(AdvisoryStoreTest, OtherProgramsThatShareItAreOneHolder) {
+  const std::string share = "SELECT pg_try_advisory_lock_shared(" + key() + ")";
+  Libpq one(plain_url());
+  Libpq two(plain_url());
+  ASSERT_EQ(one.run(share), "t");
+  ASSERT_EQ(two.run(share), "t");
+  EXPECT_TRUE(client.inspect(lock_name("job")).value().holder->foreign);
+  ASSERT_FALSE(client.acquire("job"));
+  psql(
+      "INSERT INTO leasehold.session_lock VALUES"
+      " ('job', 0, NULL, '', 0, '-infinity', '-infinity', '-infinity', NULL)");
+  EXPECT_EQ(client.list().value().size(), 1);
+}
+
+TEST_F(AdvisoryStoreTest, ProgramThatHasTheLockIsNamedAndNotADeadHolder) {
+  RawStore raw(server.open());
+  ASSERT_TRUE(raw.acquire(new_request(), 10min));
+  psql("SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'");
+  EXPECT_EQ(raw.inspect().value().holder->owner, "raw") << "its lease is waited out";
+  EXPECT_EQ(busy_with("job"), "raw");
+
+  Libpq other(plain_url());
+  ASSERT_EQ(other.run(known_as()), "t");
+  const std::string pid = "pid " + other.run("SELECT pg_backend_pid()");
+  const auto status = client.inspect(lock_name("job")).value();
+  EXPECT_THAT(status.holder->owner, HasSubstr(pid));
+  EXPECT_TRUE(status.holder->foreign);
+  EXPECT_THAT(busy_with("job"), HasSubstr(pid));
+  Libpq mine(plain_url());
+  mine.run("BEGIN");
+  const auto refused = postgres::lock_in_transaction(mine.connection, lock_name("job"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr(pid));
 }
 
 TEST_F(AdvisoryStoreTest, KeyIsTheDocumentedOne) {

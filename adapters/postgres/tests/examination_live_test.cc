@@ -1,11 +1,13 @@
 // Each fault is seen at a server that has it, and not at one that has not.
 #include <gmock/gmock.h>
 
+#include <thread>
+
+#include "adapters/postgres/rig/pgbouncer.h"
+#include "adapters/postgres/rig/server.h"
 #include "leasehold/client.h"
 #include "leasehold/examination.h"
 #include "leasehold/postgres/adapter.h"
-#include "rig/pgbouncer.h"
-#include "rig/postgres.h"
 #include "scripted_postgres.h"
 #include "testing/examining.h"
 #include "testing/findings.h"
@@ -102,7 +104,18 @@ TEST_F(ExaminationTest, ADiskThatForgetsIsSeen) {
   EXPECT_THAT(found(server.url("postgres")),
               AllOf(Finds("postgres.fsync", Severity::danger, "fsync is off"),
                     Finds("postgres.full_page_writes", Severity::warning, "tore"),
-                    Finds("postgres.synchronous_commit", Severity::note, "is off")));
+                    Finds("postgres.synchronous_commit", Severity::note, "is off"),
+                    Finds("postgres.fsync", Severity::danger, "from the command line")));
+}
+
+TEST_F(ExaminationTest, AFixSaysWhereTheSettingComesFrom) {
+  PostgresServer server;
+  server.psql("ALTER SYSTEM SET fsync = off");
+  server.psql("SELECT pg_reload_conf()");
+  while (server.psql("SHOW fsync").find("off") == std::string::npos) std::this_thread::yield();
+  EXPECT_THAT(found(server.url("postgres")),
+              AllOf(Finds("postgres.fsync", Severity::danger, "postgresql.auto.conf line "),
+                    Finds("postgres.fsync", Severity::danger, "ALTER SYSTEM SET fsync = on")));
 }
 
 TEST_F(ExaminationTest, SettingsOfARoleAndADatabaseAreSeenWithTheirSource) {

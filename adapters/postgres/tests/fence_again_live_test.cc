@@ -2,8 +2,8 @@
 // happened to the mark meanwhile, it must be as if it had called the function.
 #include <memory>
 
+#include "adapters/postgres/rig/pgbouncer.h"
 #include "fence_database.h"
-#include "rig/pgbouncer.h"
 
 namespace leasehold::postgres {
 namespace {

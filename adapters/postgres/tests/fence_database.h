@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "adapters/postgres/rig/server.h"
 #include "leasehold/postgres/fence.h"
-#include "rig/postgres.h"
 #include "user_connection.h"
 
 namespace leasehold::postgres {

@@ -4,10 +4,11 @@
 #include <stdexcept>
 #include <vector>
 
+#include "adapters/postgres/rig/pgbouncer.h"
 #include "fence_database.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/postgres/adapter.h"
-#include "rig/pgbouncer.h"
+#include "rig/output_of.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -847,8 +848,7 @@ TEST_F(FenceTest, PsqlPassesTheSameFence) {
                                "' -c \"SELECT leasehold_fence.count_refusal('ledger')\"; fi\n"
                                "echo $status";
     const leasehold::rig::TempFolder folder;
-    return leasehold::rig::run_program(
-        {"sh", "-c", "cd " + folder.path().string() + "\n" + script});
+    return leasehold::rig::output_of({"sh", "-c", "cd " + folder.path().string() + "\n" + script});
   };
   EXPECT_THAT(pay("34"), StartsWith("0"));
   EXPECT_THAT(pay("33"), StartsWith("3"));

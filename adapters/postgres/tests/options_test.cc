@@ -13,8 +13,10 @@
 namespace leasehold::postgres {
 namespace {
 
+using ::testing::_;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 
 Result<Options> options(const std::string& url) {
@@ -30,7 +32,15 @@ void expect_invalid(const std::string& url, const std::string& field) {
 }
 
 TEST(OptionsTest, WrongUrlsAreInvalidAndNameTheField) {
-  expect_invalid("postgres:///db", "host");
+  expect_invalid("postgres:///", "database");
+  expect_invalid("postgres:user:word@host/db", "two slashes");
+  expect_invalid("postgres:db", "two slashes");
+  expect_invalid("postgres:///db?host=relative", "host");
+  expect_invalid("postgres://h/db?host=/run/postgresql", "host");
+  expect_invalid("postgres://h/db?port=1", "port");
+  expect_invalid("postgres:///db?host=/run&port=65536", "port");
+  expect_invalid("postgres:///db?tls=on", "local socket");
+  expect_invalid("postgres:///db?sslmode=verify-full", "local socket");
   expect_invalid("postgres://u:hunter2@h", "database");
   expect_invalid("postgres://u:hunter2@h/a/b", "database");
   expect_invalid("postgres://u:hunter2@h/db?mode=table", "mode");
@@ -39,7 +49,8 @@ TEST(OptionsTest, WrongUrlsAreInvalidAndNameTheField) {
   expect_invalid("postgres://u:hunter2@h/db?schema=pg_x", "schema");
   expect_invalid("postgres://u:hunter2@h/db?schema_owner=a%27b", "schema_owner");
   expect_invalid("postgres://u:hunter2@h/db?connections=0", "connections");
-  expect_invalid("postgres://u:hunter2@h/db?sslmode=disable", "sslmode");
+  expect_invalid("postgres://u:hunter2@h/db?sslmode=on", "sslmode");
+  expect_invalid("postgres://u:hunter2@h/db?sslmode=require&tls=on", "sslmode");
   expect_invalid("postgres://u:hunter2@h/db?ca=/nowhere", "/nowhere");
 }
 
@@ -53,6 +64,30 @@ TEST(OptionsTest, HostsPortsAndDefaults) {
   EXPECT_EQ(two.mode, Mode::rows);
   EXPECT_EQ(two.schema, "leasehold");
   EXPECT_FALSE(two.no_failover);
+}
+
+TEST(OptionsTest, SocketsAreNamedAsForLibpq) {
+  const Host standard = options("postgres://me@/db").value().hosts.at(0);
+  EXPECT_THAT(standard.keywords, Contains(Pair("user", "me")));
+  for (const char* keyword : {"host", "port"}) {
+    EXPECT_THAT(standard.keywords, Not(Contains(Pair(keyword, _)))) << "libpq's own default";
+  }
+  for (const char* url :
+       {"postgres://%2Frun%2Fpg:6000/db", "postgres:///db?host=/run/pg&port=6000"}) {
+    const Host named = options(url).value().hosts.at(0);
+    EXPECT_EQ(named.address, "/run/pg:6000");
+    EXPECT_THAT(named.keywords, Contains(Pair("host", "/run/pg")));
+    EXPECT_THAT(named.keywords, Contains(Pair("port", "6000")));
+  }
+  EXPECT_EQ(options("postgres://me:hunter2@/db").value().address, "postgres://me@/db");
+}
+
+TEST(OptionsTest, SslmodeMeansWhatItMeansForLibpq) {
+  for (const char* mode : {"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}) {
+    const auto read = options(std::string("postgres://h/db?sslmode=") + mode);
+    ASSERT_TRUE(read) << mode;
+    EXPECT_THAT(read->hosts[0].keywords, Contains(Pair("sslmode", mode)));
+  }
 }
 
 TEST(OptionsTest, TlsAlwaysVerifiesTheName) {

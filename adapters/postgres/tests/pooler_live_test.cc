@@ -1,5 +1,5 @@
 // What the program does through pgbouncer must not be felt by whoever gets the session next.
-#include "rig/pgbouncer.h"
+#include "adapters/postgres/rig/pgbouncer.h"
 
 #include "fence_database.h"
 #include "leasehold/fence_admin.h"

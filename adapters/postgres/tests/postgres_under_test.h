@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "adapters/postgres/rig/server.h"
 #include "leasehold/postgres/adapter.h"
-#include "rig/postgres.h"
 #include "testing/store_wire_conformance.h"
 
 namespace leasehold::testing {
@@ -55,5 +55,19 @@ class PostgresUnderTest final : public ServerUnderTest {
   const std::string database_ = shared_server().create_database();
   rig::TcpProxy proxy_{shared_server().port(), is_postgres_request};
 };
+
+// Of a lock that nobody else wants.
+inline void expect_acquire_and_release_in_one_round_trip_each(PostgresUnderTest& server) {
+  RawStore raw(server.open_through_proxies());
+  const RequestId first = new_request();
+  ASSERT_TRUE(raw.acquire(first));  // connects
+  raw.release(first);
+  const std::size_t before = server.proxy().round_trips();
+  const RequestId request = new_request();
+  ASSERT_TRUE(raw.acquire(request));
+  EXPECT_EQ(server.proxy().round_trips(), before + 1);
+  EXPECT_EQ(raw.release(request), ReleaseReply::released);
+  EXPECT_EQ(server.proxy().round_trips(), before + 2);
+}
 
 }  // namespace leasehold::testing

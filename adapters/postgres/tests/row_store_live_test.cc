@@ -27,34 +27,28 @@ class RowStoreTest : public ::testing::Test {
 };
 
 TEST_F(RowStoreTest, UncontendedAcquireAndReleaseAreOneRoundTripEach) {
-  RawStore raw(server.open_through_proxies());
-  const RequestId first = new_request();
-  ASSERT_TRUE(raw.acquire(first));  // connects
-  raw.release(first);
-  const std::size_t before = server.proxy().round_trips();
-  const RequestId request = new_request();
-  ASSERT_TRUE(raw.acquire(request));
-  EXPECT_EQ(server.proxy().round_trips(), before + 1);
-  EXPECT_EQ(raw.release(request), ReleaseReply::released);
-  EXPECT_EQ(server.proxy().round_trips(), before + 2);
+  expect_acquire_and_release_in_one_round_trip_each(server);
 }
 
-TEST_F(RowStoreTest, ReleaseWakesOneOfAHundredWaiters) {
-  RawStore holder(server.open());
-  RawStore waiters(server.open());
-  const RequestId held = new_request();
-  ASSERT_TRUE(holder.acquire(held));
-  std::vector<RequestId> queue;
-  for (int i = 0; i < 100; ++i) {
-    queue.push_back(new_request());
-    ASSERT_TRUE(std::holds_alternative<Queued>(waiters.acquire(queue.back(), 30s, true).value()));
-  }
-  ASSERT_EQ(waiters.events.nudges(), 0u);
-  EXPECT_EQ(holder.release(held), ReleaseReply::released);
-  EXPECT_TRUE(waiters.events.wait_for_nudge(queue.front(), 30s));
-  // A second notification would have come in the same order, before the answer to this one.
-  ASSERT_TRUE(std::holds_alternative<Granted>(waiters.acquire(queue.front(), 30s, true).value()));
-  EXPECT_EQ(waiters.events.nudges(), 1u);
+// docs/postgres.md tells other programs to.
+TEST_F(RowStoreTest, OtherProgramsCallTheFunctionsBySql) {
+  RawStore raw(server.open());
+  const std::string request = "3d5e0c1a-0000-4000-8000-000000000001";
+  const auto acquire = [&](const std::string& who, const std::string& queue) {
+    return psql("SELECT o_outcome, o_token, o_ahead, o_fresh FROM leasehold.acquire('lock', '" +
+                who + "', 'other', 30000, " + queue + ", NULL)");
+  };
+  const std::string other = "3d5e0c1a-0000-4000-8000-000000000002";
+  EXPECT_EQ(acquire(request, "false"), "granted|1||t");
+  EXPECT_EQ(acquire(request, "false"), "granted|1||") << "again";
+  EXPECT_EQ(acquire(other, "false"), "busy||other|");
+  EXPECT_EQ(acquire(other, "true"), "queued||other|");
+  EXPECT_EQ(psql("SELECT leasehold.renew(ARRAY['lock', 'lock'], ARRAY['" + request + "', '" +
+                 other + "']::uuid[], ARRAY[30000, 30000])"),
+            "{t,f}");
+  EXPECT_EQ(psql("SELECT leasehold.release('lock', '" + request + "', 0, false)"), "t");
+  EXPECT_EQ(psql("SELECT leasehold.release('lock', '" + request + "', 0, false)"), "t") << "again";
+  EXPECT_EQ(psql("SELECT leasehold.release('lock', '" + other + "', 0, true)"), "t") << "its place";
 }
 
 TEST_F(RowStoreTest, ListenerThatLostItsConnectionAsksForAllAndListensAgain) {
@@ -98,19 +92,7 @@ TEST_F(RowStoreTest, DefaultsOfADatabaseDoNotMatter) {
   psql("ALTER DATABASE " + server.database() + " SET idle_session_timeout='100ms'");
   psql("ALTER DATABASE " + server.database() + " SET search_path='nowhere'");
   Client one{server.open()};
-  int number = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      for (int turn = 0; turn < 10; ++turn) {
-        auto lease = one.acquire("job", {.wait = 60s});
-        ASSERT_TRUE(lease) << to_string(lease.error());
-        ++number;
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  EXPECT_EQ(number, 40);
+  expect_threads_exclude_each_other(one, 4, 10);
 }
 
 TEST_F(RowStoreTest, RoleThatMayNotMakeTheSchemaIsToldSo) {

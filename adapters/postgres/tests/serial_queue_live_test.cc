@@ -8,6 +8,7 @@
 #include "kit/text/visible_text.h"
 #include "testing/crashing_workers.h"
 #include "testing/failure_texts.h"
+#include "testing/handled_operations.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -41,22 +42,8 @@ class SerialQueueTest : public FenceDatabase {
   // Handles one and tells "entity:payload", or what else has happened.
   static std::string handle(const SerialQueue& queue, const Status& answer = {},
                             const SerialHandleOptions& options = {}) {
-    const auto handled =
-        queue.handle_one([&](OpenTransaction&, const Operation&) { return answer; }, options);
-    if (!handled) return to_string(handled.error());
-    switch (handled->what) {
-      case Handled::What::nothing:
-        return "nothing";
-      case Handled::What::done:
-        return handled->operation->entity.str() + ":" + handled->operation->payload;
-      case Handled::What::failed:
-        return "failed";
-      case Handled::What::set_aside:
-        return "set aside";
-      case Handled::What::lost:
-        return "lost";
-    }
-    return "";
+    return leasehold::testing::told(
+        queue.handle_one([&](OpenTransaction&, const Operation&) { return answer; }, options));
   }
 };
 

@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <thread>
 
+#include "adapters/postgres/rig/pgbouncer.h"
 #include "postgres_under_test.h"
-#include "rig/pgbouncer.h"
-#include "rig/redis.h"
+#include "rig/certificates.h"
+#include "rig/output_of.h"
+#include "rig/temp_folder.h"
 #include "scripted_postgres.h"
 #include "testing/worker.h"
 
@@ -18,6 +21,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreConformance);
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -38,6 +42,26 @@ Error unavailable(const std::string& url, const std::string& address,
   EXPECT_EQ(error.code, ErrorCode::unavailable) << to_string(error);
   EXPECT_THAT(sentence(error), HasSubstr(address));
   return error;
+}
+
+// ---- sockets ----------------------------------------------------------------------------------
+
+TEST(SocketTest, IsAHostAsForLibpq) {
+  const rig::TempFolder folder;
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  const rig::PostgresServer server(
+      {.settings = {"unix_socket_directories=" + folder.path().string()},
+       .access = {"local all all trust"}});
+  const std::string port = std::to_string(server.port());
+  std::string encoded = folder.path().string();
+  for (std::size_t at; (at = encoded.find('/')) != std::string::npos;)
+    encoded.replace(at, 1, "%2F");
+  for (const std::string& url :
+       {"postgres://postgres@" + encoded + ":" + port + "/postgres",
+        "postgres://postgres@/postgres?host=" + folder.path().string() + "&port=" + port}) {
+    const auto opened = open_postgres(url, {});
+    EXPECT_TRUE(opened) << url << ": " << (opened ? "" : to_string(opened.error()));
+  }
 }
 
 // ---- standbys ------------------------------------------------------------------------------
@@ -153,6 +177,7 @@ TEST(FsyncTest, ServerThatDoesNotSyncGivesNoTokens) {
   const auto store = open_postgres(careless.url("postgres")).value();
   EXPECT_EQ(store->traits().guarantee, Guarantee::efficiency);
   EXPECT_THAT(store->traits().why, HasSubstr("fsync"));
+  EXPECT_THAT(store->traits().instead, AllOf(HasSubstr("fsync"), Not(HasSubstr("failover"))));
 }
 
 // ---- poolers -------------------------------------------------------------------------------
@@ -172,20 +197,8 @@ TEST(PoolerTest, RowsWorkThroughAPooler) {
   auto opened = open_postgres(url);
   ASSERT_TRUE(opened) << to_string(opened.error());
   Client client(std::move(*opened));
-  int number = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] {
-      for (int turn = 0; turn < 5; ++turn) {
-        auto lease = client.acquire_fenced("job", {.wait = 60s});
-        ASSERT_TRUE(lease) << to_string(lease.error());
-        ++number;
-        ASSERT_TRUE(lease->release());
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  EXPECT_EQ(number, 40);
+  expect_threads_exclude_each_other(client, 8, 5);
+  EXPECT_TRUE(client.acquire_fenced("job"));
 
   Worker holder = Worker::hold(url, "job", 1s);
   EXPECT_EQ(holder.line(), "asking");
@@ -229,9 +242,14 @@ OpenOptions hasty() {
 
 // A Redis server waits for the end of the line.
 TEST(RefusalTest, ServerOfAnotherProtocol) {
-  const rig::RedisServer redis;
+  const rig::Port port = rig::Port::take();
+  const rig::TempFolder folder;
+  const rig::ServerProcess redis(
+      {.argv = {"redis-server", "--bind", "127.0.0.1", "--port", port.str(), "--save", ""},
+       .log = folder.file("log"),
+       .answers = [&] { return rig::accepts(port.number()); }});
   const Error error =
-      unavailable("postgres://u:hunter2@" + redis.address() + "/db", redis.address(), hasty());
+      unavailable("postgres://u:hunter2@" + port.address() + "/db", port.address(), hasty());
   EXPECT_THAT(error.message, HasSubstr("is no PostgreSQL server"));
 }
 
@@ -276,10 +294,7 @@ TEST(RefusalTest, EncodingThatCannotHoldAllNames) {
 class Certificates {
  public:
   void make(const std::string& name) {
-    rig::run_program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                      "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                      "/CN=" + name, "-addext", "subjectAltName=DNS:db.example", "-keyout",
-                      key(name), "-out", of(name)});
+    rig::make_certificate(folder_, name, "subjectAltName=DNS:db.example");
   }
   std::string of(const std::string& name) const { return folder_.file(name + ".crt"); }
   std::string key(const std::string& name) const { return folder_.file(name + ".key"); }
@@ -321,8 +336,8 @@ TEST(TlsTest, ClientIsVerifiedByNameAndAuthority) {
   for (const std::string name : {"alice", "bob", "stranger"}) certificates.make(name);
   // Both are the server's authorities.
   const std::string known = certificates.of("known");
-  rig::run_program({"sh", "-c", "cat \"$1\" \"$2\" > \"$3\"", "sh", certificates.of("alice"),
-                    certificates.of("bob"), known});
+  rig::output_of({"sh", "-c", "cat \"$1\" \"$2\" > \"$3\"", "sh", certificates.of("alice"),
+                  certificates.of("bob"), known});
   std::vector<std::string> settings = certificates.of_server();
   settings.push_back("ssl_ca_file=" + known);
   const rig::PostgresServer server(

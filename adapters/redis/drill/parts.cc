@@ -1,8 +1,8 @@
 // What a drill can do with Redis.
 #include <thread>
 
+#include "adapters/redis/rig/server.h"
 #include "drill/runner/wired_servers.h"
-#include "rig/redis.h"
 
 namespace leasehold::redis {
 namespace {
@@ -56,8 +56,8 @@ class RedisServers final : public WiredServers {
   }
   void move_clock(std::chrono::seconds by) override { clock_->move(by); }
 
-  std::optional<ClockShim> clock_;
-  const drill::ClockShim::Environment environment_;
+  std::optional<rig::ClockShim> clock_;
+  const rig::ClockShim::Environment environment_;
   std::unique_ptr<rig::RedisServer> primary_;
   std::unique_ptr<rig::RedisServer> replica_;
   bool failed_over_ = false;
@@ -85,7 +85,7 @@ class RedlockServers final : public WiredServers {
     return *nodes_[down_];
   }
 
-  std::optional<ClockShim> clock_;
+  std::optional<rig::ClockShim> clock_;
   std::vector<std::unique_ptr<rig::RedisServer>> nodes_;
   std::size_t down_ = 0;
 };

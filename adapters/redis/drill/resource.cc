@@ -1,18 +1,11 @@
 // The number as a key of Redis.
-#include <charconv>
-
 #include "drill/runner/resource_module.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/redis/fence.h"
 
 namespace leasehold::drill {
 namespace {
-
-using namespace std::chrono_literals;
-
-EnterOptions soon() {
-  return {.timeout = 2s};
-}
 
 class RedisResource final : public Resource {
  public:
@@ -35,14 +28,11 @@ class RedisResource final : public Resource {
     return {};
   }
 
-  // Nobody reads without the fence here; whoever entered last may do so again.
   Result<std::uint64_t> peek() override {
     if (fencing_ == Fencing::claim) {
       return enter({std::nullopt, RequestId::random(system_random())});
     }
-    const auto mark = TRY(fence_.mark(soon()));
-    if (!mark || !mark->mark) return 0;
-    return enter({mark->mark, mark->mark->request});
+    return enter_again(*this, TRY(fence_.mark(soon())));
   }
 
  private:
@@ -52,10 +42,7 @@ class RedisResource final : public Resource {
 
   static Result<std::uint64_t> value_of(const Result<redis::Reply>& reply) {
     if (!reply) return fail(reply.error());
-    std::uint64_t value = 0;
-    const std::string& text = reply->text;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
+    return kit::number_in<std::uint64_t>(reply->text).value_or(0);
   }
 
   redis::Resources resources_;

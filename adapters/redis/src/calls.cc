@@ -4,6 +4,7 @@
 
 #include "kit/text/number.h"
 #include "leasehold/resp/command.h"
+#include "store_base/busy_label.h"
 
 namespace leasehold::redis {
 
@@ -50,7 +51,7 @@ std::int64_t elapsed(std::int64_t since, std::int64_t now) {
 std::string ahead_of(const Value& value, const Value& waiter) {
   if (value.text.empty()) return waiter.text.empty() ? "" : readable_label(waiter.text);
   const LockValue holder = LockValue::parse(value.text);
-  return holder.owner + (holder.kept ? " (which has finished; the lock is kept)" : "");
+  return busy_label(holder.owner, holder.kept);
 }
 
 }  // namespace
@@ -138,7 +139,8 @@ LockValue LockValue::parse(std::string_view value) {
   value.remove_prefix(33);
   ours.token = token_in(take_word(value));
   const auto since = kit::number_in<std::int64_t>(take_word(value));
-  if (!ours.token || !since) return stranger;
+  const auto call = kit::number_in<std::int64_t>(take_word(value));
+  if (!ours.token || !since || !call) return stranger;
   ours.since = *since;
   ours.owner = readable_label(value);
   return ours;
@@ -187,23 +189,24 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
                     .holder = {},
                     .waiters = {},
                     .known_as = keys.lock};
-  if (!value.empty()) {
+  const std::string_view fingerprint = reply.at(1).text;
+  if (!fingerprint.empty()) {
     const LockValue holder = LockValue::parse(value);
-    // A stranger has no request id; the hash of its value stands for one.
+    // A stranger has no request id; the fingerprint stands for one.
     const auto request =
-        holder.request ? holder.request
-                       : RequestId::from_hex(std::string_view(reply.at(1).text).substr(0, 32));
+        holder.request ? holder.request : RequestId::from_hex(fingerprint.substr(0, 32));
     if (!request) return unexpected_reply();
     // Without an expiry it lasts until it is deleted: longer than any lease.
     const Millis remaining = left < 0 ? Ttl::kMax : Millis(left);
-    status.holder =
-        LockStatus::Holder{.request = *request,
-                           .token = holder.token.value_or(TokenNumber::of(1).value()),
-                           .owner = holder.owner,
-                           .held_for = Millis(holder.request ? elapsed(holder.since, now) : 0),
-                           .remaining = remaining,
-                           .kept = holder.kept,
-                           .foreign = !holder.request};
+    status.holder = LockStatus::Holder{
+        .request = *request,
+        .token = holder.token.value_or(TokenNumber::of(1).value()),
+        .owner = holder.owner,
+        .held_for = Millis(holder.request ? elapsed(holder.since, now) : 0),
+        .remaining = remaining,
+        .kept = holder.kept,
+        .foreign = !holder.request,
+        .foreign_end = left < 0 ? LockStatus::Holder::End::never : LockStatus::Holder::End::timed};
   }
   const Value& waiting = reply.at(7);
   for (std::size_t i = 0; i + 1 < waiting.items.size(); i += 2) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "kit/text/visible_text.h"
 #include "leasehold/error.h"
 #include "leasehold/id.h"
 #include "leasehold/name.h"
@@ -26,7 +27,8 @@ struct LockKeys {
   [[nodiscard]] static Result<LockKeys> usable_of(const std::string& prefix, const LockName& name) {
     LockKeys keys = of(prefix, name);
     if (keys.usable()) return keys;
-    return fail(ErrorCode::invalid, "lock '" + name.str() + "' would be a key that begins with '" +
+    return fail(ErrorCode::invalid, "lock " + kit::in_quotes(name.str()) +
+                                        " would be a key that begins with '" +
                                         std::string(kOwnKeys) + "'; such keys are Leasehold's own");
   }
 

@@ -1,5 +1,6 @@
 #include "leasehold/redis/once.h"
 
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
 #include "open_server.h"
@@ -98,12 +99,12 @@ Result<OnceResult> KeyAtWork::finish(Result<std::string> result) {
                                     {request_.hex(), parameters_, *result, number(keep_for_)}});
   if (!stored) {
     return fail(ErrorCode::outcome_unknown,
-                "the work was done under key '" + key_.str() +
-                    "', but its result may not be stored: " + sentence(stored.error()));
+                "the work was done under key " + kit::in_quotes(key_.str()) +
+                    ", but its result may not be stored: " + sentence(stored.error()));
   }
   if (stored->integer == 1) return OnceResult{std::move(*result), false};
-  return fail(ErrorCode::lost, "the work under key '" + key_.str() +
-                                   "' took so long that somebody else has begun it too");
+  return fail(ErrorCode::lost, "the work under key " + kit::in_quotes(key_.str()) +
+                                   " took so long that somebody else has begun it too");
 }
 
 Result<Once> Once::open(std::string_view url, const OnceLifetimes& lifetimes) {
@@ -146,7 +147,8 @@ Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameter
         break;
     }
     if (!backoff.pause()) {
-      return fail(backoff.give_up("somebody else is at work under key '" + name.str() + "'"));
+      return fail(
+          backoff.give_up("somebody else is at work under key " + kit::in_quotes(name.str())));
     }
   }
 }

@@ -1,10 +1,10 @@
 #include "options.h"
 
-#include <charconv>
 #include <set>
 
 #include "adapters/redis/description.h"
 #include "keys.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 
 namespace leasehold::redis {
@@ -17,10 +17,8 @@ constexpr int kUsualNodeTimeout = 100;
 constexpr int kMostDatabases = 1'000'000;
 
 Result<int> number(const std::string& field, std::string_view text, int least, int most) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (whole && value >= least && value <= most) return value;
+  const auto value = kit::number_in<int>(text);
+  if (value && *value >= least && *value <= most) return *value;
   return fail(ErrorCode::invalid, field + " must be a number from " + std::to_string(least) +
                                       " to " + std::to_string(most) + ", not '" +
                                       std::string(text) + "'");
@@ -40,9 +38,8 @@ Result<int> option(const Url& url, const std::string& key, int usual, int least,
 Result<std::string> prefix_in(const Url& url) {
   if (url.query.count("prefix") == 0) return kUsualPrefix;
   std::string prefix = url.option("prefix");
-  if (prefix.size() > kMaxNameBytes) {
-    return fail(ErrorCode::invalid,
-                "the option prefix has more than " + std::to_string(kMaxNameBytes) + " bytes");
+  if (!prefix.empty()) {
+    TRY(detail::check_name("the option prefix", prefix));
   }
   if (prefix.starts_with(kOwnKeys)) {
     return fail(ErrorCode::invalid, "the option prefix must not begin with '" +

@@ -1,6 +1,7 @@
 #include "quorum.h"
 
 #include <algorithm>
+#include <future>
 #include <optional>
 
 #include "kit/try.h"
@@ -42,7 +43,7 @@ class Quorum::Round {
         loans_(quorum.size()) {}
 
   Answers run(const std::vector<std::size_t>& chosen) {
-    for (const std::size_t node : chosen) connect(node, limited());
+    connect(chosen);
     const CallContext asking = limited();
     for (const std::size_t node : chosen) send(node, question_.command, asking);
     std::vector<std::size_t> ignorant;
@@ -63,6 +64,21 @@ class Quorum::Round {
     return {std::min(caller_.deadline, BootClock::now() + each_), caller_.stop};
   }
   Server& server(std::size_t node) { return *quorum_.nodes_[node]->server; }
+
+  // All at once: one that is slow to take a connection does not delay the others.
+  void connect(const std::vector<std::size_t>& chosen) {
+    const CallContext context = limited();
+    std::vector<std::future<void>> connecting;
+    for (const std::size_t node : chosen) {
+      if (auto idle = server(node).borrow_idle()) {
+        loans_[node].emplace(std::move(*idle));
+        continue;
+      }
+      connecting.push_back(
+          std::async(std::launch::async, [this, node, &context] { connect(node, context); }));
+    }
+    for (const auto& it : connecting) it.wait();
+  }
 
   void connect(std::size_t node, const CallContext& context) {
     auto loan = server(node).borrow(context);

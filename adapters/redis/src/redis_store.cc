@@ -2,12 +2,148 @@
 
 #include <chrono>
 
-#include "introduction.h"
+#include "call_numbers.h"
+#include "calls.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
+#include "server.h"
+#include "store_base/blocking_store.h"
+#include "subscriber.h"
 #include "used_locks.h"
 
 namespace leasehold::redis {
+namespace {
+
+// Every call works on the thread it comes from, on a connection of its own. A thread of its own
+// listens for wake-ups once this client has waited for a lock, and makes the calls they cause.
+class RedisStore final : public BlockingStore {
+ public:
+  RedisStore(Options options, std::unique_ptr<Server> server, StoreTraits traits)
+      : options_(std::move(options)),
+        traits_(std::move(traits)),
+        new_store_(StoreId::random(system_random())),
+        server_(std::move(server)),
+        subscriber_(*server_, "leasehold:wake:" + RequestId::random(system_random()).hex(),
+                    [this](const RequestId& request) { events().nudged(request); }) {}
+
+  ~RedisStore() override { close(); }
+
+  const StoreTraits& traits() const override { return traits_; }
+  OnceRecords* once_records() override { return own_once_records(); }
+
+ private:
+  void do_close() override {
+    server_->close();
+    subscriber_.join();
+  }
+
+  // ---- acquire, renew, release ---------------------------------------------------------------
+
+  // The first to wait gets its place before it listens, and asks again once it can be woken: being
+  // willing to wait costs nothing if the lock is free.
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    const bool listens = subscriber_.began();
+    auto reply = ask(keys, call, context);
+    if (listens || !reply || !std::holds_alternative<Queued>(*reply)) return reply;
+    subscriber_.begin(context);
+    auto again = ask(keys, call, context);
+    if (again) return again;
+    if (again.error().code == ErrorCode::outcome_unknown) doubts().doubt(call.request);
+    return reply;
+  }
+
+  Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
+                                           const CallContext& context) override {
+    if (calls.empty()) return std::vector<RenewReply>();
+    const auto reply = TRY(server_->run(renew_call(options_.prefix, calls), context));
+    return read_renew(reply, calls.size());
+  }
+
+  Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    const auto reply = TRY(server_->run(
+        release_call(keys, call, doubts().doubts(call.request), numbers_.next()), context));
+    return read_release(reply);
+  }
+
+  Result<ReleaseReply> do_force_release(const ForceReleaseCall& call,
+                                        const CallContext& context) override {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    const auto reply = TRY(server_->run(force_release_call(keys, call.seen), context));
+    return read_release(reply);
+  }
+
+  // ---- looking -------------------------------------------------------------------------------
+
+  Result<LockStatus> do_inspect(const InspectCall& call, const CallContext& context) override {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    const auto reply = TRY(server_->run(inspect_call(keys), context));
+    return read_status(reply, call.lock, keys);
+  }
+
+  Result<std::vector<LockStatus>> do_list(const CallContext& context) override {
+    const auto names = TRY(find_used_locks(*server_, options_.prefix, context));
+    std::vector<LockStatus> locks;
+    for (const LockName& name : names) locks.push_back(TRY(do_inspect({name}, context)));
+    return locks;
+  }
+
+  // ---- store id and once ---------------------------------------------------------------------
+
+  Result<StoreId> do_rotate_store_id(const CallContext& context) override {
+    const StoreId id = StoreId::random(system_random());
+    TRY(server_->run(rotate_command(id), context));
+    return id;
+  }
+
+  Result<std::optional<OnceRecord>> do_recall(const RecallCall& call,
+                                              const CallContext& context) override {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    const auto reply = TRY(server_->run(recall_command(keys, call.key), context));
+    return read_recall(reply);
+  }
+
+  Status do_record(const RecordCall& call, const CallContext& context) override {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    const auto reply =
+        TRY(server_->run(record_call(keys, call.request, call.key, call.what), context));
+    const auto held = TRY(read_release(reply));
+    if (held == ReleaseReply::released) return {};
+    return fail(not_recorded(call.lock));
+  }
+
+  Result<std::vector<std::string>> do_list_keys(const ListKeysCall& call,
+                                                const CallContext& context) override {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    const auto reply = TRY(server_->run(list_keys_command(keys), context));
+    return read_keys(reply);
+  }
+
+  Result<bool> do_forget(const ForgetCall& call, const CallContext& context) override {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    const auto reply = TRY(server_->run(forget_command(keys, call.key), context));
+    return reply.integer == 1;
+  }
+
+  Result<AcquireReply> ask(const LockKeys& keys, const AcquireCall& call,
+                           const CallContext& context) {
+    const auto reply = TRY(server_->run(
+        acquire_call(keys, call, call.queue, subscriber_.channel(), new_store_, numbers_.next()),
+        context));
+    return read_acquire(reply, call.ttl.length());
+  }
+
+  const Options options_;
+  const StoreTraits traits_;
+  const StoreId new_store_;
+  std::unique_ptr<Server> server_;
+  CallNumbers numbers_;
+  Subscriber subscriber_;
+};
+
+}  // namespace
+
 StoreTraits redis_traits(const Options& options, const Introduction& introduction) {
   return {.address = options.address,
           .guarantee = Guarantee::efficiency,
@@ -22,139 +158,16 @@ StoreTraits redis_traits(const Options& options, const Introduction& introductio
           .keeps_after_release = true};
 }
 
-Result<std::unique_ptr<Store>> RedisStore::open(Options options, const CallContext& context) {
+Result<std::unique_ptr<Store>> open_redis(const Url& url, const OpenOptions& opening) {
+  auto options = TRY(redis_options(url));
   auto server = TRY(Server::make(options.servers.front(), options.connections));
-  auto introduction = introduce(*server, StoreId::random(system_random()), context);
+  auto introduction = introduce(*server, StoreId::random(system_random()), opening.begin());
   if (!introduction) {
     server->close();
     return fail(error_at(options.address, std::move(introduction.error())));
   }
   StoreTraits traits = redis_traits(options, *introduction);
-  return std::unique_ptr<Store>(
-      new RedisStore(std::move(options), std::move(server), std::move(traits)));
-}
-
-RedisStore::RedisStore(Options options, std::unique_ptr<Server> server, StoreTraits traits)
-    : options_(std::move(options)),
-      traits_(std::move(traits)),
-      new_store_(StoreId::random(system_random())),
-      server_(std::move(server)),
-      subscriber_(*server_, "leasehold:wake:" + RequestId::random(system_random()).hex(),
-                  [this](const RequestId& request) { events().nudged(request); }) {}
-
-void RedisStore::do_close() {
-  server_->close();
-  subscriber_.join();
-}
-
-// ---- acquire, renew, release ---------------------------------------------------------------
-
-Result<AcquireReply> RedisStore::ask(const LockKeys& keys, const AcquireCall& call,
-                                     const CallContext& context) {
-  auto reply = TRY(server_->run(
-      acquire_call(keys, call, call.queue, subscriber_.channel(), new_store_, log_.next_number()),
-      context));
-  return read_acquire(reply, call.ttl.length());
-}
-
-// The first to wait has a place before it has ears, and asks again when it can be told: a lock that
-// is free costs no more for having been willing to wait.
-Result<AcquireReply> RedisStore::ask_and_listen(const AcquireCall& call,
-                                                const CallContext& context) {
-  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-  const bool listens = subscriber_.began();
-  auto reply = ask(keys, call, context);
-  if (listens || !reply || !std::holds_alternative<Queued>(*reply)) return reply;
-  subscriber_.begin(context);
-  auto again = ask(keys, call, context);
-  if (!again && again.error().code == ErrorCode::outcome_unknown) log_.doubt(call.request);
-  return again ? std::move(again) : std::move(reply);
-}
-
-Result<AcquireReply> RedisStore::do_acquire(const AcquireCall& call, const CallContext& context) {
-  auto reply = ask_and_listen(call, context);
-  if (!reply && reply.error().code == ErrorCode::outcome_unknown) log_.doubt(call.request);
-  return reply;
-}
-
-Result<std::vector<RenewReply>> RedisStore::do_renew(const std::vector<RenewCall>& calls,
-                                                     const CallContext& context) {
-  if (calls.empty()) return std::vector<RenewReply>();
-  const auto reply = TRY(server_->run(renew_call(options_.prefix, calls), context));
-  return read_renew(reply, calls.size());
-}
-
-Result<ReleaseReply> RedisStore::do_release(const ReleaseCall& call, const CallContext& context) {
-  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-  const auto reply = TRY(server_->run(
-      release_call(keys, call, log_.doubts(call.request), log_.next_number()), context));
-  const auto released = TRY(read_release(reply));
-  log_.settle(call.request);
-  return released;
-}
-
-Result<ReleaseReply> RedisStore::do_force_release(const ForceReleaseCall& call,
-                                                  const CallContext& context) {
-  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-  const auto reply = TRY(server_->run(force_release_call(keys, call.seen), context));
-  return read_release(reply);
-}
-
-// ---- looking -------------------------------------------------------------------------------
-
-Result<LockStatus> RedisStore::do_inspect(const InspectCall& call, const CallContext& context) {
-  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-  const auto reply = TRY(server_->run(inspect_call(keys), context));
-  return read_status(reply, call.lock, keys);
-}
-
-Result<std::vector<LockStatus>> RedisStore::do_list(const CallContext& context) {
-  const auto names = TRY(find_used_locks(*server_, options_.prefix, context));
-  std::vector<LockStatus> locks;
-  for (const LockName& name : names) locks.push_back(TRY(do_inspect({name}, context)));
-  return locks;
-}
-
-// ---- store id and once ---------------------------------------------------------------------
-
-Result<StoreId> RedisStore::do_rotate_store_id(const CallContext& context) {
-  const StoreId id = StoreId::random(system_random());
-  TRY(server_->run(rotate_command(id), context));
-  return id;
-}
-
-Result<std::optional<OnceRecord>> RedisStore::do_recall(const RecallCall& call,
-                                                        const CallContext& context) {
-  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-  const auto reply = TRY(server_->run(recall_command(keys, call.key), context));
-  return read_recall(reply);
-}
-
-Status RedisStore::do_record(const RecordCall& call, const CallContext& context) {
-  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-  const auto reply =
-      TRY(server_->run(record_call(keys, call.request, call.key, call.what), context));
-  const auto held = TRY(read_release(reply));
-  if (held == ReleaseReply::released) return {};
-  return fail(not_recorded(call.lock));
-}
-
-Result<std::vector<std::string>> RedisStore::do_list_keys(const ListKeysCall& call,
-                                                          const CallContext& context) {
-  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-  const auto reply = TRY(server_->run(list_keys_command(keys), context));
-  return read_keys(reply);
-}
-
-Result<bool> RedisStore::do_forget(const ForgetCall& call, const CallContext& context) {
-  const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-  const auto reply = TRY(server_->run(forget_command(keys, call.key), context));
-  return reply.integer == 1;
-}
-
-Result<std::unique_ptr<Store>> open_redis(const Url& url, const OpenOptions& opening) {
-  auto options = TRY(redis_options(url));
-  return RedisStore::open(std::move(options), opening.begin());
+  return std::make_unique<RedisStore>(std::move(options), std::move(server), std::move(traits));
 }
 
 }  // namespace leasehold::redis

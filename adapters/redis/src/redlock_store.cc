@@ -185,7 +185,7 @@ Result<AcquireReply> RedlockStore::do_acquire(const AcquireCall& call, const Cal
   const BootTime started = BootClock::now();
   const Millis ttl = call.ttl.length();
   const auto question = Question::of(
-      acquire_call(keys, call, /*queue=*/false, kNoChannel, new_store_, log_.next_number()));
+      acquire_call(keys, call, /*queue=*/false, kNoChannel, new_store_, numbers_.next()));
   const Answers votes = quorum_->ask(question, context, node_time(options_.node_timeout, ttl));
 
   std::vector<TokenNumber> tokens;
@@ -204,7 +204,7 @@ Result<AcquireReply> RedlockStore::do_acquire(const AcquireCall& call, const Cal
     if (const auto* busy = std::get_if<Busy>(&*reply)) others.push_back(busy->ahead);
     return false;
   });
-  if (tally.unknown > 0) log_.doubt(call.request);
+  if (tally.unknown > 0) doubts().doubt(call.request);
 
   const Millis validity = ttl - drift(ttl);
   const bool in_time = BootClock::now() < started + validity;
@@ -225,7 +225,7 @@ Result<AcquireReply> RedlockStore::do_acquire(const AcquireCall& call, const Cal
 void RedlockStore::take_back(const LockKeys& keys, const AcquireCall& call, const Answers& votes,
                              const CallContext& context) {
   const ReleaseCall release{call.lock, call.request};
-  const std::int64_t number = log_.next_number();
+  const std::int64_t number = numbers_.next();
   std::vector<std::size_t> sure;
   for (std::size_t node = 0; node < votes.size(); ++node) {
     if (votes[node].kind == Answer::Kind::unknown) {
@@ -291,11 +291,9 @@ Result<ReleaseReply> RedlockStore::release_all(const Question& question,
 
 Result<ReleaseReply> RedlockStore::do_release(const ReleaseCall& call, const CallContext& context) {
   const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-  const auto released = TRY(release_all(
-      Question::of(release_call(keys, call, log_.doubts(call.request), log_.next_number())),
-      context));
-  log_.settle(call.request);
-  return released;
+  return release_all(
+      Question::of(release_call(keys, call, doubts().doubts(call.request), numbers_.next())),
+      context);
 }
 
 Result<ReleaseReply> RedlockStore::do_force_release(const ForceReleaseCall& call,

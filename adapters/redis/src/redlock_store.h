@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "call_log.h"
+#include "call_numbers.h"
 #include "calls.h"
 #include "leasehold/registry.h"
 #include "leftovers.h"
@@ -58,7 +58,7 @@ class RedlockStore final : public BlockingStore {
   const StoreTraits traits_;
   const StoreId new_store_;
   std::unique_ptr<Quorum> quorum_;
-  CallLog log_;
+  CallNumbers numbers_;
   Leftovers leftovers_;
 };
 

@@ -11,9 +11,9 @@
 namespace leasehold::redis {
 namespace {
 
-// The value of a lock key: "<request> <token> <since> <owner>" while it is held, and with a '+'
-// in place of the first space when it was released and is kept. `since` is in milliseconds of the
-// server's clock.
+// The value of a lock key: "<request> <token> <since> <call> <owner>" while it is held, and with a
+// '+' in place of the first space when it was released and is kept. `since` is in milliseconds of
+// the server's clock; `call` is the number of the last call that asked for it.
 //
 // A waiter's entry: "<asked> <channel> <owner>"; the channel is '-' where it cannot be told.
 //
@@ -29,6 +29,19 @@ end
 
 local function signed(value, request, sign)
   return value and string.sub(value, 1, 33) == request .. sign
+end
+
+-- What stands in for a value that is no string, or empty: another program's.
+local unreadable = '?'
+
+local function is_ours(value)
+  return string.find(value, '^' .. string.rep('%x', 32) .. '[ +]')
+end
+
+-- A hash of what is at the key, whatever its type; nil if there is nothing.
+local function fingerprint(key, value)
+  value = value or redis.call('DUMP', key)
+  return value and redis.sha1hex(value)
 end
 
 -- The first in the queue who lives is told to ask again; its owner is returned. Nil if there is
@@ -64,6 +77,11 @@ constexpr const char* kAcquire = R"lua(
 local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 local value, last, store, released = seen[1], seen[2], seen[3], seen[4]
 if signed(value, ARGV[1], ' ') then
+  local head, call, owner = string.match(value, '^(%x+ %d+ %d+ )(%d+)( .*)$')
+  local left = redis.call('PTTL', KEYS[1])
+  if head and tonumber(call) < tonumber(ARGV[8]) and left > 0 then
+    redis.pcall('SET', KEYS[1], head .. ARGV[8] .. owner, 'PX', left)
+  end
   return {1, string.match(value, '^%x+ (%d+)'), store or ARGV[6], 0}
 end
 -- Overtaken by a release that came later.
@@ -75,22 +93,24 @@ if not value and not ahead then
   local token = tonumber(last) or 0
   if not (token >= 0 and token < 9007199254740991) then token = 0 end
   token = string.format('%.0f', token + 1)
-  local entry = ARGV[1] .. ' ' .. token .. ' ' .. string.format('%.0f', now()) .. ' ' .. ARGV[2]
-  if not redis.call('SET', KEYS[1], entry, 'NX', 'PX', ARGV[3]) then
-    return redis.error_reply('WRONGTYPE the key of the lock holds something that is no string')
+  local entry = ARGV[1] .. ' ' .. token .. ' ' .. string.format('%.0f', now()) .. ' ' ..
+                ARGV[8] .. ' ' .. ARGV[2]
+  if redis.call('SET', KEYS[1], entry, 'NX', 'PX', ARGV[3]) then
+    redis.call('SET', KEYS[2], token, 'PX', ARGV[7])
+    if not store then
+      store = ARGV[6]
+      redis.call('SET', KEYS[3], store)
+    end
+    if was_first then
+      redis.call('ZREM', KEYS[5], ARGV[1])
+      redis.call('HDEL', KEYS[6], ARGV[1])
+    end
+    return {1, token, store, 1}
   end
-  redis.call('SET', KEYS[2], token, 'PX', ARGV[7])
-  if not store then
-    store = ARGV[6]
-    redis.call('SET', KEYS[3], store)
-  end
-  if was_first then
-    redis.call('ZREM', KEYS[5], ARGV[1])
-    redis.call('HDEL', KEYS[6], ARGV[1])
-  end
-  return {1, token, store, 1}
+  value = unreadable
 end
 
+if value == '' then value = unreadable end
 if ARGV[4] ~= '1' then return {3, value or '', ahead or ''} end
 local rank = redis.call('ZRANK', KEYS[5], ARGV[1])
 if not rank then
@@ -110,6 +130,9 @@ if rank < 2 then
   local left = redis.call('PTTL', KEYS[1])
   if left >= 0 then recheck = math.min(recheck, left + 1) end
 end
+-- Other programs do not queue, and their release tells nobody: to get a turn among them the first
+-- must look as often as they do.
+if rank == 0 and value and not is_ours(value) then recheck = math.min(recheck, 50) end
 return {2, recheck, value or '', ahead or ''}
 )lua";
 
@@ -133,6 +156,9 @@ constexpr const char* kRelease = R"lua(
 local value = redis.call('MGET', KEYS[1])[1]
 if ARGV[3] ~= '0' then redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[3]) end
 if signed(value, ARGV[1], ' ') then
+  -- Overtaken by an acquire that came later, of a client that asks again after taking a vote back.
+  local call = tonumber(string.match(value, '^%x+ %d+ %d+ (%d+)')) or 0
+  if call > tonumber(ARGV[4]) then return 0 end
   if ARGV[2] ~= '0' then
     redis.call('SET', KEYS[1], ARGV[1] .. '+' .. string.sub(value, 34), 'PX', ARGV[2])
   else
@@ -151,8 +177,8 @@ return 1
 // KEYS: lock, queue, waiters. ARGV: request. Answers 1 or 0.
 constexpr const char* kForceRelease = R"lua(
 local value = redis.call('MGET', KEYS[1])[1]
-local seen = value and (signed(value, ARGV[1], ' ') or signed(value, ARGV[1], '+') or
-                        string.sub(redis.sha1hex(value), 1, 32) == ARGV[1])
+local seen = signed(value, ARGV[1], ' ') or signed(value, ARGV[1], '+') or
+             string.sub(fingerprint(KEYS[1], value) or '', 1, 32) == ARGV[1]
 if not seen then return 0 end
 redis.call('DEL', KEYS[1])
 wake_first(KEYS[2], KEYS[3])
@@ -160,7 +186,8 @@ return 1
 )lua";
 
 // KEYS: lock, token, store, queue, waiters.
-// Answers {value, SHA-1 of it, what is left, now, token, store, life, {request, entry, ...}}.
+// Answers {value, fingerprint ('': the key is not there), what is left, now, token, store, life,
+// {request, entry, ...}}.
 constexpr const char* kInspect = R"lua(
 local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
 local waiting = {}
@@ -168,7 +195,7 @@ for _, request in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do
   waiting[#waiting + 1] = request
   waiting[#waiting + 1] = redis.call('HGET', KEYS[5], request) or ''
 end
-return {seen[1] or '', seen[1] and redis.sha1hex(seen[1]) or '', redis.call('PTTL', KEYS[1]),
+return {seen[1] or '', fingerprint(KEYS[1], seen[1]) or '', redis.call('PTTL', KEYS[1]),
         now(), seen[2] or '', seen[3] or '', life, waiting}
 )lua";
 

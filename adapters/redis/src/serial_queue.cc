@@ -122,15 +122,16 @@ Result<Operation> operation_of(const Value& taken) {
   const std::size_t space = text.find(' ');
   const auto id = kit::number_in<std::int64_t>(std::string_view(text).substr(0, space));
   if (space == std::string::npos || !id) {
-    return fail(ErrorCode::unavailable, "the queue of entity '" + entity.str() + "' is damaged");
+    return fail(ErrorCode::unavailable,
+                "the queue of entity " + kit::in_quotes(entity.str()) + " is damaged");
   }
   return Operation{*id, std::move(entity), text.substr(space + 1),
                    kit::number_in<std::int64_t>(taken.at(2).text).value_or(0)};
 }
 
 Handled too_late(Operation operation) {
-  Error error(ErrorCode::lost, "entity '" + operation.entity.str() +
-                                   "' was given to another "
+  Error error(ErrorCode::lost, "entity " + kit::in_quotes(operation.entity.str()) +
+                                   " was given to another "
                                    "worker while operation " +
                                    std::to_string(operation.id) +
                                    " was done here: it is done again");
@@ -146,10 +147,15 @@ SerialQueue::~SerialQueue() = default;
 
 Result<SerialQueue> SerialQueue::open(std::string_view url, std::string_view queue,
                                       SerialQueueOptions options) {
+  const auto parsed = TRY(server_url(url, "a serial queue in Redis is"));
+  return open(parsed, queue, options);
+}
+
+Result<SerialQueue> SerialQueue::open(const Url& url, std::string_view queue,
+                                      SerialQueueOptions options) {
   auto name = TRY(QueueName::parse(queue));
   TRY(Ttl::of(options.ttl));
-  const auto parsed = TRY(server_url(url, "a serial queue in Redis is"));
-  auto server = TRY(open_keeping_server(parsed, "and operations that are gone are never done"));
+  auto server = TRY(open_keeping_server(url, "and operations that are gone are never done"));
   return SerialQueue(std::make_unique<State>(std::move(name), options, std::move(server)));
 }
 
@@ -209,7 +215,7 @@ Status SerialQueue::State::resolve(std::string_view entity, bool drop) const {
   const auto name = TRY(EntityName::parse(entity));
   auto reply = TRY(run(SerialScripts::all().resolve, {name.str(), drop ? "1" : "0"}));
   if (reply.integer == 1) return {};
-  return fail(ErrorCode::invalid, "entity '" + name.str() + "' is not set aside");
+  return fail(ErrorCode::invalid, "entity " + kit::in_quotes(name.str()) + " is not set aside");
 }
 
 Status SerialQueue::retry(std::string_view entity) {

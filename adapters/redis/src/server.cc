@@ -38,7 +38,7 @@ std::string explained(std::string_view word) {
   return "the server refused it";
 }
 
-// Another connection may lead to a server that does it: names are resolved anew.
+// Another connection may lead to a server that does it: names are resolved again.
 bool speaks_for_this_connection(std::string_view word) {
   return word == "READONLY" || word == "LOADING" || word == "MASTERDOWN" || word == "NOAUTH";
 }
@@ -80,6 +80,14 @@ Result<Server::Pool::Loan> Server::borrow(const CallContext& context, Look look)
   for (;;) {
     auto loan = pool_.take(context);
     if (!loan || !loan->needs(look) || (*loan)->alive()) return loan;
+    drop(*loan);
+  }
+}
+
+std::optional<Server::Pool::Loan> Server::borrow_idle() {
+  for (;;) {
+    auto loan = pool_.take_idle();
+    if (!loan || (*loan)->alive()) return loan;
     drop(*loan);
   }
 }

@@ -35,6 +35,8 @@ class Server {
   // A connection that is alive, as far as this side knows.
   using Look = waiting::Look;
   [[nodiscard]] Result<Pool::Loan> borrow(const CallContext& context, Look look = Look::always);
+  // The same, if there is one already; does not block.
+  [[nodiscard]] std::optional<Pool::Loan> borrow_idle();
   // A connection beside the pool.
   [[nodiscard]] Result<std::unique_ptr<resp::Connection>> connect(const CallContext& context);
 

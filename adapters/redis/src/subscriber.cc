@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
 #include "calls.h"
 #include "leasehold/resp/command.h"
@@ -30,8 +31,12 @@ std::string command(std::initializer_list<std::string_view> words) {
 void Subscriber::begin(const CallContext& context) {
   MutexLock lock(mutex_);
   if (!thread_.joinable() && !server_.is_closing()) {
+    try {
+      thread_ = std::thread([this] { listen(); });
+    } catch (const std::system_error&) {
+      return;  // it waits without being told
+    }
     ears_ = Ears::opening;
-    thread_ = std::thread([this] { listen(); });
     began_ = true;
   }
   changed_.wait_for(mutex_, context.stop, context.deadline - BootClock::now(),
@@ -69,6 +74,7 @@ void Subscriber::listen() {
     CallWait(rest, server_.closing()).until_readable(-1);
     pause = std::min(2 * pause, kLongestPause);
   }
+  set(Ears::closed);
 }
 
 // Until the connection fails.

@@ -12,24 +12,27 @@ namespace {
 
 constexpr std::size_t kAtOnce = 500;
 
-Result<std::set<LockName>> granted_lately(Server& server, const std::string& prefix,
-                                          const CallContext& context) {
-  const std::string begins = std::string(kTokenKeys) + prefix;
+// Adds those whose key is `begins` and the name.
+Status add_names(std::set<LockName>& names, Server& server, const std::string& begins,
+                 const CallContext& context) {
   const auto keys = TRY(find_keys(server, begins, context));
-  std::set<LockName> names;
   for (const std::string& key : keys) {
     if (auto name = LockName::parse(std::string_view(key).substr(begins.size()))) {
       names.insert(std::move(*name));
     }
   }
-  return names;
+  return {};
 }
 
 }  // namespace
 
 Result<std::set<LockName>> find_used_locks(Server& server, const std::string& prefix,
                                            const CallContext& context) {
-  const auto names = TRY(granted_lately(server, prefix, context));
+  std::set<LockName> names;
+  TRY(add_names(names, server, std::string(kTokenKeys) + prefix, context));
+  // Those that only other programs ever took. Without a prefix they cannot be told from other data.
+  if (!prefix.empty()) TRY(add_names(names, server, prefix, context));
+  std::erase_if(names, [&](const LockName& it) { return !LockKeys::of(prefix, it).usable(); });
   const std::vector<LockName> all(names.begin(), names.end());
   std::set<LockName> used;
   for (std::size_t from = 0; from < all.size(); from += kAtOnce) {

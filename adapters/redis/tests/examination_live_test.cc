@@ -4,10 +4,12 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "adapters/redis/rig/server.h"
 #include "leasehold/client.h"
 #include "leasehold/examination.h"
 #include "leasehold/redis/adapter.h"
-#include "rig/redis.h"
+#include "rig/clock_shim.h"
+#include "rig/output_of.h"
 #include "rig/tcp_proxy.h"
 #include "testing/examining.h"
 #include "testing/findings.h"
@@ -22,10 +24,7 @@ using namespace ::testing;
 struct ExaminationTest : Examining {
   ExaminationTest() : Examining(adapters()) {}
   static std::string redlock(const std::vector<const rig::RedisServer*>& servers) {
-    std::string url = "redlock://";
-    for (const rig::RedisServer* it : servers)
-      url += (url.back() == '/' ? "" : ",") + it->address();
-    return url;
+    return "redlock://" + leasehold::rig::addresses_of(servers);
   }
 };
 
@@ -209,14 +208,12 @@ TEST_F(ExaminationTest, ASlowServerIsJudgedAgainstTheTtl) {
 }
 
 TEST_F(ExaminationTest, AClockThatDiffersIsSeen) {
-  const auto shifted = [](const char* seconds) {
-    return rig::RedisServer::Options{
-        .environment = {{"LD_PRELOAD", LEASEHOLD_WALL_CLOCK_SHIM}, {"WALL_CLOCK_OFFSET", seconds}}};
-  };
-  const rig::RedisServer ahead(shifted("5401"));
-  EXPECT_THAT(found(ahead.url()), Finds("redis.clock", Severity::warning, "1.5 h ahead"));
-  const rig::RedisServer behind(shifted("-5"));
-  EXPECT_THAT(found(behind.url()), Finds("redis.clock", Severity::note, "5 s behind"));
+  leasehold::rig::ClockShim clock(LEASEHOLD_CLOCK_SHIM);
+  const rig::RedisServer server({.environment = clock.environment()});
+  clock.move(5401s);
+  EXPECT_THAT(found(server.url()), Finds("redis.clock", Severity::warning, "1.5 h ahead"));
+  clock.move(-5s);
+  EXPECT_THAT(found(server.url()), Finds("redis.clock", Severity::note, "5 s behind"));
 }
 
 TEST_F(ExaminationTest, ADeadServerIsUnavailableAndAFrozenOneInTime) {

@@ -1,9 +1,9 @@
+#include "adapters/redis/rig/server.h"
 #include "fence/attempt.h"
 #include "fence_marks.h"
 #include "leasehold/redis/adapter.h"
 #include "leasehold/redis/fence.h"
 #include "leasehold/resp/command.h"
-#include "rig/redis.h"
 #include "testing/resources_connection.h"
 
 namespace leasehold::testing {

@@ -8,10 +8,10 @@
 #include <iterator>
 #include <thread>
 
+#include "adapters/redis/rig/server.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/redis/adapter.h"
 #include "leasehold/url.h"
-#include "rig/redis.h"
 #include "rig/tcp_proxy.h"
 #include "testing/fence_live.h"
 

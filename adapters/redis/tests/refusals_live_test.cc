@@ -472,6 +472,10 @@ TEST(Refusals, Urls) {
   says("redis://a?connections=0", "connections");
   says("redis://a?connections=many", "connections");
   says("redis://a?prefix=leasehold:x", "prefix");
+  says("redis://a?prefix=lock%0A", "the option prefix has a control character at byte 5");
+  says("redis://a?prefix=%FFlock", "the option prefix is not valid UTF-8 at byte 1");
+  says("redis://a?prefix=" + std::string(513, 'x'), "at most 512");
+  says("redlock://a,b,c?prefix=%1B[2J", "control character");
   says("redis://user@a", "password");
   says("redis://a?node_timeout=5", "node_timeout");
   says("rediss://a?tls=off", "tls=off");

@@ -44,18 +44,18 @@ Result<LockStatus> status(const std::string& value, std::int64_t now, const std:
 TEST(RedisReplies, TimesThatAnotherProgramWroteDoNotOverflow) {
   constexpr std::int64_t kMost = INT64_MAX;
   const std::string least = std::to_string(INT64_MIN);
-  const auto found = status(kRequest + " 34 " + least + " me", kMost, least + " - you");
+  const auto found = status(kRequest + " 34 " + least + " 1 me", kMost, least + " - you");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->holder->held_for, Millis(0));
-  EXPECT_EQ(status(kRequest + " 34 100 me", 90, "80 - you")->holder->held_for, Millis(0));
-  EXPECT_EQ(status(kRequest + " 34 100 me", 130, "80 - you")->holder->held_for, Millis(30));
-  EXPECT_EQ(status(kRequest + " 34 100 me", 130, "80 - you")->waiters.size(), 1u);
-  EXPECT_EQ(status(kRequest + " 34 100 me", 6130, "80 - you")->waiters.size(), 0u);
+  EXPECT_EQ(status(kRequest + " 34 100 1 me", 90, "80 - you")->holder->held_for, Millis(0));
+  EXPECT_EQ(status(kRequest + " 34 100 1 me", 130, "80 - you")->holder->held_for, Millis(30));
+  EXPECT_EQ(status(kRequest + " 34 100 1 me", 130, "80 - you")->waiters.size(), 1u);
+  EXPECT_EQ(status(kRequest + " 34 100 1 me", 6130, "80 - you")->waiters.size(), 0u);
 }
 
 TEST(RedisReplies, LabelsThatAnotherProgramWroteCanBeShown) {
   const std::string hidden = "(an unreadable label)";
-  const auto found = status(kRequest + " 34 100 \033[2J", 130, "80 - \033[2J");
+  const auto found = status(kRequest + " 34 100 1 \033[2J", 130, "80 - \033[2J");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->holder->owner, hidden);
   ASSERT_EQ(found->waiters.size(), 1u);

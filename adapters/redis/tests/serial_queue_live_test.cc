@@ -6,8 +6,8 @@
 #include <map>
 #include <sstream>
 
+#include "adapters/redis/rig/server.h"
 #include "kit/text/visible_text.h"
-#include "rig/redis.h"
 #include "testing/crashing_workers.h"
 #include "testing/failure_texts.h"
 #include "testing/handled_operations.h"

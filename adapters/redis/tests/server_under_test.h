@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "adapters/redis/rig/server.h"
 #include "leasehold/redis/adapter.h"
 #include "leasehold/url.h"
-#include "rig/redis.h"
 #include "testing/store_wire_conformance.h"
 
 namespace leasehold::testing {
@@ -73,14 +73,10 @@ class RedlockUnderTest final : public ServerUnderTest {
   }
 
   std::string url() override {
-    std::string hosts;
-    for (const auto& node : nodes()) hosts += (hosts.empty() ? "" : ",") + node->address();
-    return "redlock://" + hosts + "?node_timeout=20000";
+    return "redlock://" + rig::addresses_of(nodes()) + "?node_timeout=20000";
   }
   std::string proxied_url(const std::string& options = "?node_timeout=20000") const {
-    std::string hosts;
-    for (const auto& proxy : proxies_) hosts += (hosts.empty() ? "" : ",") + proxy->address();
-    return "redlock://" + hosts + options;
+    return "redlock://" + rig::addresses_of(proxies_) + options;
   }
   std::unique_ptr<Store> open() override { return open_url(url()); }
   std::unique_ptr<Store> open_through_proxies() override { return open_url(proxied_url()); }

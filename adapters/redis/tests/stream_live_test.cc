@@ -1,9 +1,9 @@
 // Messages of an outbox into a Redis stream.
 #include <gmock/gmock.h>
 
+#include "adapters/redis/rig/server.h"
 #include "leasehold/outbox.h"
 #include "leasehold/redis/adapter.h"
-#include "rig/redis.h"
 
 namespace leasehold::redis {
 namespace {

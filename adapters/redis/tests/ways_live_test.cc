@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "adapters/redis/rig/server.h"
 #include "leasehold/redis/once.h"
 #include "leasehold/redis/values.h"
-#include "rig/redis.h"
 #include "rig/tcp_proxy.h"
 #include "testing/once_conformance.h"
 #include "testing/results.h"

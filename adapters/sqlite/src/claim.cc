@@ -2,6 +2,7 @@
 
 #include "database.h"
 #include "fence_table.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 
 namespace leasehold::sqlite {
@@ -36,8 +37,8 @@ Status Driver::confirm(sqlite3* db, const ResourceName& resource, const RequestI
   auto ok = insert_into("INSERT INTO main.leasehold_confirm(resource, request) VALUES(?1, ?2)",
                         connection, resource, request);
   if (!ok && ok.error().code == ErrorCode::fenced_out) {
-    ok.error().message = "resource '" + resource.str() + "' refused request " + request.hex() +
-                         ": another request has claimed it since";
+    ok.error().message = "resource " + kit::in_quotes(resource.str()) + " refused request " +
+                         request.hex() + ": another request has claimed it since";
   }
   return ok;
 }

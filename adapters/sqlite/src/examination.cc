@@ -12,9 +12,9 @@
 #include "database.h"
 #include "doctor/findings.h"
 #include "kit/try.h"
-#include "lock_table.h"
 #include "machine.h"
 #include "store.h"
+#include "store_file.h"
 #include "user_file.h"
 
 namespace leasehold::sqlite {

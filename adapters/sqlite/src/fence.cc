@@ -3,6 +3,7 @@
 #include "database.h"
 #include "fence_table.h"
 #include "guard.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 
 namespace leasehold::sqlite {
@@ -15,7 +16,7 @@ Error explain(Connection connection, const ResourceName& resource, const Token& 
               Error error) {
   auto mark = read_threshold(connection, resource);
   if (!mark || !*mark) {
-    error.message = "resource '" + resource.str() + "' refused token " +
+    error.message = "resource " + kit::in_quotes(resource.str()) + " refused token " +
                     std::to_string(token.number.value()) + "; its mark cannot be read";
     return error;
   }

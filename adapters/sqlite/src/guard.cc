@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fence_table.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 
 namespace leasehold::sqlite {
@@ -213,8 +214,9 @@ Status guard(Connection connection, std::string_view table, const ResourceName& 
   if (there && there->what.armed) {
     const ResourceName& guarding = there->what.resource;
     if (guarding == resource) return {};
-    return fail(ErrorCode::invalid, "table '" + name + "' is guarded by resource '" +
-                                        guarding.str() + "' already; remove that guard first");
+    return fail(ErrorCode::invalid, "table '" + name + "' is guarded by resource " +
+                                        kit::in_quotes(guarding.str()) +
+                                        " already; remove that guard first");
   }
   if (there) {
     TRY(forget(connection, there->id));

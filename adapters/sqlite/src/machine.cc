@@ -20,6 +20,7 @@ std::string machine_id() {
     return set;
   }
   std::string id = first_line("/etc/machine-id");
+  if (id == "uninitialized") id.clear();  // until its first boot, see machine-id(5)
   if (id.empty()) id = first_line("/var/lib/dbus/machine-id");
   return id;
 }

@@ -4,9 +4,12 @@
 
 #include <chrono>
 #include <filesystem>
+#include <type_traits>
 
 #include "adapters/sqlite/description.h"
 #include "kit/try.h"
+#include "store_base/blocking_store.h"
+#include "turnstile.h"
 
 namespace leasehold::sqlite {
 namespace {
@@ -17,6 +20,123 @@ bool forked_after_first_use() {
   static const pid_t first = getpid();
   return getpid() != first;
 }
+
+// Every call works on the thread it comes from; a thread of its own listens for wake-ups once this
+// process has waited for a lock.
+class SqliteStore final : public BlockingStore {
+ public:
+  SqliteStore(std::unique_ptr<LockTable> table, StoreTraits traits, Random& random)
+      : traits_(std::move(traits)), random_(random), table_(std::move(table)) {}
+  ~SqliteStore() override { close(); }
+
+  const StoreTraits& traits() const override { return traits_; }
+  OnceRecords* once_records() override { return own_once_records(); }
+
+ private:
+  void do_close() override {
+    table_->hurry();
+    turnstile_.close();
+    wake_socket_.reset();
+    table_.reset();
+  }
+
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override {
+    return with_table(context, [&](LockTable& table) {
+      static const std::string nowhere;
+      return table.acquire(call, call.queue ? wake_address() : nowhere);
+    });
+  }
+
+  Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
+                                           const CallContext& context) override {
+    return with_table(context, [&](LockTable& table) { return table.renew(calls); });
+  }
+
+  Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override {
+    return with_table(context, [&](LockTable& table) { return table.release(call); });
+  }
+
+  Result<LockStatus> do_inspect(const InspectCall& call, const CallContext& context) override {
+    return with_table(context, [&](LockTable& table) { return table.inspect(call.lock); });
+  }
+
+  Result<std::vector<LockStatus>> do_list(const CallContext& context) override {
+    return with_table(context, [](LockTable& table) { return table.list(); });
+  }
+
+  Result<ReleaseReply> do_force_release(const ForceReleaseCall& call,
+                                        const CallContext& context) override {
+    return with_table(context,
+                      [&](LockTable& table) { return table.force_release(call.lock, call.seen); });
+  }
+
+  Result<StoreId> do_rotate_store_id(const CallContext& context) override {
+    return with_table(context, [](LockTable& table) { return table.numbers().rotate_store_id(); });
+  }
+
+  Result<std::optional<OnceRecord>> do_recall(const RecallCall& call,
+                                              const CallContext& context) override {
+    return with_table(
+        context, [&](LockTable& table) { return table.records().recall(call.lock, call.key); });
+  }
+
+  Status do_record(const RecordCall& call, const CallContext& context) override {
+    return with_table(context, [&](LockTable& table) {
+      return table.records().record(call.lock, call.request, call.key, call.what);
+    });
+  }
+
+  Result<std::vector<std::string>> do_list_keys(const ListKeysCall& call,
+                                                const CallContext& context) override {
+    return with_table(context,
+                      [&](LockTable& table) { return table.records().list_keys(call.lock); });
+  }
+
+  Result<bool> do_forget(const ForgetCall& call, const CallContext& context) override {
+    return with_table(
+        context, [&](LockTable& table) { return table.records().forget(call.lock, call.key); });
+  }
+
+  // What `work` makes of the table, which it has alone.
+  template <class Work>
+  std::invoke_result_t<Work, LockTable&> with_table(const CallContext& context, Work work) {
+    auto pass = TRY(turnstile_.enter(context));
+    table_->be_patient(
+        {context, [&](Pause pause) { return pass.step_aside(context, pause).has_value(); }});
+    return work(*table_);
+  }
+
+  // Made when this process first waits, so that short programs do without.
+  const std::string& wake_address() {
+    static const std::string nowhere;
+    if (wake_socket_) {
+      wake_socket_->sign_if_due();
+    } else {
+      wake_socket_ =
+          WakeSocket::bind(table_->wake_folder(), random_,
+                           {.on_wake = [this](const RequestId& it) { events().nudged(it); },
+                            .on_sign = [this] { give_sign(); }});
+    }
+    return wake_socket_ ? wake_socket_->address() : nowhere;
+  }
+
+  // One for all that wait in this process.
+  void give_sign() {
+    const auto pass = turnstile_.enter({BootClock::now() + kSignEvery, {}, /*urgent=*/true});
+    if (!pass) return;
+    if (table_->waits()) {
+      wake_socket_->sign();
+    } else {
+      wake_socket_->rest();
+    }
+  }
+
+  const StoreTraits traits_;
+  Random& random_;
+  Turnstile turnstile_;
+  std::unique_ptr<LockTable> table_;         // inside the turnstile
+  std::unique_ptr<WakeSocket> wake_socket_;  // inside the turnstile
+};
 
 }  // namespace
 
@@ -34,107 +154,11 @@ StoreTraits traits_of(const std::string& path) {
           .keeps_after_release = true};
 }
 
-Result<std::unique_ptr<Store>> SqliteStore::open(LockTable::Options options,
-                                                 const CallContext& context) {
+Result<std::unique_ptr<Store>> open_table(LockTable::Options options, const CallContext& context) {
   Random& random = *options.random;
   StoreTraits traits = traits_of(options.path);
   auto table = TRY(LockTable::open(std::move(options), context));
-  return std::unique_ptr<Store>(new SqliteStore(std::move(table), std::move(traits), random));
-}
-
-void SqliteStore::do_close() {
-  table_->hurry();
-  turnstile_.close();
-  wake_socket_.reset();
-  table_.reset();
-}
-
-template <class Work>
-std::invoke_result_t<Work, LockTable&> SqliteStore::with_table(const CallContext& context,
-                                                               Work work) {
-  auto pass = TRY(turnstile_.enter(context));
-  table_->be_patient(
-      {context, [&](Pause pause) { return pass.step_aside(context, pause).has_value(); }});
-  return work(*table_);
-}
-
-// Made when this process first waits, so that short programs do without.
-const std::string& SqliteStore::wake_address() {
-  static const std::string nowhere;
-  if (wake_socket_) {
-    wake_socket_->sign_if_due();
-  } else {
-    wake_socket_ =
-        WakeSocket::bind(table_->wake_folder(), random_,
-                         {.on_wake = [this](const RequestId& it) { events().nudged(it); },
-                          .on_sign = [this] { give_sign(); }});
-  }
-  return wake_socket_ ? wake_socket_->address() : nowhere;
-}
-
-// One for all that wait in this process.
-void SqliteStore::give_sign() {
-  const auto pass = turnstile_.enter({BootClock::now() + kSignEvery, {}, /*urgent=*/true});
-  if (!pass) return;
-  if (table_->waits()) {
-    wake_socket_->sign();
-  } else {
-    wake_socket_->rest();
-  }
-}
-
-Result<AcquireReply> SqliteStore::do_acquire(const AcquireCall& call, const CallContext& context) {
-  return with_table(context, [&](LockTable& table) {
-    static const std::string nowhere;
-    return table.acquire(call, call.queue ? wake_address() : nowhere);
-  });
-}
-
-Result<std::vector<RenewReply>> SqliteStore::do_renew(const std::vector<RenewCall>& calls,
-                                                      const CallContext& context) {
-  return with_table(context, [&](LockTable& table) { return table.renew(calls); });
-}
-
-Result<ReleaseReply> SqliteStore::do_release(const ReleaseCall& call, const CallContext& context) {
-  return with_table(context, [&](LockTable& table) { return table.release(call); });
-}
-
-Result<LockStatus> SqliteStore::do_inspect(const InspectCall& call, const CallContext& context) {
-  return with_table(context, [&](LockTable& table) { return table.inspect(call.lock); });
-}
-
-Result<std::vector<LockStatus>> SqliteStore::do_list(const CallContext& context) {
-  return with_table(context, [](LockTable& table) { return table.list(); });
-}
-
-Result<ReleaseReply> SqliteStore::do_force_release(const ForceReleaseCall& call,
-                                                   const CallContext& context) {
-  return with_table(context,
-                    [&](LockTable& table) { return table.force_release(call.lock, call.seen); });
-}
-
-Result<StoreId> SqliteStore::do_rotate_store_id(const CallContext& context) {
-  return with_table(context, [](LockTable& table) { return table.rotate_store_id(); });
-}
-
-Result<std::optional<OnceRecord>> SqliteStore::do_recall(const RecallCall& call,
-                                                         const CallContext& context) {
-  return with_table(context, [&](LockTable& table) { return table.recall(call.lock, call.key); });
-}
-
-Status SqliteStore::do_record(const RecordCall& call, const CallContext& context) {
-  return with_table(context, [&](LockTable& table) {
-    return table.record(call.lock, call.request, call.key, call.what);
-  });
-}
-
-Result<std::vector<std::string>> SqliteStore::do_list_keys(const ListKeysCall& call,
-                                                           const CallContext& context) {
-  return with_table(context, [&](LockTable& table) { return table.list_keys(call.lock); });
-}
-
-Result<bool> SqliteStore::do_forget(const ForgetCall& call, const CallContext& context) {
-  return with_table(context, [&](LockTable& table) { return table.forget(call.lock, call.key); });
+  return std::make_unique<SqliteStore>(std::move(table), std::move(traits), random);
 }
 
 Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
@@ -161,7 +185,7 @@ Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& ope
   options.machine = std::move(machine);
   options.clock = &machine_clock();
   options.random = &system_random();
-  return SqliteStore::open(std::move(options), opening.begin());
+  return open_table(std::move(options), opening.begin());
 }
 
 }  // namespace leasehold::sqlite

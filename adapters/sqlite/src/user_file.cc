@@ -4,7 +4,7 @@
 
 #include "adapters/sqlite/description.h"
 #include "kit/try.h"
-#include "lock_table.h"
+#include "store_file.h"
 
 namespace leasehold::sqlite {
 namespace {

@@ -91,7 +91,7 @@ class LockTableTest : public ::testing::Test {
     options.machine = {"here", "boot-1"};
     options.clock = &by;
     options.random = &system_random();
-    return SqliteStore::open(std::move(options), OpenOptions().begin()).value();
+    return open_table(std::move(options), OpenOptions().begin()).value();
   }
 
   Result<AcquireReply> acquire(LockTable& table, const RequestId& request, bool queue = false,
@@ -710,12 +710,12 @@ TEST_F(LockTableTest, WhoWaitsToStoreAnOutcomeLetsOthersPass) {
   int stepped_aside = 0;
   const auto end_after_three = [&](Pause) { return ++stepped_aside < 3; };
   table->be_patient({{BootClock::now() + 10s, {}}, end_after_three});
-  EXPECT_EQ(table->record(name(), held, "key", {"what", "done"}).error().code,
+  EXPECT_EQ(table->records().record(name(), held, "key", {"what", "done"}).error().code,
             ErrorCode::outcome_unknown);
   EXPECT_EQ(stepped_aside, 3);
   stepped_aside = 0;
   table->be_patient({{BootClock::now() + 10s, {}}, end_after_three});
-  EXPECT_EQ(table->rotate_store_id().error().code, ErrorCode::outcome_unknown);
+  EXPECT_EQ(table->numbers().rotate_store_id().error().code, ErrorCode::outcome_unknown);
   EXPECT_EQ(stepped_aside, 3);
 }
 

@@ -219,6 +219,7 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     std::int64_t token = 0;
     std::string key = {};
     std::optional<StoreId> new_lineage = {};
+    std::string forgotten = {};
   };
   using Act = std::function<void(LockTable&)>;
 
@@ -240,7 +241,7 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     if (is_first) {
       const auto seen = table.inspect(name("job"));
       if (seen) lineage = seen->store;
-      const auto id = table.rotate_store_id();
+      const auto id = table.numbers().rotate_store_id();
       if (id) promised.push_back({.step = disk.steps(), .new_lineage = *id});
     }
     use(table, 1);
@@ -252,9 +253,24 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     if (!take(table, "job", request)) return;
     ++acts;
     for (const std::string& key : {std::to_string(acts - 1), std::to_string(acts)}) {
-      const auto known = table.recall(name("job"), key);
-      const bool done = known && (*known || table.record(name("job"), request, key, {"", "0"}));
+      const auto known = table.records().recall(name("job"), key);
+      const bool done =
+          known && (*known || table.records().record(name("job"), request, key, {"", "0"}));
       if (done) promised.push_back({.step = disk.steps(), .key = key});
+    }
+    (void)table.release({name("job"), request, 0ms});
+  }
+
+  // Forgets what the one before has done, and does two things: the second may leave a hole in the
+  // log, behind the first.
+  void use_and_forget(LockTable& table) {
+    const RequestId request = RequestId::random(random);
+    if (!take(table, "job", request)) return;
+    const std::string before = std::to_string(acts++);
+    if (!table.records().forget(name("job"), before)) return;
+    promised.push_back({.step = disk.steps(), .forgotten = before});
+    for (const std::string& key : {std::to_string(acts), std::to_string(acts) + " too"}) {
+      if (!table.records().record(name("job"), request, key, {"", "0"})) return;
     }
     (void)table.release({name("job"), request, 0ms});
   }
@@ -294,10 +310,11 @@ class TwoFaultsTest : public PowerLossTest, public ::testing::WithParamInterface
     for (const Promise& promise : promised) {
       if (promise.step > step) break;
       if (!table) return expect_told(table.error(), fault);
-      if (promise.key.empty()) continue;
-      const auto known = (*table)->recall(name("job"), promise.key);
+      if (promise.key.empty() && promise.forgotten.empty()) continue;
+      const auto known = (*table)->records().recall(
+          name("job"), promise.key.empty() ? promise.forgotten : promise.key);
       if (!known) return expect_told(known.error(), fault);
-      ASSERT_TRUE(*known) << promise.key;
+      ASSERT_EQ(known->has_value(), promise.forgotten.empty()) << promise.key << promise.forgotten;
     }
     if (!table) return;
     const auto granted = take(**table, "job", RequestId::random(random));
@@ -331,6 +348,10 @@ TEST_P(TwoFaultsTest, NoTokenComesAgain) {
 
 TEST_P(TwoFaultsTest, NoOutcomeThatWasToldIsForgotten) {
   strike_all([this](LockTable& table) { use_once(table); });
+}
+
+TEST_P(TwoFaultsTest, NoOutcomeThatWasForgottenComesBack) {
+  strike_all([this](LockTable& table) { use_and_forget(table); });
 }
 
 TEST_P(TwoFaultsTest, NoLineageThatWasSeenIsForgotten) {
@@ -403,10 +424,10 @@ const Settled kSettled[] = {
      }},
     {"Outcome",
      [](LockTable& table, const RequestId& holder) {
-       return table.record(job(), holder, "key", {"", "0"}).has_value();
+       return table.records().record(job(), holder, "key", {"", "0"}).has_value();
      }},
-    {"Lineage",
-     [](LockTable& table, const RequestId&) { return table.rotate_store_id().has_value(); }},
+    {"Lineage", [](LockTable& table,
+                   const RequestId&) { return table.numbers().rotate_store_id().has_value(); }},
 };
 
 class StayingReaderTest : public ReaderTest, public ::testing::WithParamInterface<Settled> {};
@@ -436,6 +457,29 @@ TEST_P(StayingReaderTest, WhoWaitsForItWritesNothingMeanwhile) {
 
 INSTANTIATE_TEST_SUITE_P(Each, StayingReaderTest, ::testing::ValuesIn(kSettled),
                          [](const auto& each) { return each.param.name; });
+
+// Meanwhile an operator forgot it, and somebody did it again.
+TEST_F(ReaderTest, WhatTookThePlaceOfARecordIsNotTestifiedWithIt) {
+  auto table = open(path, "boot-1").value();
+  auto other = open(path, "boot-1").value();
+  const RequestId holder = RequestId::random(random);
+  ASSERT_TRUE(take(*table, "job", holder));
+  std::optional<Database> somebody = reader();
+  const OnceRecord same{"", "0"};
+  int turns = 0;
+  table->be_patient(patience([&](Pause) {
+    if (++turns > 1) return true;
+    other->be_patient({{BootClock::now() + 20ms, {}}});
+    EXPECT_FALSE(other->records().forget(job(), "key")) << "not on disk yet";
+    other->be_patient({{BootClock::now() + 20ms, {}}});
+    EXPECT_FALSE(other->records().record(job(), holder, "key", same)) << "not on disk yet";
+    somebody.reset();
+    return true;
+  }));
+  EXPECT_TRUE(table->records().record(job(), holder, "key", same));
+  const auto database = Database::open(path, false, disk.name()).value();
+  EXPECT_LT(number(database.connection(), "SELECT on_disk FROM once").value(), 0);
+}
 
 TEST_F(ReaderTest, RenewalsOnALongLogAreNotEachSynced) {
   checkpoint_frames = 80;
@@ -470,7 +514,7 @@ class PartlyCopiedLogTest : public ReaderTest {
     const RequestId holder = use_up(*struck);
     struck->be_patient(patience());
     for (int i = 0; i < outcomes_before; ++i) {
-      ASSERT_TRUE(struck->record(name("job"), holder, key(i), outcome()));
+      ASSERT_TRUE(struck->records().record(name("job"), holder, key(i), outcome()));
     }
     std::optional<Database> first = reader();
     std::optional<Database> second;
@@ -535,19 +579,19 @@ TEST_F(PartlyCopiedLogTest, NoOutcomeThatWasToldIsForgotten) {
       strike(
           step,
           [&](LockTable& table, const RequestId& holder) {
-            told = table.record(job(), holder, "1050x", outcome()).has_value();
+            told = table.records().record(job(), holder, "1050x", outcome()).has_value();
           },
           [&](LockTable& table) {
-            const auto seen = table.recall(job(), "1050x");
+            const auto seen = table.records().recall(job(), "1050x");
             told = told || (seen && *seen);
           },
           before);
       auto after = open(cut("locks.db"), "boot-2");
       ASSERT_TRUE(after) << after.error().message;
       for (int i = 0; i < before; ++i) {
-        ASSERT_TRUE((*after)->recall(job(), key(i)).value()) << key(i);
+        ASSERT_TRUE((*after)->records().recall(job(), key(i)).value()) << key(i);
       }
-      ASSERT_TRUE(!told || (*after)->recall(job(), "1050x").value());
+      ASSERT_TRUE(!told || (*after)->records().recall(job(), "1050x").value());
     }
   }
 }

@@ -1,6 +1,6 @@
 // What a drill can do with ZooKeeper.
+#include "adapters/zookeeper/rig/server.h"
 #include "drill/runner/wired_servers.h"
-#include "rig/zookeeper.h"
 
 namespace leasehold::zookeeper {
 namespace {

@@ -1,19 +1,13 @@
 // The number as the data of a ZooKeeper node.
 #include <algorithm>
-#include <charconv>
 
 #include "drill/runner/resource_module.h"
+#include "kit/text/number.h"
 #include "kit/try.h"
 #include "leasehold/zookeeper/fence.h"
 
 namespace leasehold::drill {
 namespace {
-
-using namespace std::chrono_literals;
-
-EnterOptions soon() {
-  return {.timeout = 2s};
-}
 
 class ZookeeperResource final : public Resource {
  public:
@@ -24,11 +18,7 @@ class ZookeeperResource final : public Resource {
     const auto node = TRY(fence_.read(*pass.token, path(), soon()));
     TRY(fence_.enter(*pass.token, soon()));
     exists_ = node.has_value();
-    if (!exists_) return 0;
-    std::uint64_t value = 0;
-    const std::string& text = node->data;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
+    return exists_ ? kit::number_in<std::uint64_t>(node->data).value_or(0) : 0;
   }
 
   Status write(const Pass& pass, std::uint64_t value) override {
@@ -40,12 +30,7 @@ class ZookeeperResource final : public Resource {
     return {};
   }
 
-  // Nobody reads without the fence here; whoever entered last may do so again.
-  Result<std::uint64_t> peek() override {
-    const auto mark = TRY(fence_.mark());
-    if (!mark || !mark->mark) return 0;
-    return enter({mark->mark, mark->mark->request});
-  }
+  Result<std::uint64_t> peek() override { return enter_again(*this, TRY(fence_.mark())); }
 
  private:
   std::string path() const {

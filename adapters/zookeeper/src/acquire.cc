@@ -10,12 +10,6 @@ constexpr int kMostRounds = 8;
 constexpr Millis kLively{1000};
 constexpr std::size_t kMostFolders = 10'000;
 
-// Who stands there, for a message.
-std::string who(const std::string& name, const std::string& data) {
-  const auto label = Label::parse(data);
-  return label ? label->owner : "another program (node " + name + ")";
-}
-
 }  // namespace
 
 struct ZookeeperStore::Ask {
@@ -114,28 +108,30 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
     look_again(it->place, expires);
     folder_is_known = folders_.contains(place.folder);
   }
-  // The server removes a container some time after its last child.
+  // The server removes a container some time after its last child; kazoo's objects look for the
+  // folder only once.
+  const bool stays = options_.recipe == Recipe::kazoo;
   auto folder = std::make_shared<int>(kNoNode);
   if (!folder_is_known) {
     session->server().create(
-        it->place->folder, "", NodeMode::container,
+        it->place->folder, "", stays ? NodeMode::persistent : NodeMode::container,
         [folder](int rc, const std::string&, const NodeStat&) { *folder = rc; });
   }
   const Label label{session->timeout().count(), it->what.owner.str()};
   auto stands = std::make_shared<bool>(false);
   const BootTime asked = BootClock::now();
-  session->server().create(it->place->folder + "/" + node_prefix(it->what.request), label.str(),
-                           NodeMode::ephemeral_sequential,
+  session->server().create(it->place->folder + "/" + node_prefix(it->what.request, options_.recipe),
+                           label.str(), NodeMode::ephemeral_sequential,
                            [this, it, session, folder, stands, asked](
                                int rc, const std::string& path, const NodeStat& stat) {
                              *stands = outcome_of(rc) == Outcome::done;
                              if (*stands) session->confirmed(asked);
                              stood(it, session, rc, *folder, path, stat);
                            });
-  session->server().children(it->place->folder, [this, it, session, stands](
-                                                    int rc, const std::vector<std::string>& names) {
-    if (*stands) judge(it, session, rc, names);
-  });
+  list_queue(session, it->place->folder,
+             [this, it, session, stands](int rc, const std::vector<std::string>& names) {
+               if (*stands) judge(it, session, rc, names);
+             });
 }
 
 void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc, int folder_rc,
@@ -176,10 +172,10 @@ void ZookeeperStore::remember_folder(const std::string& folder) {
 // A server that is behind shows those before who have left, and they are watched there: who is
 // first at any server is first for good.
 void ZookeeperStore::look(const AskPtr& it, const SessionPtr& session) {
-  session->server().children(it->place->folder,
-                             [this, it, session](int rc, const std::vector<std::string>& names) {
-                               judge(it, session, rc, names);
-                             });
+  list_queue(session, it->place->folder,
+             [this, it, session](int rc, const std::vector<std::string>& names) {
+               judge(it, session, rc, names);
+             });
 }
 
 // The answer to the create was lost: the request id in the node's name tells whether it was done.
@@ -192,7 +188,7 @@ void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
     if (outcome != Outcome::done && outcome != Outcome::no_node) {
       return fail_ask(it, rc, "looking for the place in the queue");
     }
-    const std::string prefix = node_prefix(it->what.request);
+    const std::string prefix = node_prefix(it->what.request, options_.recipe);
     const auto mine = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
       return name.starts_with(prefix);
     });
@@ -231,14 +227,16 @@ void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
     return fail_ask(it, rc, "reading the queue");
   }
   std::string mine;
+  bool granted = false;
   {
     MutexLock lock(mutex_);
     if (it->place->session == session) mine = name_in(it->place->path);
+    granted = it->place->granted;  // a lease of Curator's may have come since
   }
   const std::vector<std::string_view> ordered = names_in_order(names);
   const auto found = std::find(ordered.begin(), ordered.end(), mine);
   if (found == ordered.end()) return ask_anew(it);
-  if (found == ordered.begin()) return grant(it, session);
+  if (found == ordered.begin() || granted) return grant(it, session);
   const std::string first(ordered.front());
   if (it->what.queue) return queue(it, session, std::string(*std::prev(found)), first);
   step_back(it, session, first);

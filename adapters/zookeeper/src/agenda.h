@@ -19,7 +19,7 @@ class Agenda {
   using Task = std::function<void(Reason)>;
   using Key = std::pair<BootTime, std::uint64_t>;
 
-  Agenda();  // throws std::system_error without a thread to be had
+  Agenda();  // throws std::system_error if no thread can be made
   ~Agenda() { close(); }
   Agenda(const Agenda&) = delete;
 

@@ -42,7 +42,7 @@ std::size_t failed_step(const std::vector<int>& each) {
 }  // namespace
 
 Result<std::unique_ptr<FenceMarks>> FenceMarks::open(const Url& url) {
-  auto options = TRY(Options::of(url));
+  auto options = TRY(Options::of(url, kFenceOffer));
   auto marks = std::make_unique<FenceMarks>(std::move(options));
   TRY(marks->session_.connect(fence::context_of({})));
   return marks;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "kit/text/number.h"
 #include "kit/text/percent.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 
 namespace leasehold::zookeeper {
@@ -12,7 +14,9 @@ namespace {
 
 constexpr std::string_view kProtected = "_c_";
 constexpr std::string_view kLock = "-lock-";
+constexpr std::string_view kKazooLock = "__lock__";
 constexpr std::size_t kUuidLength = 36;
+constexpr std::size_t kHexLength = 32;
 constexpr std::string_view kLabelMark = "leasehold 1 ";
 
 bool is_digit(char c) {
@@ -20,6 +24,10 @@ bool is_digit(char c) {
 }
 
 std::optional<RequestId> uuid_in(std::string_view name) {
+  const std::string_view rest = name.substr(std::min(kHexLength, name.size()));
+  if (rest.empty() || rest.starts_with(kKazooLock)) {
+    return RequestId::from_hex(name.substr(0, kHexLength));
+  }
   if (!name.starts_with(kProtected)) return std::nullopt;
   name.remove_prefix(kProtected.size());
   if (name.size() <= kUuidLength || name[kUuidLength] != '-') return std::nullopt;
@@ -71,8 +79,9 @@ std::optional<std::string> decode(std::string_view name) {
   return kit::percent_decoded_as(name, encode);
 }
 
-std::string node_prefix(const RequestId& request) {
+std::string node_prefix(const RequestId& request, Recipe recipe) {
   const std::string hex = request.hex();
+  if (recipe == Recipe::kazoo) return hex + std::string(kKazooLock);
   std::string name(kProtected);
   name.reserve(kProtected.size() + kUuidLength + kLock.size());
   for (std::size_t i = 0; i < hex.size(); ++i) {
@@ -85,6 +94,7 @@ std::string node_prefix(const RequestId& request) {
 
 std::vector<std::string_view> names_in_order(const std::vector<std::string>& names) {
   struct Numbered {
+    bool in_queue;  // not a semaphore's lease
     std::int64_t number;
     const std::string* name;
   };
@@ -93,18 +103,20 @@ std::vector<std::string_view> names_in_order(const std::vector<std::string>& nam
   std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
   std::int64_t highest = std::numeric_limits<std::int64_t>::min();
   for (const std::string& name : names) {
-    const auto number = sequence_in(name);
+    const bool of_kazoo = name.size() == kHexLength && RequestId::from_hex(name);
+    const auto number = of_kazoo ? 0 : sequence_in(name);
     if (!number) continue;
     lowest = std::min(lowest, *number);
     highest = std::max(highest, *number);
-    numbered.push_back({*number, &name});
+    const bool of_curator = name.find('/') != std::string::npos;
+    numbered.push_back({!of_kazoo && !of_curator, *number, &name});
   }
   constexpr std::int64_t kRange = std::int64_t{1} << 32;
   if (!numbered.empty() && highest - lowest > kRange / 2) {
     for (Numbered& it : numbered) it.number += it.number < 0 ? kRange : 0;
   }
   std::sort(numbered.begin(), numbered.end(), [](const Numbered& a, const Numbered& b) {
-    return a.number != b.number ? a.number < b.number : *a.name < *b.name;
+    return std::tie(a.in_queue, a.number, *a.name) < std::tie(b.in_queue, b.number, *b.name);
   });
   std::vector<std::string_view> ordered;
   ordered.reserve(numbered.size());
@@ -138,6 +150,14 @@ std::optional<Label> Label::parse(std::string_view text) {
   Label label{*session_ms, std::string(text.substr(1))};
   if (!OwnerLabel::parse(label.owner)) return std::nullopt;
   return label;
+}
+
+std::string who(std::string_view name, const std::string& data) {
+  if (const auto label = Label::parse(data)) return label->owner;
+  const std::string node = "another program (node " + std::string(name);
+  constexpr std::size_t kMostShown = 100;
+  const bool says = data.size() <= kMostShown && OwnerLabel::parse(data);
+  return node + (says ? ", which says " + kit::in_quotes(data) + ")" : ")");
 }
 
 Status check_path(const std::string& path) {

@@ -18,8 +18,17 @@ std::string encode(std::string_view text);
 // Nothing if it was not written by encode().
 std::optional<std::string> decode(std::string_view name);
 
-// "_c_<uuid>-lock-", to which the server adds the sequence number: the same as Curator's.
-std::string node_prefix(const RequestId& request);
+// Whose names our nodes have. All that see these names see each other.
+enum class Recipe {
+  curator,  // "_c_<uuid>-lock-", to which the server adds the sequence number
+  kazoo,    // "<32 hex digits>__lock__"
+};
+std::string node_prefix(const RequestId& request, Recipe recipe);
+
+// Whoever has a lease of a semaphore holds. Curator's, also of the mutex that it makes of one, are
+// in a folder of their own in the lock's folder, here "leases/<name>"; kazoo's are called by 32 hex
+// digits.
+inline constexpr std::string_view kLeasesFolder = "leases";
 
 // One program's place in a lock's folder, ours or another's.
 struct Child {
@@ -28,8 +37,9 @@ struct Child {
   RequestId request;
 };
 
-// The names that have a sequence number, lowest first. The number is a signed 32-bit that wraps; a
-// folder that holds both ends of the range is in the middle of that. They point into `names`.
+// The names that have a sequence number, lowest first, and before them the leases of semaphores.
+// The number is a signed 32-bit that wraps; a folder that holds both ends of the range is in the
+// middle of that. They point into `names`.
 std::vector<std::string_view> names_in_order(const std::vector<std::string>& names);
 // The same, as children.
 std::vector<Child> in_order(const std::vector<std::string>& names);
@@ -49,5 +59,8 @@ struct Label {
   std::string str() const;
   static std::optional<Label> parse(std::string_view text);
 };
+
+// Who stands there, for people: the owner, or what is known of another program.
+std::string who(std::string_view name, const std::string& data);
 
 }  // namespace leasehold::zookeeper

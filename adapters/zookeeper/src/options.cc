@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "adapters/zookeeper/description.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/name.h"
 #include "leasehold/tls_options.h"
@@ -46,8 +47,8 @@ std::string hosts_in(const Url& url) {
 
 }  // namespace
 
-Result<Options> Options::of(const Url& url) {
-  TRY(technology().check_options(url, kStoreUse));
+Result<Options> Options::of(const Url& url, std::string_view use) {
+  TRY(technology().check_options(url, use));
   const auto tls = TRY(TlsOptions::of(url));
   if (tls.on) {
     return fail(ErrorCode::unsupported,
@@ -69,11 +70,17 @@ Result<Options> Options::of(const Url& url) {
   if (url.user.find(':') != std::string::npos) {
     return fail(ErrorCode::invalid, "the user of a zookeeper URL must not contain ':'");
   }
+  const std::string recipe = url.option("recipe");
+  if (!recipe.empty() && recipe != "curator" && recipe != "kazoo") {
+    return fail(ErrorCode::invalid,
+                "the option recipe is curator or kazoo, not " + kit::in_quotes(recipe));
+  }
   auto base = TRY(base_in(url.path));
   Options options{.address = url.redacted(),
                   .hosts = hosts_in(url),
                   .base = std::move(base),
-                  .credentials = {}};
+                  .credentials = {},
+                  .recipe = recipe == "kazoo" ? Recipe::kazoo : Recipe::curator};
   if (!url.user.empty()) options.credentials = url.user + ":" + url.password;
   return options;
 }

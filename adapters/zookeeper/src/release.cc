@@ -92,28 +92,28 @@ void ZookeeperStore::search_and_remove(const std::shared_ptr<Leave>& it) {
   with_session(it->call, [this, it](const SessionPtr& session) {
     const std::string folder = folder_of(it->lock);
     session->server().sync(folder, [](int) {});
-    session->server().children(
-        folder, [it, session, folder](int rc, const std::vector<std::string>& names) {
-          const Outcome outcome = outcome_of(rc);
-          if (outcome == Outcome::no_node) return it->call->answer(ReleaseReply::not_held);
-          if (outcome != Outcome::done) {
-            return it->call->refuse(
-                Error(ErrorCode::unavailable, "the queue could not be read", words_of(rc)));
-          }
-          std::vector<Child> children = in_order(names);
-          if (it->holder_only && children.size() > 1) children.resize(1, children.front());
-          const auto found =
-              std::find_if(children.begin(), children.end(),
-                           [&](const Child& child) { return child.request == it->request; });
-          if (found == children.end()) return it->call->answer(ReleaseReply::not_held);
-          it->call->sent();
-          session->server().remove(folder + "/" + found->name, [it](int removed) {
-            const Outcome result = outcome_of(removed);
-            if (result == Outcome::done) return it->call->answer(ReleaseReply::released);
-            if (result == Outcome::no_node) return it->call->answer(ReleaseReply::not_held);
-            it->call->refuse(not_removed(removed));
-          });
-        });
+    list_queue(session, folder,
+               [it, session, folder](int rc, const std::vector<std::string>& names) {
+                 const Outcome outcome = outcome_of(rc);
+                 if (outcome == Outcome::no_node) return it->call->answer(ReleaseReply::not_held);
+                 if (outcome != Outcome::done) {
+                   return it->call->refuse(
+                       Error(ErrorCode::unavailable, "the queue could not be read", words_of(rc)));
+                 }
+                 std::vector<Child> children = in_order(names);
+                 if (it->holder_only && children.size() > 1) children.resize(1, children.front());
+                 const auto found =
+                     std::find_if(children.begin(), children.end(),
+                                  [&](const Child& child) { return child.request == it->request; });
+                 if (found == children.end()) return it->call->answer(ReleaseReply::not_held);
+                 it->call->sent();
+                 session->server().remove(folder + "/" + found->name, [it](int removed) {
+                   const Outcome result = outcome_of(removed);
+                   if (result == Outcome::done) return it->call->answer(ReleaseReply::released);
+                   if (result == Outcome::no_node) return it->call->answer(ReleaseReply::not_held);
+                   it->call->refuse(not_removed(removed));
+                 });
+               });
   });
 }
 
@@ -132,16 +132,16 @@ void ZookeeperStore::remove_node(const PlacePtr& place, const SessionPtr& sessio
   };
   if (!path.empty()) return session->server().remove(path, std::move(removed));
   session->server().sync(place->folder, [](int) {});
-  session->server().children(
-      place->folder, [place, session, removed](int rc, const std::vector<std::string>& names) {
-        const std::string prefix = node_prefix(place->request);
-        const auto mine = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-          return name.starts_with(prefix);
-        });
-        if (outcome_of(rc) != Outcome::done) return removed(rc);
-        if (mine == names.end()) return removed(kNoNode);
-        session->server().remove(place->folder + "/" + *mine, removed);
-      });
+  session->server().children(place->folder, [this, place, session, removed](
+                                                int rc, const std::vector<std::string>& names) {
+    const std::string prefix = node_prefix(place->request, options_.recipe);
+    const auto mine = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+      return name.starts_with(prefix);
+    });
+    if (outcome_of(rc) != Outcome::done) return removed(rc);
+    if (mine == names.end()) return removed(kNoNode);
+    session->server().remove(place->folder + "/" + *mine, removed);
+  });
 }
 
 void ZookeeperStore::node_removed(const PlacePtr& place, const SessionPtr& session, int rc) {

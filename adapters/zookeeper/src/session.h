@@ -45,7 +45,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void when_ready(WhenReady then) LEASEHOLD_EXCLUDES(mutex_);
   bool ready() const LEASEHOLD_EXCLUDES(mutex_);
 
-  // As of now; nothing while it is being read anew.
+  // As of now; nothing while it is being read again.
   std::optional<StoreId> lineage() const LEASEHOLD_EXCLUDES(mutex_);
   Millis timeout() const LEASEHOLD_EXCLUDES(mutex_);
   // A grant in it lasts so long, if the servers have answered as they should.

@@ -30,6 +30,10 @@ Millis session_for(Ttl ttl) {
   return session;
 }
 
+Millis most_left(Millis session) {
+  return session + 2 * handed_on_within(session);
+}
+
 void SignsOfLife::opened(BootTime sent, Millis session) {
   session_ = session;
   last_ = sent;

@@ -22,6 +22,10 @@ Millis heartbeat_of(Millis session);
 Millis session_for(Ttl ttl);
 Millis certain_part_of(Millis session);
 
+// How long a node outlives its holder at most: whatever the last sign of life was, the server ends
+// sessions only at whole ticks.
+Millis most_left(Millis session);
+
 // Not thread safe. Times are of this client's clock, and those of `sent` from before the sending.
 class SignsOfLife {
  public:

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "kit/text/visible_text.h"
 #include "store.h"
 
 namespace leasehold::zookeeper {
@@ -21,13 +22,31 @@ Millis since(std::int64_t wall_ms) {
 
 }  // namespace
 
+void ZookeeperStore::list_queue(const SessionPtr& session, const std::string& folder,
+                                Connection::Listed done) {
+  session->server().children(
+      folder, [session, folder, done = std::move(done)](int rc, std::vector<std::string> names) {
+        const bool leases = std::find(names.begin(), names.end(), kLeasesFolder) != names.end();
+        if (!leases) return done(rc, std::move(names));
+        const std::string inner(kLeasesFolder);
+        session->server().children(
+            folder + "/" + inner, [inner, done, names = std::move(names)](
+                                      int seen, const std::vector<std::string>& inside) mutable {
+              for (const std::string& it : inside) {
+                names.push_back(inner + "/" + it);
+              }
+              done(outcome_of(seen) == Outcome::no_node ? 0 : seen, std::move(names));
+            });
+      });
+}
+
 // One lock's queue, while the nodes in it are being read.
 struct ZookeeperStore::Overview {
   struct Seen {
     Child child;
     bool there = false;
-    std::optional<Label> label;
-    NodeStat stat;
+    std::string data = {};
+    NodeStat stat = {};
   };
   LockStatus status;
   std::vector<Seen> seen;
@@ -44,22 +63,26 @@ struct ZookeeperStore::Overview {
     done(std::move(status));
   }
   void add(const Seen& it) {
-    std::string owner = it.label ? it.label->owner : "another program (node " + it.child.name + ")";
+    std::string owner = who(it.child.name, it.data);
     if (status.holder) {
+      // Those who wait have their tokens already.
+      if (status.waiters.empty() && status.counted_to) status.counted_to = it.stat.created - 1;
       status.waiters.push_back({it.child.request, std::move(owner)});
       return;
     }
     const auto token = TokenNumber::of(std::max<std::int64_t>(it.stat.created, 1));
     const Millis age = since(it.stat.created_ms);
-    const Millis session(it.label ? it.label->session_ms : 0);
+    const auto label = Label::parse(it.data);
     status.last_token = *token;
-    status.holder = LockStatus::Holder{.request = it.child.request,
-                                       .token = *token,
-                                       .owner = std::move(owner),
-                                       .held_for = age,
-                                       .remaining = age < session ? session - age : session,
-                                       .kept = false,
-                                       .foreign = !it.label};
+    status.holder =
+        LockStatus::Holder{.request = it.child.request,
+                           .token = *token,
+                           .owner = std::move(owner),
+                           .held_for = age,
+                           .remaining = most_left(Millis(label ? label->session_ms : 0)),
+                           .kept = false,
+                           .foreign = !label,
+                           .at_most = true};
   }
 };
 
@@ -76,35 +99,33 @@ void ZookeeperStore::overview(const SessionPtr& session, const LockName& lock,
                                                 .open = 2,
                                                 .error = {},
                                                 .done = std::move(done)});
-  session->server().children(
-      folder, [it, session, folder](int rc, const std::vector<std::string>& names) {
-        const Outcome outcome = outcome_of(rc);
-        if (outcome != Outcome::done && outcome != Outcome::no_node) it->error = not_read(rc);
-        for (Child& child : in_order(names)) it->seen.push_back({std::move(child), false, {}, {}});
-        it->open += it->seen.size();
-        for (Overview::Seen& seen : it->seen) {
-          const std::string path = folder + "/" + seen.child.name;
-          session->server().get(
-              path, false,
-              [it, session, path, &seen](int read, const std::string& data, const NodeStat& stat) {
-                const auto found = [it, &seen](int code, const NodeStat& at) {
-                  seen.there = outcome_of(code) == Outcome::done;
-                  seen.stat = at;
-                  if (!seen.there && outcome_of(code) != Outcome::no_node)
-                    it->error = not_read(code);
-                  it->one_done();
-                };
-                if (outcome_of(read) != Outcome::refused) {
-                  seen.label = Label::parse(data);
-                  return found(read, stat);
-                }
-                session->server().exists(
-                    path, false,
-                    [found](int code, const std::string&, const NodeStat& at) { found(code, at); });
-              });
-        }
-        it->one_done();
-      });
+  list_queue(session, folder, [it, session, folder](int rc, const std::vector<std::string>& names) {
+    const Outcome outcome = outcome_of(rc);
+    if (outcome != Outcome::done && outcome != Outcome::no_node) it->error = not_read(rc);
+    for (Child& child : in_order(names)) it->seen.push_back({std::move(child)});
+    it->open += it->seen.size();
+    for (Overview::Seen& seen : it->seen) {
+      const std::string path = folder + "/" + seen.child.name;
+      session->server().get(
+          path, false,
+          [it, session, path, &seen](int read, const std::string& data, const NodeStat& stat) {
+            const auto found = [it, &seen](int code, const NodeStat& at) {
+              seen.there = outcome_of(code) == Outcome::done;
+              seen.stat = at;
+              if (!seen.there && outcome_of(code) != Outcome::no_node) it->error = not_read(code);
+              it->one_done();
+            };
+            if (outcome_of(read) != Outcome::refused) {
+              seen.data = data;
+              return found(read, stat);
+            }
+            session->server().exists(
+                path, false,
+                [found](int code, const std::string&, const NodeStat& at) { found(code, at); });
+          });
+    }
+    it->one_done();
+  });
   // After the children: it may be later than they are, and is never earlier.
   session->server().exists(folder, false, [it](int rc, const std::string&, const NodeStat& stat) {
     if (outcome_of(rc) == Outcome::done) {
@@ -268,7 +289,8 @@ void ZookeeperStore::record(LockName lock, RequestId request, std::string key, O
     if (holds) session = place->session;
   }
   if (!session) {
-    return call->refuse(Error(ErrorCode::lost, "lock '" + lock.str() + "' is not held any more"));
+    return call->refuse(
+        Error(ErrorCode::lost, "lock " + kit::in_quotes(lock.str()) + " is not held any more"));
   }
   const std::string path = once_folder_of(lock) + std::string(kKeyNode) + encode(key);
   session->when_ready(

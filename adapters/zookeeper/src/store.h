@@ -131,6 +131,9 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   void renew_again(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
                    std::vector<std::size_t> which);
 
+  // The names of those who stand there, also in the folder of leases.
+  static void list_queue(const SessionPtr& session, const std::string& folder,
+                         Connection::Listed done);
   void overview(const SessionPtr& session, const LockName& lock,
                 std::function<void(Result<LockStatus>)> done);
   void write_record(const std::shared_ptr<Call<std::monostate>>& call, const PlacePtr& place,

@@ -65,7 +65,7 @@ class NodeValues final : public KeyedStore<SeenNode> {
 Result<Values> Values::open(std::string_view text) {
   const Url url =
       TRY(kit::resource_url(text, {"zookeeper"}, "values in ZooKeeper are at a zookeeper:// URL"));
-  auto options = TRY(Options::of(url));
+  auto options = TRY(Options::of(url, kFenceOffer));
   auto values = std::make_shared<NodeValues>(std::move(options));
   TRY(values->connect());
   return Values(std::move(values));

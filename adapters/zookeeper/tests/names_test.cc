@@ -33,10 +33,27 @@ TEST(NodeNames, EveryTextHasANameOfItsOwnAndComesBack) {
   EXPECT_FALSE(decode("%41")) << "encode() leaves an A as it is";
 }
 
-TEST(NodeNames, PrefixIsCurators) {
+TEST(NodeNames, PrefixIsThatOfTheRecipe) {
   const auto id = RequestId::from_hex("00112233445566778899aabbccddeeff").value();
-  EXPECT_EQ(node_prefix(id), "_c_00112233-4455-6677-8899-aabbccddeeff-lock-");
-  EXPECT_EQ(in_order({node_prefix(id) + "0000000007"})[0].request, id);
+  EXPECT_EQ(node_prefix(id, Recipe::curator), "_c_00112233-4455-6677-8899-aabbccddeeff-lock-");
+  EXPECT_EQ(node_prefix(id, Recipe::kazoo), "00112233445566778899aabbccddeeff__lock__");
+  for (const Recipe recipe : {Recipe::curator, Recipe::kazoo}) {
+    EXPECT_EQ(in_order({node_prefix(id, recipe) + "0000000007"})[0].request, id);
+  }
+}
+
+TEST(NodeNames, LeaseOfASemaphoreStandsBeforeTheQueue) {
+  EXPECT_THAT(ordered({"lock-0000000001", "leases/x-lease-0000000009", "leases",
+                       "leases/x-lease-0000000003", "locks", "00112233445566778899aa1234567890"}),
+              ElementsAre("00112233445566778899aa1234567890", "leases/x-lease-0000000003",
+                          "leases/x-lease-0000000009", "lock-0000000001"));
+}
+
+TEST(NodeNames, AnotherProgramIsShownWithWhatItSays) {
+  EXPECT_EQ(who("n", Label{5000, "host:1:app"}.str()), "host:1:app");
+  EXPECT_EQ(who("n", "10.0.0.7"), "another program (node n, which says '10.0.0.7')");
+  EXPECT_EQ(who("n", ""), "another program (node n)");
+  EXPECT_EQ(who("n", "\x1b[2J"), "another program (node n)");
 }
 
 TEST(NodeNames, OrderIsByTheNumberWhateverStandsBeforeIt) {
@@ -94,6 +111,8 @@ TEST(ZookeeperUrl, WrongOnesAreRefusedByName) {
   EXPECT_THAT(error_of("zookeeper://a/zookeeper/x").message, HasSubstr("/zookeeper"));
   EXPECT_THAT(error_of("zookeeper://ann@a/x").message, HasSubstr("password"));
   EXPECT_THAT(error_of("zookeeper://a/x?colour=red").message, HasSubstr("colour"));
+  EXPECT_EQ(error_of("zookeeper://a/x?recipe=pie").message,
+            "the option recipe is curator or kazoo, not 'pie'");
   const Error tls = error_of("zookeeper://ann:s3cret@a/x?tls=on");
   EXPECT_EQ(tls.code, ErrorCode::unsupported);
   EXPECT_THAT(tls.message, HasSubstr("no TLS"));

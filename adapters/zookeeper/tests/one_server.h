@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "adapters/zookeeper/rig/server.h"
 #include "leasehold/url.h"
 #include "leasehold/zookeeper/adapter.h"
-#include "rig/zookeeper.h"
 
 namespace leasehold::testing {
 

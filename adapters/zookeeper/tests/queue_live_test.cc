@@ -56,27 +56,6 @@ TEST(ZookeeperQueue, LocksOfOneClientAndOneTtlShareASession) {
   for (Lease& it : leases) EXPECT_EQ(it.release().value(), ReleaseOutcome::released);
 }
 
-TEST(ZookeeperQueue, OneReleaseWakesOneOfAHundred) {
-  ProxiedZookeeper server(is_any_request);
-  RawStore holder(server.open());
-  RawStore waiting(server.open_through_proxies());
-  const RequestId first = new_request();
-  ASSERT_TRUE(holder.acquire(first));
-  std::vector<RequestId> queue;
-  for (int i = 0; i < 100; ++i) {
-    queue.push_back(new_request());
-    const auto reply = waiting.acquire(queue.back(), 30s, true);
-    ASSERT_TRUE(reply) << to_string(reply.error());
-    ASSERT_TRUE(std::holds_alternative<Queued>(*reply));
-  }
-  const std::size_t requests = server.proxy().requests();
-  ASSERT_EQ(holder.release(first), ReleaseReply::released);
-  ASSERT_TRUE(waiting.events.wait_for_nudge(queue.front(), 30s));
-  ASSERT_TRUE(std::holds_alternative<Granted>(waiting.acquire(queue.front(), 30s, true).value()));
-  EXPECT_EQ(waiting.events.nudges(), 1u);
-  EXPECT_LE(server.proxy().requests() - requests, 2u) << "the others asked too";
-}
-
 TEST(ZookeeperQueue, WaiterBehindOneThatLeavesKeepsWaitingAndIsWokenLater) {
   ProxiedZookeeper server;
   RawStore store(server.open());

@@ -21,6 +21,11 @@ SignsOfLife opened() {
   return signs;
 }
 
+TEST(Sessions, OutliveTheirHolderUpToTheNextTick) {
+  EXPECT_EQ(most_left(6545ms), 8545ms) << "what a TTL of 5 s asks for, and the default tick";
+  EXPECT_EQ(most_left(1s), 1500ms) << "there is no session below two ticks";
+}
+
 TEST(SignsOfLife, CountFromTheOpeningAtFirst) {
   EXPECT_EQ(opened().certain_until(), at(24s));
 }

@@ -1,12 +1,19 @@
 #include "testing/store_conformance.h"
 
+#include <chrono>
+#include <thread>
+
 #include "leasehold/url.h"
 #include "leasehold/zookeeper/adapter.h"
 #include "one_server.h"
 #include "rig/tcp_proxy.h"
+#include "testing/raw_store.h"
+#include "testing/worker.h"
 
 namespace leasehold::testing {
 namespace {
+
+using namespace std::chrono_literals;
 
 class ZookeeperFolder final : public StoreUnderTest {
  public:
@@ -33,6 +40,22 @@ INSTANTIATE_TEST_SUITE_P(Zookeeper, StoreConformance,
                          ::testing::Values(StoreCase{
                              "one", [] { return std::make_unique<ZookeeperFolder>(); }}),
                          name_of_store_case);
+
+// ZooKeeper does not tell when a session will end: what is shown must not look as if it did.
+TEST(ZookeeperTimeLeft, IsOneBoundUntilAKilledHolderHasGone) {
+  const std::string url = "zookeeper://" + one_server().address() + fresh_folder();
+  RawStore observer(open_zookeeper(url));
+  Worker holder = Worker::hold(url, "job", 1s);
+  ASSERT_EQ(holder.line(), "asking");
+  ASSERT_EQ(holder.line().substr(0, 4), "held");
+  const Millis bound = observer.inspect().value().holder.value().remaining;
+  holder.kill();
+  while (const auto seen = observer.inspect().value().holder) {
+    EXPECT_TRUE(seen->at_most);
+    ASSERT_EQ(seen->remaining, bound);
+    std::this_thread::sleep_for(10ms);  // the server has no event for it
+  }
+}
 
 }  // namespace
 }  // namespace leasehold::testing

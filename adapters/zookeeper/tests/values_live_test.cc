@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "rig/zookeeper.h"
+#include "adapters/zookeeper/rig/server.h"
 #include "testing/values_conformance.h"
 
 namespace leasehold::testing {

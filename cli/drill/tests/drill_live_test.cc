@@ -1,9 +1,9 @@
 // `leasehold drill` on every store that has a server; it starts them itself.
+#include "adapters/postgres/rig/server.h"
+#include "adapters/redis/rig/server.h"
 #include "cli/tests/cli_fixture.h"
 #include "leasehold/drill/checker.h"
 #include "leasehold/drill/history_file.h"
-#include "rig/postgres.h"
-#include "rig/redis.h"
 
 namespace leasehold::cli {
 namespace {

@@ -185,20 +185,6 @@ TEST_F(DrillTest, SignalEndsItWithWhatThereIs) {
   EXPECT_TRUE(nothing_left());
 }
 
-// What is preloaded into servers: their wall clock follows a file, also while they run.
-TEST_F(DrillTest, ClockOfAProgramFollowsTheFile) {
-  const auto seconds_off = [this](long long offset) {
-    write("offset", std::string(reinterpret_cast<const char*>(&offset), sizeof offset));
-    const Finished end = finish({"env", "LD_PRELOAD=" LEASEHOLD_CLOCK_SHIM,
-                                 "LEASEHOLD_CLOCK_OFFSET=" + path("offset"), "date", "+%s"});
-    EXPECT_EQ(end.status, 0) << end.err;
-    return std::stoll(end.out) - static_cast<long long>(time(nullptr));
-  };
-  EXPECT_NEAR(static_cast<double>(seconds_off(0)), 0, 20);
-  EXPECT_NEAR(static_cast<double>(seconds_off(3600)), 3600, 20);
-  EXPECT_NEAR(static_cast<double>(seconds_off(-3600)), -3600, 20);
-}
-
 struct Wrong {
   Words options;
   int status;

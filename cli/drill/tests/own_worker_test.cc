@@ -56,6 +56,10 @@ TEST_F(DrillOwnWorkerTest, ShowsThatAShellWorkerBehindAFenceIsSafe) {
   EXPECT_THAT(done.err, HasSubstr("refused token"));
   EXPECT_THAT(read("junit.xml"), HasSubstr("failures=\"0\""));
   EXPECT_THAT(read("page.html"), HasSubstr("<dd id=\"stale_refused\">1</dd>"));
+  EXPECT_THAT(read("page.html"), HasSubstr("<dd>" + std::string(kExamples) + "worker.sh</dd>"));
+  EXPECT_THAT(said["began"], ::testing::MatchesRegex("20..-..-..T..:..:..[.]...Z"));
+  EXPECT_THAT(leasehold({"version"}).out, HasSubstr(said["version"].get<std::string>()));
+  EXPECT_THAT(said["notes"].dump(), Not(HasSubstr("never entered")));
 }
 
 TEST_F(DrillOwnWorkerTest, ShowsThatAPythonWorkerBehindAFenceIsSafe) {
@@ -131,7 +135,8 @@ TEST_F(DrillOwnWorkerTest, WithAFenceOnlyWhatItCountsIsARefusal) {
   const Finished done = drill({"--watch", cat(), "--fence", file_url()}, {"sh", script(late("9"))});
   EXPECT_EQ(done.status, 3) << done.out << done.err;
   EXPECT_THAT(done.out, AllOf(HasSubstr("Too little happened"),
-                              HasSubstr("no refusal was counted by the fence")));
+                              HasSubstr("no refusal was counted by the fence"),
+                              HasSubstr("note: your worker never entered the fence")));
 }
 
 TEST_F(DrillOwnWorkerTest, AWorkerThatSaysItIsDoneAndIsNotHasLostAnUpdate) {

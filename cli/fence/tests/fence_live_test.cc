@@ -1,8 +1,8 @@
 // The fence of a PostgreSQL database, as an operator and a shell script use it.
 #include <nlohmann/json.hpp>
 
+#include "adapters/postgres/rig/server.h"
 #include "cli/tests/cli_fixture.h"
-#include "rig/postgres.h"
 
 namespace leasehold::cli {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/tests/cli_fixture.h"
 
@@ -34,9 +35,9 @@ TEST_F(AdminTest, LsShowsHeldAndFreeLocks) {
   Child holder = hold("ünïcode");
   const Finished list = leasehold({"ls"});
   EXPECT_EQ(list.status, 0);
-  EXPECT_THAT(list.out,
-              ::testing::StartsWith("NAME     STATE  HOLDER  TOKEN  REMAINING  WAITERS\n"));
-  EXPECT_THAT(list.out, HasSubstr("\nold      free   -       1      -          0\n"));
+  EXPECT_THAT(list.out, ::testing::StartsWith(
+                            "NAME     STATE  HOLDER  TOKEN  HELD FOR  REMAINING  WAITERS\n"));
+  EXPECT_THAT(list.out, HasSubstr("\nold      free   -       1      -         -          0\n"));
   EXPECT_THAT(list.out, HasSubstr("\nünïcode  held   me      1      "));
 }
 
@@ -58,6 +59,57 @@ TEST_F(AdminTest, WhatAStoreHoldsCannotCommandTheTerminal) {
   EXPECT_THAT(leasehold({"release", "x", "--force"}).out, HasSubstr("from " + shown + " (request"));
 }
 
+TEST_F(AdminTest, LongNamesFitTheTerminal) {
+  const std::string name = "begin/" + std::string(200, 'x') + "ü/end";
+  ASSERT_EQ(leasehold({"run", name, "--", "true"}).status, 0);
+  ASSERT_EQ(leasehold({"run", "short", "--", "true"}).status, 0);
+  EXPECT_THAT(leasehold({"ls"}).out, HasSubstr("\n" + name + "  free")) << "not a terminal";
+  EXPECT_THAT(on_terminal(80, {"ls", "--json"}), HasSubstr(name));
+  EXPECT_THAT(on_terminal(300, {"ls"}), HasSubstr("\n" + name + "  free"));
+  const std::string narrow = on_terminal(80, {"ls"});
+  EXPECT_THAT(narrow, ::testing::ContainsRegex("\nbegin/x+…x+ü/end  free "));
+  EXPECT_THAT(narrow, HasSubstr("\nshort "));
+  std::istringstream lines(narrow);
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line));
+  const std::size_t state = line.find("STATE");
+  for (; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80u + 3) << "the ü and the ellipsis have 3 bytes more";
+    EXPECT_TRUE(line.find("free") == state || line.find("free") == state + 3) << line;
+  }
+}
+
+TEST_F(AdminTest, WideAndCombinedCharactersDoNotBendTheTable) {
+  for (const char* name : {"東京", "cafe\u0301", "plain"}) {
+    ASSERT_EQ(leasehold({"run", name, "--", "true"}).status, 0);
+  }
+  EXPECT_THAT(leasehold({"ls"}).out, AllOf(HasSubstr("\nplain  free"), HasSubstr("\n東京   free"),
+                                           HasSubstr("\ncafe\u0301   free")));
+  std::string wide;
+  for (int i = 0; i < 50; ++i) wide += "東";
+  ASSERT_EQ(leasehold({"run", wide, "--", "true"}).status, 0);
+  const std::string narrow = on_terminal(80, {"ls"});
+  EXPECT_THAT(narrow, ::testing::ContainsRegex("\n(東)+…(東)+ +free "));
+  EXPECT_THAT(narrow, Not(HasSubstr(wide)));
+}
+
+TEST_F(AdminTest, NamesCanBePastedIntoAShell) {
+  const std::string name = "pay\u202Eyap it's";
+  const std::string pasted = "$'pay\\xe2\\x80\\xaeyap it\\'s'";
+  Child holder = hold(name);
+  EXPECT_THAT(leasehold({"ls"}).out, HasSubstr("\n" + pasted + "  held"));
+  EXPECT_THAT(leasehold({"show", name}).out, HasSubstr("  " + pasted + "\n"));
+  const std::string shown = leasehold({"show", name, "--json"}).out;
+  EXPECT_THAT(shown, HasSubstr("\"pay\\u202eyap it's\""));
+  EXPECT_EQ(json::parse(shown).at("lock").at("name"), name);
+  const Finished busy = leasehold({"run", name, "--", "true"});
+  EXPECT_THAT(busy.err, HasSubstr("lock " + pasted + " is held by me"));
+  const Finished again = finish(
+      {"bash", "-c", "leasehold show " + pasted + " --json | grep -c '\"state\": \"held\"'"});
+  EXPECT_EQ(again.out, "1\n") << again.err;
+  EXPECT_THAT(leasehold({"release", name, "--force"}).out, HasSubstr("took " + pasted + " away"));
+}
+
 TEST_F(AdminTest, LsAsJson) {
   Child holder = hold("a \"quoted\" name");
   const json list = json::parse(leasehold({"ls", "--json"}).out);
@@ -72,12 +124,45 @@ TEST_F(AdminTest, LsAsJson) {
   EXPECT_EQ(list.at("store").at("guarantee"), "correctness");
 }
 
+TEST_F(AdminTest, LsByPrefixAndOnlyWhatIsHeld) {
+  ASSERT_EQ(leasehold({"run", "invoice/1", "--", "true"}).status, 0);
+  ASSERT_EQ(leasehold({"run", "invoice/2", "--at-least", "10m", "--", "true"}).status, 0);
+  Child holder = hold("order");
+  const auto names = [&](Words words) {
+    words.insert(words.begin(), "ls");
+    words.push_back("--json");
+    Words found;
+    const json list = json::parse(leasehold(words).out);
+    for (const json& lock : list.at("locks")) found.push_back(lock.at("name"));
+    return found;
+  };
+  EXPECT_EQ(names({"invoice/"}), (Words{"invoice/1", "invoice/2"}));
+  EXPECT_EQ(names({"--held"}), (Words{"invoice/2", "order"}));
+  EXPECT_EQ(names({"--held", "invoice/1"}), Words{});
+  EXPECT_THAT(leasehold({"ls", "ord"}).out,
+              AllOf(HasSubstr("\norder "), Not(HasSubstr("invoice"))));
+  EXPECT_EQ(leasehold({"ls", "a", "b"}).status, 64);
+  EXPECT_THAT(leasehold({"ls", "--help"}).out, HasSubstr("Usage: leasehold ls [PREFIX] [OPTIONS]"));
+}
+
+TEST_F(AdminTest, JsonTellsWhenInTimesOfTheWallClock) {
+  const std::string before = shell("date -u +%FT%T").out.substr(0, 19);
+  Child holder = hold("x");
+  const std::string after = shell("date -u +%FT%T").out.substr(0, 19);
+  const json held = json::parse(leasehold({"ls", "--json"}).out).at("locks").at(0).at("holder");
+  const std::string since = held.at("held_since");
+  EXPECT_THAT(since, ::testing::MatchesRegex("20..-..-..T..:..:..[.]...Z"));
+  EXPECT_GE(since.substr(0, 19), before);
+  EXPECT_LE(since.substr(0, 19), after);
+  EXPECT_GT(held.at("lasts_until").get<std::string>(), since);
+}
+
 TEST_F(AdminTest, LookingAtADefaultStoreThatIsNotThereYetCreatesNothing) {
   EXPECT_EQ(json::parse(leasehold({"ls", "--json"}).out),
             json::parse(R"({"store": null, "locks": []})"));
   const Finished list = leasehold({"ls"});
   EXPECT_EQ(list.status, 0);
-  EXPECT_EQ(list.out, "NAME  STATE  HOLDER  TOKEN  REMAINING  WAITERS\n");
+  EXPECT_EQ(list.out, "NAME  STATE  HOLDER  TOKEN  HELD FOR  REMAINING  WAITERS\n");
   EXPECT_THAT(leasehold({"show", "x"}).out, AllOf(HasSubstr("free\n"), HasSubstr("not there yet")));
   EXPECT_EQ(json::parse(leasehold({"show", "x", "--json"}).out).at("lock").at("state"), "free");
   EXPECT_EQ(leasehold({"release", "x", "--force"}).status, 75);

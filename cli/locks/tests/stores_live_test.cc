@@ -7,13 +7,13 @@
 #include <regex>
 #include <thread>
 
+#include "adapters/etcd/rig/server.h"
+#include "adapters/postgres/rig/server.h"
+#include "adapters/redis/rig/server.h"
+#include "adapters/zookeeper/rig/server.h"
 #include "cli/tests/cli_fixture.h"
 #include "leasehold/url.h"
-#include "rig/etcd.h"
-#include "rig/postgres.h"
-#include "rig/redis.h"
 #include "rig/tcp_proxy.h"
-#include "rig/zookeeper.h"
 #include "testing/in_child.h"
 
 namespace leasehold::cli {
@@ -175,6 +175,25 @@ TEST_P(StoresTest, OnceRunsOnce) {
   const Finished again = on_store(once);
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_EQ(again.out, "");
+  EXPECT_EQ(leasehold({"once", "ls", "nightly", "--store", url}).out, "2026-11-15\n");
+  EXPECT_EQ(leasehold({"once", "forget", "nightly", "2026-11-15", "--store", url}).status, 0);
+  EXPECT_EQ(on_store(once).out, "ran\n");
+}
+
+// Whatever else keeps a session of this store alive.
+TEST_P(StoresTest, HeldWithoutAHeartbeatUntilItsTimeIsOver) {
+  Child holder =
+      start_piped({"hold", "--store", url, "nightly", "--ttl", "4s", "--heartbeat", "1s"});
+  EXPECT_THAT(read_until(holder.out().get(), "\n", within(kPatience)), HasSubstr("\"held\""));
+  const json told = json::parse(read_until(holder.out().get(), "\n", within(kPatience)));
+  const auto ends = std::chrono::steady_clock::now() +
+                    std::chrono::milliseconds(told.at("remaining_ms").get<int>());
+  EXPECT_EQ(told.at("event"), "uncertain") << told;
+  const Finished next = on_store({"run", "nightly", "--wait", "60s", "--", "true"});
+  EXPECT_EQ(next.status, 0) << next.err;
+  EXPECT_GE(std::chrono::steady_clock::now() + 50ms, ends) << "before its time";
+  EXPECT_THAT(read_until(holder.out().get(), "\n", within(kPatience)), HasSubstr("\"lost\""));
+  EXPECT_EQ(holder.wait_for(kPatience), process::ExitStatus::exited(76));
 }
 
 TEST_P(StoresTest, AtLeastKeepsTheLockAfterAQuickCommand) {
@@ -355,6 +374,31 @@ TEST_F(HangingStoreTest, ASignalEndsTheConnecting) {
   EXPECT_THAT(errors(), HasSubstr("a signal came before the command was started"));
 }
 
+TEST_F(HangingStoreTest, WaitCoversAStoreThatIsNotThereYet) {
+  const RedisServer server;
+  TcpProxy proxy(server.port());
+  proxy.refuse(true);
+  const std::string url = "redis://" + proxy.address();
+  const Finished never = leasehold({"run", "x", "--store", url, "--wait", "300ms", "--", "true"});
+  EXPECT_EQ(never.status, 69) << never.err;
+
+  Child wrapper = start({"x", "--store", url, "--wait", "1h", "--", "echo", "ran"});
+  while (errors().find('\n') == std::string::npos) ASSERT_FALSE(wrapper.wait_for(1ms)) << errors();
+  proxy.refuse(false);
+  EXPECT_EQ(read_all(wrapper.out().get(), within(kPatience)), "ran\n") << errors();
+  EXPECT_THAT(errors(), ::testing::MatchesRegex("leasehold: waiting for the store: [^\n]*\n"));
+
+  proxy.refuse(true);
+  Child stopped = start({"x", "--store", url, "--wait", "1h", "--", "true"});
+  const auto lines = [&] {
+    const std::string all = errors();
+    return std::count(all.begin(), all.end(), '\n');
+  };
+  while (lines() < 2) ASSERT_FALSE(stopped.wait_for(1ms)) << errors();
+  stopped.signal(SIGTERM);
+  EXPECT_EQ(stopped.wait_for(kPatience), process::ExitStatus::exited(130)) << errors();
+}
+
 TEST_F(HangingStoreTest, CtrlZStopsTheConnecting) {
   const RedisServer server;
   TcpProxy proxy(server.port());
@@ -458,6 +502,24 @@ TEST_F(WithoutProcTest, WhatTheCommandLeavesRunningIsEndedBeforeTheLockIsFree) {
   EXPECT_EQ(wrapper->wait_for(kPatience), process::ExitStatus::exited(3))
       << leasehold::testing::kNamespacesNeed;
   EXPECT_TRUE(wait_readable(wrapper->out().get(), within(0s))) << "the sleep goes on";
+}
+
+class ForeignKeyTest : public CliTest {};
+
+TEST_F(ForeignKeyTest, ItsTimeIsShown) {
+  const std::string url = Servers::running().fresh("redis", store());
+  const std::string port = url.substr(url.rfind(':') + 1);
+  const auto remaining = [&](const std::string& name) {
+    const json lock = json::parse(leasehold({"show", "--store", url, name, "--json"}).out);
+    return lock.at("lock").at("holder").at("remaining_ms");
+  };
+  ASSERT_EQ(shell("redis-cli -p " + port + " SET lock:timed x PX 600000").status, 0);
+  EXPECT_GT(remaining("timed"), 500'000);
+  EXPECT_THAT(leasehold({"show", "--store", url, "timed"}).out, HasSubstr("remaining   9m5"));
+  ASSERT_EQ(shell("redis-cli -p " + port + " SET lock:endless x").status, 0);
+  EXPECT_EQ(remaining("endless"), nullptr);
+  EXPECT_THAT(leasehold({"show", "--store", url, "endless"}).out, HasSubstr("remaining   no end"));
+  EXPECT_THAT(leasehold({"ls", "--store", url}).out, AllOf(HasSubstr("no end"), HasSubstr("9m5")));
 }
 
 class ReadmeTest : public CliTest {};

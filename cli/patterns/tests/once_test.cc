@@ -1,4 +1,6 @@
 // leasehold once on a SQLite database, and what it says where there is nothing to do.
+#include <nlohmann/json.hpp>
+
 #include "cli/tests/cli_fixture.h"
 
 namespace leasehold::cli {
@@ -29,7 +31,7 @@ TEST_F(OnceCommandTest, ForgetsWhatIsOlderAndSaysHowMany) {
   ASSERT_EQ(leasehold({"once", "install", url()}).status, 0);
   sql("INSERT INTO leasehold_once(key, parameters, result, stored_at) VALUES"
       "('new', '', '', strftime('%s', 'now')), ('old', '', '', strftime('%s', 'now') - 3700)");
-  const Finished done = leasehold({"once", "forget", url(), "--older-than", "1h"});
+  const Finished done = leasehold({"once", "sweep", url(), "--older-than", "1h"});
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(done.out, "forgotten: 1\n");
   EXPECT_EQ(sql("SELECT key FROM leasehold_once"), "new\n");
@@ -38,14 +40,14 @@ TEST_F(OnceCommandTest, ForgetsWhatIsOlderAndSaysHowMany) {
 TEST_F(OnceCommandTest, NothingIsForgottenUnasked) {
   ASSERT_EQ(leasehold({"once", "install", url()}).status, 0);
   sql("INSERT INTO leasehold_once(key, parameters, result, stored_at) VALUES('a', '', '', 0)");
-  const Finished done = leasehold({"once", "forget", url()});
+  const Finished done = leasehold({"once", "sweep", url()});
   EXPECT_EQ(done.status, 64);
   EXPECT_THAT(done.err, HasSubstr("--older-than"));
   EXPECT_EQ(sql("SELECT count(*) FROM leasehold_once"), "1\n");
 }
 
 TEST_F(OnceCommandTest, WithoutKeysItSaysHowToInstallThem) {
-  const Finished done = leasehold({"once", "forget", url(), "--older-than", "1h"});
+  const Finished done = leasehold({"once", "sweep", url(), "--older-than", "1h"});
   EXPECT_EQ(done.status, 69);
   EXPECT_THAT(done.err, HasSubstr("leasehold once install"));
 }
@@ -61,6 +63,62 @@ TEST_F(OnceCommandTest, WhereNothingIsToBeInstalledThatIsSaid) {
   const Finished done = leasehold({"serial", "install", url()});
   EXPECT_EQ(done.status, 77);
   EXPECT_THAT(done.err, HasSubstr("no serial queue to install for 'sqlite'"));
+}
+
+class LockKeysTest : public CliTest {
+ protected:
+  Finished once(const std::string& key, const std::string& status, Words more = {}) const {
+    Words words = {"run", "x", "--once", key};
+    words.insert(words.end(), more.begin(), more.end());
+    return leasehold(run_shell(words, "echo ran; exit " + status));
+  }
+};
+
+TEST_F(LockKeysTest, AreListedShownAndForgotten) {
+  ASSERT_EQ(once("tuesday", "0").out, "ran\n");
+  ASSERT_EQ(once("monday's", "0").out, "ran\n");
+  EXPECT_EQ(leasehold({"once", "ls", "x"}).out, "monday's\ntuesday\n");
+  EXPECT_EQ(nlohmann::json::parse(leasehold({"once", "ls", "x", "--json"}).out),
+            nlohmann::json::parse(R"({"lock": "x", "keys": ["monday's", "tuesday"]})"));
+  EXPECT_EQ(leasehold({"once", "ls", "y"}).out, "");
+  EXPECT_EQ(leasehold({"once", "show", "x", "tuesday"}).out,
+            "lock         x\n"
+            "key          tuesday\n"
+            "exit status  0\n"
+            "command      'sh' '-c' 'echo ran; exit 0'\n");
+  const auto shown =
+      nlohmann::json::parse(leasehold({"once", "show", "x", "tuesday", "--json"}).out);
+  EXPECT_EQ(shown.at("status"), 0);
+  EXPECT_EQ(shown.at("command"), (Words{"sh", "-c", "echo ran; exit 0"}));
+
+  EXPECT_EQ(leasehold({"once", "forget", "x", "tuesday"}).out, "forgotten: tuesday\n");
+  EXPECT_EQ(leasehold({"once", "ls", "x"}).out, "monday's\n");
+  EXPECT_EQ(once("tuesday", "0").out, "ran\n");
+}
+
+TEST_F(LockKeysTest, ThatAreNotThereAreAStatusOfTheirOwn) {
+  for (const char* what : {"show", "forget"}) {
+    for (int there = 0; there < 2; ++there) {
+      const Finished none = leasehold({"once", what, "x", "monday"});
+      EXPECT_EQ(none.status, 1);
+      EXPECT_EQ(none.err, "leasehold: lock 'x' has no key 'monday'\n");
+      ASSERT_EQ(leasehold({"run", "y", "--", "true"}).status, 0) << "and now with a store";
+    }
+    EXPECT_EQ(leasehold({"once", what, "x", "a\nb"}).status, 64);
+    EXPECT_EQ(leasehold({"once", what, "x"}).status, 64);
+  }
+}
+
+TEST_F(LockKeysTest, OfAFailureThatCountsSayHowToForgetThem) {
+  const Words any = {"--once-keeps", "any", "--store", store()};
+  ASSERT_EQ(once("monday", "3", any).status, 3);
+  const Finished again = once("monday", "3", any);
+  EXPECT_EQ(again.status, 3);
+  EXPECT_EQ(again.out, "");
+  const std::string command = "leasehold once forget 'x' 'monday' --store '" + store() + "'";
+  EXPECT_THAT(again.err, HasSubstr("to run it again: " + command + "\n"));
+  EXPECT_EQ(shell(command).status, 0);
+  EXPECT_EQ(once("monday", "3", any).out, "ran\n");
 }
 
 }  // namespace

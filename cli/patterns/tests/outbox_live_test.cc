@@ -1,9 +1,9 @@
-// leasehold outbox from PostgreSQL into a Redis stream.
+// leasehold outbox from PostgreSQL into a Redis stream, and a serial queue in Redis.
 #include <nlohmann/json.hpp>
 
+#include "adapters/postgres/rig/server.h"
+#include "adapters/redis/rig/server.h"
 #include "cli/tests/cli_fixture.h"
-#include "rig/postgres.h"
-#include "rig/redis.h"
 
 namespace leasehold::cli {
 namespace {
@@ -72,6 +72,25 @@ TEST_F(PostgresOutboxTest, EfficiencyIsNotEnoughForTheRelay) {
   const Finished done = relay({"-c", "true", "--lock-store", redis.url()});
   EXPECT_EQ(done.status, 77);
   EXPECT_THAT(done.err, HasSubstr("Redis answers before"));
+}
+
+using RedisSerialTest = CliTest;
+
+TEST_F(RedisSerialTest, QueuesAreWorkedToo) {
+  const RedisServer redis;
+  const std::string url = redis.url();
+  for (const char* payload : {"ship", "bill"}) {
+    const Finished pushed =
+        finish({LEASEHOLD_PROGRAM, "serial", "push", url, "orders", "order/1"}, payload);
+    EXPECT_EQ(pushed.status, 0) << pushed.err;
+  }
+  EXPECT_THAT(leasehold({"serial", "show", url, "orders", "--json"}).out,
+              HasSubstr("\"waiting_entities\": 1"));
+  const Finished done = leasehold(
+      {"serial", "work", url, "orders", "--until-empty", "-c", "(cat; echo) >> " + path("log")});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(read("log"), "ship\nbill\n");
+  EXPECT_EQ(leasehold({"serial", "show", url, "orders"}).out, "queue 'orders': 0 entities wait\n");
 }
 
 }  // namespace

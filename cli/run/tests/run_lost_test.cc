@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "cli/run/tests/blockade.h"
+#include "cli/tests/blockade.h"
 #include "cli/tests/cli_fixture.h"
 
 namespace leasehold::cli {
@@ -81,11 +81,7 @@ class RunLostUnheardTest : public RunLostTest {
 };
 
 TEST_F(RunLostUnheardTest, EndsTheCommandThoughStderrIsAFullPipe) {
-  const process::Pipe pipe = process::make_pipe();
-  const process::Fd filler(
-      open(("/proc/self/fd/" + std::to_string(pipe.write.get())).c_str(), O_WRONLY | O_NONBLOCK));
-  while (::write(filler.get(), "................", 16) > 0) {
-  }
+  const process::Pipe pipe = make_full_pipe();
   expect_end(pipe.write.get());
   EXPECT_EQ(fcntl(pipe.write.get(), F_GETFL) & O_NONBLOCK, 0) << "others share it";
 }
@@ -138,6 +134,29 @@ TEST_F(RunLostTest, AShortSilenceOfTheStoreHarmsNobody) {
   }
   wrapper.in().reset();
   EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(4)) << errors();
+}
+
+TEST_F(RunLostTest, LateRenewalsAreTold) {
+  Child wrapper = start_ready(run_shell({"x", "-v", "--ttl", "6s"}, "echo ready; read l"));
+  const auto await = [&](const std::string& text) {
+    while (errors().find(text) == std::string::npos) {
+      ASSERT_FALSE(wrapper.wait_for(10ms)) << errors();
+    }
+  };
+  {
+    const Blockade silence(path("leasehold/locks.db"));
+    await("the lease on 'x' has not been renewed yet; it lasts ");
+  }
+  await("the lease on 'x' was renewed late; it lasts ");
+  wrapper.in().reset();
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(1)) << errors();
+}
+
+TEST_F(RunLostTest, SaysWhenTheStoreEndedTheLease) {
+  Child wrapper = start_ready(run_shell({"x", "--ttl", "2s"}, "echo ready; read l"));
+  ASSERT_EQ(leasehold({"release", "x", "--force"}).status, 0);
+  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(76));
+  EXPECT_THAT(errors(), HasSubstr("before its time, as 'leasehold release --force' does"));
 }
 
 TEST_F(RunLostTest, OnLostTermNeverKills) {

@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "cli/run/tests/blockade.h"
+#include "cli/tests/blockade.h"
 #include "cli/tests/cli_fixture.h"
 #include "testing/in_child.h"
 

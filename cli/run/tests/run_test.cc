@@ -35,13 +35,27 @@ TEST_F(RunTest, TellsNotFoundFromNotExecutable) {
 TEST_F(RunTest, IsSilentUnlessAsked) {
   const Finished quiet = leasehold({"run", "x", "--", "true"});
   EXPECT_EQ(quiet.out + quiet.err, "");
+  const std::string time = "leasehold: 20..-..-..T..:..:..[.]...Z ";
   EXPECT_THAT(leasehold({"run", "x", "-v", "--", "true"}).err,
-              AllOf(HasSubstr("took 'x'"), HasSubstr("gave 'x' back")));
+              ::testing::MatchesRegex(time + "took 'x' for 30.0s\n" + time + "gave 'x' back\n"));
+}
+
+TEST_F(RunTest, DoesNotSayThatItGaveBackWhatItKeeps) {
+  EXPECT_THAT(leasehold({"run", "x", "-v", "--at-least", "10m", "--", "true"}).err,
+              AllOf(HasSubstr("keeping 'x' for another 9m59s\n"), Not(HasSubstr("gave"))));
 }
 
 TEST_F(RunTest, KeepsTheCommandsOwnDashes) {
   const Finished done = leasehold({"run", "x", "--", "echo", "-v", "--ttl", "--", "--help"});
   EXPECT_EQ(done.out, "-v --ttl -- --help\n");
+}
+
+TEST_F(RunTest, TakesANameThatBeginsWithADash) {
+  const Finished done =
+      leasehold({"run", "--ttl", "5s", "--", "-dash", "--", "sh", "-c", "echo $LEASEHOLD_LOCK"});
+  EXPECT_EQ(done.out, "-dash\n") << done.err;
+  EXPECT_EQ(leasehold({"run", "--", "--ttl", "--", "echo", "--", "-v"}).out, "-- -v\n");
+  EXPECT_THAT(leasehold({"show", "--", "-dash"}).out, HasSubstr("  -dash\n"));
 }
 
 TEST_F(RunTest, ExportsLockStoreAndRequest) {
@@ -153,8 +167,14 @@ TEST_F(RunTest, StoreComesFromTheFlagThenTheEnvironmentThenTheDefault) {
               HasSubstr("LEASEHOLD_STORE=" + two));
   EXPECT_THAT(shell("LEASEHOLD_STORE=" + one + " leasehold run x -- env").out,
               HasSubstr("LEASEHOLD_STORE=" + one));
-  const Finished home =
-      shell("unset XDG_STATE_HOME; HOME=" + path("home") + " leasehold run x -- env");
+  const std::string at_home = "unset XDG_STATE_HOME; HOME=" + path("home") + " leasehold ";
+  const Finished nowhere = shell(at_home + "run x -- env");
+  EXPECT_EQ(nowhere.status, 64);
+  EXPECT_THAT(nowhere.err, HasSubstr(path("home") + ", is not there; give a store with --store"));
+  EXPECT_EQ(shell(at_home + "ls").status, 64);
+  EXPECT_FALSE(std::filesystem::exists(path("home")));
+  std::filesystem::create_directory(path("home"));
+  const Finished home = shell(at_home + "run x -- env");
   EXPECT_THAT(home.out, HasSubstr(path("home/.local/state/leasehold/locks.db")));
   const Finished relative =
       shell("XDG_STATE_HOME=here HOME=" + path("home") + " leasehold run x -- env");
@@ -188,25 +208,50 @@ TEST_F(RunTest, AtLeastIsNothingAfterALongerCommand) {
   EXPECT_EQ(leasehold({"run", "x", "--", "true"}).status, 0);
 }
 
-TEST_F(RunTest, OnceRunsOncePerKeyAndReplaysTheStatus) {
-  const std::string script = "echo ran >> " + path("log") + "; exit 7";
+TEST_F(RunTest, OnceRunsOncePerKey) {
+  const std::string script = "echo ran >> " + path("log");
   const auto once = [&](const std::string& lock, const std::string& key) {
     return leasehold({"run", lock, "--once", key, "--", "sh", "-c", script});
   };
-  EXPECT_EQ(once("x", "monday").status, 7);
+  EXPECT_EQ(once("x", "monday").status, 0);
   const Finished again = once("x", "monday");
-  EXPECT_EQ(again.status, 7);
-  EXPECT_EQ(again.out, "");
-  EXPECT_EQ(
-      again.err,
-      "leasehold: 'monday' was done before, with exit status 7, and was not run again; to try "
-      "again, use another --once key\n");
+  EXPECT_EQ(again.status, 0);
+  EXPECT_EQ(again.out + again.err, "");
   EXPECT_EQ(read("log"), "ran\n");
-  EXPECT_EQ(once("x", "tuesday").status, 7);
-  EXPECT_EQ(once("y", "monday").status, 7);
+  EXPECT_EQ(once("x", "tuesday").status, 0);
+  EXPECT_EQ(once("y", "monday").status, 0);
   EXPECT_EQ(read("log"), "ran\nran\nran\n") << "keys belong to their lock";
   EXPECT_THAT(leasehold({"run", "x", "-v", "--once", "monday", "--", "sh", "-c", script}).err,
-              HasSubstr("was done before, with exit status 7"));
+              HasSubstr("was done before, with exit status 0"));
+}
+
+TEST_F(RunTest, OnceRunsAFailureAgain) {
+  const std::string script = "echo ran >> " + path("log") + "; test -e " + path("healed");
+  const Words once = run_shell({"run", "x", "--once", "monday"}, script);
+  EXPECT_EQ(leasehold(once).status, 1);
+  write("healed", "");
+  EXPECT_EQ(leasehold(once).status, 0);
+  EXPECT_EQ(leasehold(once).status, 0);
+  EXPECT_EQ(read("log"), "ran\nran\n");
+}
+
+TEST_F(RunTest, OnceKeepsAFailureIfAsked) {
+  const std::string script = "echo ran >> " + path("log") + "; exit 7";
+  const auto once = [&](const Words& more) {
+    Words words = {"run", "x", "--once", "monday"};
+    words.insert(words.end(), more.begin(), more.end());
+    return leasehold(run_shell(words, script));
+  };
+  EXPECT_EQ(once({"--once-keeps", "any"}).status, 7);
+  for (const Words& more : {Words{"--once-keeps", "any"}, Words{}}) {
+    const Finished again = once(more);
+    EXPECT_EQ(again.status, 7);
+    EXPECT_EQ(again.out, "");
+    EXPECT_EQ(again.err,
+              "leasehold: 'monday' was done before, with exit status 7, and was not run again; to "
+              "run it again: leasehold once forget 'x' 'monday'\n");
+  }
+  EXPECT_EQ(read("log"), "ran\n");
 }
 
 TEST_F(RunTest, OnceRefusesAKeyThatBelongsToAnotherCommand) {

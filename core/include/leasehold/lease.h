@@ -68,20 +68,35 @@ class Lease {
     return require_left(detail::within_reason(margin));
   }
 
-  // Requested when the lease is lost, before the deadline at the store; not when it is released in
+  // Requested when the lease is lost, before it expires at the store; not when it is released in
   // time. Callbacks run on a thread that does nothing else; a slow one delays other callbacks,
   // never a renewal or a loss.
   std::stop_token lost() const;
 
-  // Ends the lease and waits for the store's answer, at most `within`. Afterwards the lease is over
-  // whatever the answer; without one the background goes on trying.
-  // Fails with `unavailable`, `outcome_unknown` or, because of the stop token, `cancelled`: the
-  // lock is then free at the latest after ttl().
+  // The lease is kept but no longer renewed: it ends at deadline(), and its loss is told as any
+  // other, unless it is released before. For a holder who cannot tell whether the work goes on, and
+  // must not let anybody else in early. A renewal that is on its way to the store already may still
+  // move the deadline; none is sent afterwards. While it lasts, state() stays as it was until the
+  // lease is lost.
+  //
+  // resume_renewing() takes it back, and renews at once. It never brings a lost lease back.
+  //
+  // Both are thread safe and do not block. They do nothing if it is so already, and to a lease that
+  // is lost, released or, in a forked child, another process's.
+  void stop_renewing();
+  void resume_renewing();
+
+  // Ends the lease and waits for the store's answer, at most `timeout`. Afterwards the lease is
+  // over whatever the answer; without one the background goes on trying. `too_late`: it was lost
+  // before, or released by an earlier call. Not thread safe with itself and with moving the lease.
+  // Fails with `unavailable`, `outcome_unknown`, what the store refuses it with or, because of the
+  // stop token, `cancelled`: the lock is then free at the latest after ttl(), or after `keep_for`
+  // if that is longer.
   [[nodiscard]] Result<ReleaseOutcome> release(Millis timeout = std::chrono::seconds(5),
                                                std::stop_token stop = {});
 
   // The same, but nobody else gets the lock before `keep_for` has passed, although no process holds
-  // it any more. `unsupported` where the store cannot (the lease goes on unchanged).
+  // it any more (SQLite: or a reboot). `unsupported` where the store cannot (the lease goes on).
   [[nodiscard]] Result<ReleaseOutcome> release_after(Millis keep_for,
                                                      Millis timeout = std::chrono::seconds(5),
                                                      std::stop_token stop = {});

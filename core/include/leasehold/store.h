@@ -93,8 +93,12 @@ struct LockStatus {
     Millis remaining;   // by the store's clock
     bool kept = false;  // released with keep_for: nobody works under it any more
     // Taken by another program with the store's own means: it has no token of ours, and how long it
-    // has been there and will be is not known. `request` is made up, for force_release().
+    // has been there is not known. `request` is made up, for force_release().
     bool foreign = false;
+    // Of a foreign one: after `remaining`, never if its program does not end it, or not known.
+    enum class End { unknown, timed, never };
+    End foreign_end = End::unknown;
+    bool at_most = false;  // the store does not tell the time left; `remaining` is a bound of it
   };
   std::optional<Holder> holder;
   std::vector<WaiterStatus> waiters;  // in queue order
@@ -176,7 +180,7 @@ class Store {
 
   // Grants if the lock is free and nobody is queued before this request; a request that holds the
   // lock already gets the same grant again, and its expiry is NOT moved. The token is durable
-  // before the reply, and larger than every earlier token of this lock.
+  // before the reply, and larger than every earlier token of this lock (`correctness` only).
   virtual void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) = 0;
 
   // Moves the expiry of grants that are still alive; one reply per call, in order. Never grants.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "engine/timing.h"
+#include "kit/text/visible_text.h"
 
 namespace leasehold::engine {
 namespace {
@@ -20,13 +21,13 @@ bool worth_retrying(ErrorCode code) {
   return code == ErrorCode::unavailable || code == ErrorCode::outcome_unknown;
 }
 
-std::string quoted(const LockName& lock) {
-  return "lock '" + lock.str() + "'";
+std::string words_for(const LockName& lock) {
+  return "lock " + kit::in_quotes(lock.str());
 }
 
 Error held_by(const LockName& lock, const std::string& holder) {
   return Error(ErrorCode::busy,
-               quoted(lock) + " is held" + (holder.empty() ? "" : " by " + holder));
+               words_for(lock) + " is held" + (holder.empty() ? "" : " by " + holder));
 }
 
 std::string in_words(Millis span) {
@@ -35,7 +36,7 @@ std::string in_words(Millis span) {
 }
 
 Error timed_out(const LockName& lock, Millis wait, const std::string& holder) {
-  return Error(ErrorCode::timeout, quoted(lock) + " could not be had within " + in_words(wait) +
+  return Error(ErrorCode::timeout, words_for(lock) + " could not be had within " + in_words(wait) +
                                        (holder.empty() ? "" : "; it is held by " + holder));
 }
 
@@ -43,7 +44,7 @@ Error timed_out(const LockName& lock, Millis wait, const std::string& holder) {
 
 Error Engine::unknown(const Acquisition& it, const std::string& what) const {
   return error_at(store_, Error(ErrorCode::outcome_unknown,
-                                "the store did not say whether " + quoted(it.spec.lock) + what,
+                                "the store did not say whether " + words_for(it.spec.lock) + what,
                                 it.last_error ? to_string(error_at("", *it.last_error)) : ""));
 }
 
@@ -51,7 +52,7 @@ Error Engine::unknown(const Acquisition& it, const std::string& what) const {
 Error Engine::cut_off(const Acquisition& it) const {
   return error_at(store_, Error(ErrorCode::unavailable,
                                 "the store could not be reached any more while waiting for " +
-                                    quoted(it.spec.lock) +
+                                    words_for(it.spec.lock) +
                                     (it.ahead.empty() ? "" : "; it was last held by " + it.ahead),
                                 it.last_error->message));
 }
@@ -61,12 +62,21 @@ Error Engine::unknown_grant(const Acquisition& it) const {
 }
 
 Error Engine::unknown_release(const Acquisition& it) const {
-  return unknown(it, " was released; it is free after its TTL at the latest");
+  const bool kept_longer = it.grant && it.keep_for > it.grant->ttl;
+  return unknown(
+      it, kept_longer ? " was released; it is free after the time it was to be kept at the latest"
+                      : " was released; it is free after its TTL at the latest");
 }
 
 Engine::Acquisition* Engine::find(const RequestId& request) {
   const auto found = acquisitions_.find(request);
   return found == acquisitions_.end() ? nullptr : &found->second;
+}
+
+Engine::Acquisition* Engine::find_held(const RequestId& request) {
+  Acquisition* it = find(request);
+  const bool held = it != nullptr && it->phase == Phase::holding && it->state != LeaseState::lost;
+  return held ? it : nullptr;
 }
 
 void Engine::set_phase(Acquisition& it, Phase phase) {
@@ -91,7 +101,8 @@ std::optional<BootTime> Engine::wake_of(const Acquisition& it) const {
       return it.renew_in_flight ? it.give_up_at : std::min(it.try_at, it.give_up_at);
     case Phase::holding:
       if (it.state == LeaseState::lost) return std::nullopt;
-      return it.renew_in_flight ? it.grant->deadline : std::min(it.renew_at, it.grant->deadline);
+      if (it.renew_in_flight || !it.renews) return it.grant->deadline;
+      return std::min(it.renew_at, it.grant->deadline);
     case Phase::leaving:
       break;
   }
@@ -250,11 +261,12 @@ void Engine::cancel(BootTime now, const RequestId& request) {
   if (it == nullptr || it->phase == Phase::holding) return;
   if (it->phase == Phase::leaving) {
     return answer_release(
-        *it, fail(ErrorCode::cancelled, "releasing " + quoted(it->spec.lock) +
+        *it, fail(ErrorCode::cancelled, "releasing " + words_for(it->spec.lock) +
                                             " was stopped; it goes on in the background"));
   }
-  end_acquire(now, *it,
-              Error(ErrorCode::cancelled, "waiting for " + quoted(it->spec.lock) + " was stopped"));
+  end_acquire(
+      now, *it,
+      Error(ErrorCode::cancelled, "waiting for " + words_for(it->spec.lock) + " was stopped"));
 }
 
 void Engine::end_acquire(BootTime now, Acquisition& it, Error error) {
@@ -302,6 +314,7 @@ void Engine::renew_replied(BootTime now, std::span<const RequestId> requests,
     it->renew_in_flight = false;
     const bool answered = replies && i < replies->size() && (*replies)[i] != RenewReply::unknown;
     if (it->phase == Phase::leaving) continue;
+    if (!answered && !it->renews) continue;  // nothing is retried; the deadline stands
     if (!answered) {
       renewal_failed(now, *it);
     } else if ((*replies)[i] == RenewReply::renewed) {
@@ -346,7 +359,7 @@ void Engine::send_due_renewals(BootTime now) {
   for (const auto& [wake, request] : wakes_) {
     if (wake > now + kLongestSlack) break;
     Acquisition& it = *find(request);
-    const bool waits_to_renew = it.phase == Phase::holding && !it.renew_in_flight &&
+    const bool waits_to_renew = it.phase == Phase::holding && !it.renew_in_flight && it.renews &&
                                 it.renew_at <= it.grant->deadline && now < it.grant->deadline;
     if (!waits_to_renew || it.state == LeaseState::lost) continue;
     if (it.renew_at <= now + renewal_slack(it.grant->ttl)) due.push_back(&it);
@@ -375,6 +388,28 @@ void Engine::send_renewals(BootTime now, std::span<Acquisition* const> due) {
   effects_.calls.push_back(std::move(send));
 }
 
+void Engine::stop_renewing(const RequestId& request) {
+  Acquisition* it = find_held(request);
+  if (it == nullptr) return;
+  it->renews = false;
+  reschedule(*it);
+}
+
+void Engine::resume_renewing(BootTime now, const RequestId& request) {
+  Acquisition* it = find_held(request);
+  if (it == nullptr || it->renews) return;
+  it->renews = true;
+  it->renew_at = now;
+  reschedule(*it);
+}
+
+bool Engine::call_off_renewal(const RequestId& request) {
+  Acquisition* it = find_held(request);
+  if (it == nullptr || it->renews) return false;
+  it->renew_in_flight = false;
+  return true;
+}
+
 void Engine::change(Acquisition& it, LeaseState state) {
   it.state = state;
   effects_.notices.push_back(LeaseChanged{it.request, state, it.grant->deadline});
@@ -394,9 +429,7 @@ void Engine::nudged(BootTime now, const RequestId& request) {
 }
 
 void Engine::ended(const RequestId& request) {
-  Acquisition* it = find(request);
-  if (it == nullptr || it->phase != Phase::holding || it->state == LeaseState::lost) return;
-  change(*it, LeaseState::lost);
+  if (Acquisition* it = find_held(request)) change(*it, LeaseState::lost);
 }
 
 // ---- leaving -------------------------------------------------------------------------------

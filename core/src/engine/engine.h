@@ -89,6 +89,13 @@ class Engine {
   void release(BootTime now, const RequestId& request, Millis keep_for,
                Millis timeout);                       // answered by one ReleaseEnded
   void drop(BootTime now, const RequestId& request);  // releases, nobody waits for it
+  // A lease that is held: no renewal comes out any more, until it is resumed.
+  void stop_renewing(const RequestId& request);
+  void resume_renewing(BootTime now, const RequestId& request);  // the next one is due at once
+
+  // For a renewal that came out and was not sent yet: true if its lease is no longer to be renewed.
+  // It must then not be sent, and counts as answered.
+  bool call_off_renewal(const RequestId& request);
 
   // What the store answers.
   void acquire_replied(BootTime now, const RequestId& request, Result<AcquireReply> reply);
@@ -151,6 +158,7 @@ class Engine {
     BootTime renew_at;
     BootTime renew_sent;
     bool renew_in_flight = false;
+    bool renews = true;  // holding: false while the caller has stopped it
 
     Millis keep_for{0};
     bool caller_waits = false;  // leaving: a ReleaseEnded is owed
@@ -178,6 +186,7 @@ class Engine {
 
   void check(const Acquisition& it) const;
   Acquisition* find(const RequestId& request);
+  Acquisition* find_held(const RequestId& request);
   void set_phase(Acquisition& it, Phase phase);
   void forget(Acquisition& it);
   void reschedule(Acquisition& it);

@@ -22,6 +22,7 @@ void Engine::check(const Acquisition& it) const {
   must(!it.release_in_flight || leaves, "only who leaves is released");
   must(!(it.release_in_flight && it.call_in_flight), "no release overtakes its acquire");
   must(!it.renew_in_flight || !acquires, "who acquires is not renewed");
+  must(it.renews || it.phase == Phase::holding || leaves, "only a lease can be no longer renewed");
   must(!it.caller_waits || leaves, "only who leaves owes an answer to a release");
   must(it.wake.has_value() == wakes_.contains({it.wake.value_or(BootTime()), it.request}),
        "a timer stands in the table as it is remembered");

@@ -63,9 +63,12 @@ inline Duration store_retry(int failures, Random& random) {
   return backoff(failures, Millis(10), std::chrono::seconds(1), random);
 }
 
-// Polling a busy lock where the store has no queue.
+// Polling a busy lock where the store has no queue. Anywhere up to the backoff: clients that lost
+// the same vote would lose the next one together.
 inline Duration busy_poll(int polls, Random& random) {
-  return backoff(polls, Millis(5), Millis(250), random);
+  const Duration most = backoff(polls, Millis(5), Millis(250), random);
+  return std::max<Duration>(Millis(1),
+                            most / 1000 * static_cast<Duration::rep>(random.next() % 1001));
 }
 
 }  // namespace leasehold::engine

@@ -85,19 +85,28 @@ std::string tiles(const Outcome& outcome) {
          tile("updates_lost", "updates lost", outcome.updates_lost, bad_if(outcome.updates_lost));
 }
 
-std::string setup(const Outcome& outcome) {
+// As long as the timeline beside it.
+std::chrono::nanoseconds length(const Outcome& outcome, const Timeline& timeline) {
+  const std::chrono::nanoseconds drawn(timeline.to - timeline.from);
+  return drawn.count() > 0 ? drawn : outcome.duration;
+}
+
+std::string setup(const Outcome& outcome, const Timeline& timeline) {
   std::string faults;
   for (const Injected& each : outcome.faults) {
     faults += (faults.empty() ? "" : ", ") + each.fault + " ×" + std::to_string(each.times);
   }
   const std::pair<const char*, std::string> facts[] = {
+      {"began", outcome.began},
+      {"leasehold", outcome.version},
+      {"worker", outcome.worker.empty() ? "Leasehold's own" : outcome.worker},
       {"store", outcome.store},
       {"fence", outcome.fence},
       {"faults", faults},
       {"workers", std::to_string(outcome.workers)},
       {"locks", std::to_string(outcome.locks)},
       {"ttl", std::to_string(outcome.ttl.count()) + " ms"},
-      {"duration", seconds(outcome.duration)},
+      {"duration", seconds(length(outcome, timeline))},
       {"seed", std::to_string(outcome.seed)},
   };
   std::string text;
@@ -234,7 +243,7 @@ std::string to_html(const Outcome& outcome, const History& history) {
                         {"sentence", escaped(sentence(outcome))},
                         {"css", std::string(kStyle)},
                         {"tiles", tiles(outcome)},
-                        {"setup", setup(outcome)},
+                        {"setup", setup(outcome, timeline)},
                         {"notes", notes(outcome)},
                         {"moments", moment_table(moments, timeline)},
                         {"rows", number_rows(outcome)},

@@ -40,6 +40,9 @@ std::string to_json(const Outcome& outcome) {
   const Report& report = outcome.report;
   const Json json = {{"verdict", std::string(to_string(judge(outcome)))},
                      {"sentence", sentence(outcome)},
+                     {"began", outcome.began},
+                     {"version", outcome.version},
+                     {"worker", outcome.worker},
                      {"store", outcome.store},
                      {"fence", outcome.fence},
                      {"fence_by_claim", outcome.fence_by_claim},
@@ -68,7 +71,7 @@ std::string to_json(const Outcome& outcome) {
                      {"longest_after_fault_ns", report.liveness.longest_after_fault},
                      {"notes", outcome.notes}};
   // What another program wrote may not be UTF-8: replaced, never an exception.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return kit::json_shown(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace leasehold::drill

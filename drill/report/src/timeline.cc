@@ -263,29 +263,18 @@ std::vector<Stretch> lively(const Timeline& timeline, const std::string& lock) {
   return joined;
 }
 
-bool touches(const std::vector<Stretch>& stretches, std::int64_t from, std::int64_t to) {
+bool touches(const std::vector<Stretch>& stretches, const Stretch& one) {
   const auto after = std::partition_point(stretches.begin(), stretches.end(),
-                                          [&](const Stretch& each) { return each.to < from; });
-  return after != stretches.end() && after->from <= to;
+                                          [&](const Stretch& each) { return each.to < one.from; });
+  return after != stretches.end() && after->from <= one.to;
 }
 
-std::int64_t begin_of(const Held& held) {
-  return held.from;
+template <class Span>
+Stretch stretch_of(const Span& span) {
+  return {span.from, span.to};
 }
-std::int64_t begin_of(const FaultSpan& fault) {
-  return fault.from;
-}
-std::int64_t begin_of(const Mark& mark) {
-  return mark.time;
-}
-std::int64_t end_of(const Held& held) {
-  return held.to;
-}
-std::int64_t end_of(const FaultSpan& fault) {
-  return fault.to;
-}
-std::int64_t end_of(const Mark& mark) {
-  return mark.time;
+Stretch stretch_of(const Mark& mark) {
+  return {mark.time, mark.time};
 }
 
 int kind_of(const Held&) {
@@ -321,13 +310,14 @@ std::vector<Item> joined(const std::vector<Item>& items, std::int64_t span,
   std::vector<Item> fewer;
   std::map<int, std::size_t> last;  // by kind: where it may grow
   for (const Item& item : items) {
-    if (touches(kept, begin_of(item), end_of(item))) {
+    if (touches(kept, stretch_of(item))) {
       last.erase(kind_of(item));
       fewer.push_back(item);
       continue;
     }
     const auto before = last.find(kind_of(item));
-    if (before != last.end() && end_of(item) - begin_of(fewer[before->second]) < span) {
+    if (before != last.end() &&
+        stretch_of(item).to - stretch_of(fewer[before->second]).from < span) {
       join(fewer[before->second], item);
       continue;
     }

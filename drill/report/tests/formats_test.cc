@@ -62,6 +62,18 @@ TEST(Rows, SayWhatWasDamaged) {
   EXPECT_EQ(value_of(all, "invariants broken"), "200");
 }
 
+TEST(Page, SaysWhenByWhatAndForAsLongAsItsTimeline) {
+  MadeUp made = made_up({});
+  made.outcome.began = "2026-11-17T23:34:55.123Z";
+  made.outcome.version = "1.2.3";
+  made.outcome.worker = "./worker <x>";
+  made.outcome.duration = std::chrono::hours(1);  // longer than what is drawn
+  const std::string page = to_html(made.outcome, made.history);
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("<dd>2026-11-17T23:34:55.123Z</dd>"), HasSubstr("<dd>1.2.3</dd>"),
+                    HasSubstr("<dd>./worker &lt;x&gt;</dd>"), Not(HasSubstr("3.6e+03 s"))));
+}
+
 TEST(JsonReport, HasVerdictNumbersAndViolations) {
   const Json safe = Json::parse(to_json(made_up({}).outcome));
   EXPECT_EQ(safe["verdict"], "held");

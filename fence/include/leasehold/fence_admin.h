@@ -53,7 +53,7 @@ class FenceAdmin {
                                      TokenNumber at_least) = 0;
 
   // Forgets mark, lineage and claim of one resource, so that the first to come is let in, be it a
-  // stale holder: deliberately, when the resource itself was made anew. The refusals stay.
+  // stale holder: deliberately, when the resource itself was made again. The refusals stay.
   // `invalid` if the fence does not know the resource.
   [[nodiscard]] virtual Status reset(const ResourceName& resource);
 

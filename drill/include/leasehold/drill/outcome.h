@@ -18,6 +18,9 @@ struct Injected {
 };
 
 struct Outcome {
+  std::string began;             // when, by the wall clock: RFC 3339
+  std::string version;           // of the program that drilled
+  std::string worker;            // the user's own program, as a command line; empty: Leasehold's
   std::string store;             // as people name it, without secrets
   std::string fence;             // the same; "none" without one
   bool fence_by_claim = false;   // the store has no tokens: a claim stands in

@@ -26,8 +26,8 @@ struct Progress {
 };
 
 // Measures on the calling thread, which blocks for the duration; less if `stop` is requested, which
-// is seen at the next tick. Counts time on the boot clock, as leases do: the machine's sleep is a
-// pause.
+// is seen at the next tick. Counts time on the boot clock, as leases do: a suspend of the machine
+// is a pause.
 Measurement measure(const MeasureOptions& options, const std::stop_token& stop, Progress& progress);
 
 }  // namespace leasehold::probe

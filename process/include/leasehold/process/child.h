@@ -37,10 +37,10 @@ class Child {
   Fd& out() { return out_; }
   Fd& err() { return err_; }
 
-  // Blocks until the process has ended, and reaps it. Again: the same answer. `unknown` if
-  // somebody else reaped it; so do not ignore SIGCHLD.
+  // Blocks until the process has ended, and reaps it. A second call gives the same answer.
+  // `unknown` if somebody else reaped it; so do not ignore SIGCHLD.
   ExitStatus wait();
-  // The same, but nothing if it still runs at the deadline.
+  // The same; nothing if it still runs at the deadline.
   std::optional<ExitStatus> wait(Deadline deadline);
   std::optional<ExitStatus> wait_for(std::chrono::nanoseconds span) { return wait(within(span)); }
   // The same, without blocking.

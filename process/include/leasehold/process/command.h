@@ -20,7 +20,7 @@ struct ToFile {
   bool append = false;  // for stdin: neither creates nor truncates
 };
 struct FromFd {
-  int fd;  // borrowed until the start is over
+  int fd;  // borrowed until the start has returned
 };
 using Stream = std::variant<Inherit, Null, Piped, ToFile, FromFd>;
 
@@ -65,7 +65,7 @@ struct StartError {
   int error = 0;        // errno
   std::string message;  // "cannot run 'x': No such file or directory"
 
-  // As a shell's $?: 127 if the command was not found, else 126.
+  // Like a shell's $?: 127 if the command was not found, else 126.
   int shell_status() const;
 };
 

@@ -21,7 +21,7 @@ class ExitStatus {
   // The exit code, or the signal's number; -1 if unknown.
   int number() const { return number_; }
 
-  // As a shell's $?: the code, or 128 + signal; -1 if unknown.
+  // Like a shell's $?: the code, or 128 + signal; -1 if unknown.
   int shell_status() const { return by_signal() ? 128 + number_ : number_; }
 
   // "exited with status 3", "was ended by signal 9 (Killed)", "ended in an unknown way".

@@ -1,5 +1,5 @@
-// Process groups: who is left in one, and ending them. Without /proc, which may be missing or hide
-// the processes of others, too.
+// Process groups: who is left in one, and ending them. Also works without /proc, which may be
+// missing or hide the processes of others.
 #pragma once
 
 #include <sys/types.h>
@@ -10,8 +10,8 @@
 
 namespace leasehold::process {
 
-// From now on this process is the parent of those among its descendants who lose theirs, as the
-// first process of a system is. It must reap them: reap_all_but().
+// From now on this process becomes the parent of its orphaned descendants, as init does otherwise.
+// It must reap them: reap_all_but().
 void adopt_orphans();
 
 struct GroupEnd {
@@ -19,7 +19,7 @@ struct GroupEnd {
   bool killed = false;    // some needed SIGKILL
 };
 
-// Ends what is left of the group that `leader` led, which has ended; reaps it. SIGTERM (and
+// Waits for `leader`, then ends what is left of its group, and reaps it: SIGTERM (and
 // SIGCONT, for the stopped), then SIGKILL at `kill_at` or as soon as `hurry` becomes readable.
 // Waits until nobody is left; so adopt orphans before the leader starts, or another process must
 // reap them. Where there is no /proc, a dead member that its parent never reaps is waited for, too.

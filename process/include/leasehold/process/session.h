@@ -1,4 +1,4 @@
-// Sessions: everybody who came from one program, whatever process groups they made.
+// Sessions: all processes that came from one program, whatever process groups they made.
 #pragma once
 
 #include <sys/types.h>
@@ -23,8 +23,8 @@ struct SessionMember {
 // not given to another one before its leader was reaped and its last member is gone.
 std::vector<SessionMember> living_in_session(pid_t leader);
 
-// SIGSTOP to all, those who are born meanwhile too. True when all have stopped (or gone), false if
-// some had not at the deadline.
+// SIGSTOP to all, also to those that are started meanwhile. True when all have stopped (or gone),
+// false if some had not at the deadline.
 bool stop_session(pid_t leader, Deadline deadline);
 
 // SIGKILL to all, until nobody is left.

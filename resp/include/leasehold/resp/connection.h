@@ -30,8 +30,8 @@ struct Greeting {
   std::string mode;  // "standalone", "cluster", "sentinel"
 };
 
-// One connection, greeted and authenticated. For one thread at a time. After a failure it is of no
-// use any more. No message has the password in it.
+// One connection, greeted and authenticated. For one thread at a time. Do not use it again
+// after a failure. No message has the password in it.
 class Connection {
  public:
   ~Connection();
@@ -46,10 +46,10 @@ class Connection {
   // else `outcome_unknown`.
   [[nodiscard]] Status send(waiting::CallWait& wait, std::string_view commands);
 
-  // The next value that comes, pushes too. Fails with `outcome_unknown`.
+  // The next value, which may be a push. Fails with `outcome_unknown`.
   [[nodiscard]] Result<Value> receive(waiting::CallWait& wait);
 
-  // Both, for one command: the reply to it; pushes are left out.
+  // Both, for one command: the reply to it; pushes are skipped.
   [[nodiscard]] Result<Value> call(waiting::CallWait& wait, std::string_view command);
   [[nodiscard]] Result<Value> reply(waiting::CallWait& wait);
 
@@ -71,7 +71,7 @@ class Connector {
   [[nodiscard]] static Result<std::unique_ptr<Connector>> make(Endpoint endpoint);
   ~Connector();
 
-  // Resolves the name anew, connects, greets. Fails with `unavailable`, the address and the
+  // Resolves the name again, connects, greets. Fails with `unavailable`, the address and the
   // server's words, or `cancelled`. `closing` ends it.
   [[nodiscard]] Result<std::unique_ptr<Connection>> connect(const CallContext& context,
                                                             const waiting::Alarm& closing);
@@ -79,7 +79,7 @@ class Connector {
   // "host:port"
   const std::string& address() const;
 
-  // A server's words without the password, should it repeat it.
+  // A server's words without the password, in case they repeat it.
   std::string without_secret(std::string words) const;
 
  private:

@@ -33,7 +33,7 @@ struct Value {
   std::vector<Value> items;  // array, set, push; map: key, value, key, value
 
   bool is_error() const { return type == Type::error; }
-  // Of an array; null if there is none at that place.
+  // An item of an array; null if there is none at that place.
   const Value& at(std::size_t index) const;
   // What a map, or RESP2's flat array, has under a key; null if nothing.
   const Value& under(std::string_view key) const;

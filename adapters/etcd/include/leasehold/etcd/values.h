@@ -1,6 +1,6 @@
 // Values in etcd for compare_and_set(): see leasehold/keyed_values.h. What is compared is the key's
 // mod_revision, which never comes again: a write of any other program is noticed, and so is a key
-// that was deleted and made anew.
+// that was deleted and made again.
 #pragma once
 
 #include <cstdint>

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "leasehold/serial_queue.h"
+#include "leasehold/url.h"
 
 namespace leasehold::redis {
 
@@ -44,6 +45,9 @@ class SerialQueue {
   // `unsafe_for_correctness`: the server throws keys away that never expire, so operations would be
   // lost. `unavailable`, `unsupported`: as for a store.
   [[nodiscard]] static Result<SerialQueue> open(std::string_view url, std::string_view queue,
+                                                SerialQueueOptions options = {});
+  // The same; the password is in the URL.
+  [[nodiscard]] static Result<SerialQueue> open(const Url& url, std::string_view queue,
                                                 SerialQueueOptions options = {});
   SerialQueue(SerialQueue&&) noexcept;
   SerialQueue& operator=(SerialQueue&&) noexcept;

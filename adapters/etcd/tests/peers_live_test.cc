@@ -1,0 +1,70 @@
+// Clients of etcd that other people wrote, and the etcd store, on the same lock.
+#include "etcd_under_test.h"
+#include "testing/peer_conformance.h"
+#include "testing/results.h"
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+Meeting meet(const std::string& lock, std::vector<std::string> program) {
+  auto under = std::make_shared<EtcdUnderTest>();
+  return {.open = [under] { return under->open(); },
+          .url = under->url(),
+          .lock = lock,
+          .program = std::move(program),
+          .address = under->server().address(),
+          .name = under->prefix() + "/" + lock,
+          .shortest_ttl = 2s};
+}
+
+const PeerCase kPeers[] = {
+    {"go_mutex", [](const std::string& lock) { return meet(lock, {LEASEHOLD_ETCD_GO_PEER}); }},
+    {"etcdctl",
+     [](const std::string& lock) {
+       return meet(lock, python_peer(LEASEHOLD_PEERS "/etcdctl_lock.py"));
+     }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Etcd, PeerConformance, ::testing::ValuesIn(kPeers), name_of_peer_case);
+
+// It does not look for the keys of others, so that the two do not share a lock.
+class PythonEtcd3Test : public ::testing::Test {
+ protected:
+  std::string ask(const std::string& order) {
+    other.tell(order);
+    return other.line();
+  }
+  static std::vector<std::string> words(const Meeting& meeting) {
+    std::vector<std::string> program = meeting.program;
+    program.insert(program.end(), {meeting.address, meeting.name, "30000"});
+    return program;
+  }
+  void SetUp() override { ASSERT_EQ(other.line(), "ready"); }
+
+  const Meeting meeting = meet("job", python_peer(LEASEHOLD_PEERS "/python_etcd3.py"));
+  Client mine{meeting.open()};
+  Worker other = Worker::start(words(meeting));
+};
+
+TEST_F(PythonEtcd3Test, IsSeenAndWaitedFor) {
+  ASSERT_EQ(ask("try"), "held");
+  EXPECT_TRUE(bad(mine.acquire("job"), ErrorCode::busy));
+  EXPECT_TRUE(mine.inspect(lock_name("job"))->holder->foreign);
+  auto waiting = std::async(std::launch::async, [&] { return mine.acquire("job", {.wait = 60s}); });
+  while (mine.inspect(lock_name("job"))->waiters.empty() &&
+         waiting.wait_for(1ms) == std::future_status::timeout) {
+  }
+  EXPECT_EQ(ask("give"), "free");
+  EXPECT_TRUE(good(waiting.get()));
+}
+
+TEST_F(PythonEtcd3Test, DoesNotSeeUs) {
+  const auto lease = mine.acquire("job");
+  ASSERT_TRUE(good(lease));
+  EXPECT_EQ(ask("try"), "held");
+}
+
+}  // namespace
+}  // namespace leasehold::testing

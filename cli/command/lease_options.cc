@@ -1,0 +1,73 @@
+#include "cli/command/lease_options.h"
+
+#include "cli/command/arguments.h"
+#include "cli/command/duration.h"
+#include "cli/command/output.h"
+#include "cli/command/store_choice.h"
+#include "kit/try.h"
+
+namespace leasehold::cli {
+
+void declare_lease(Arguments& arguments, LeaseOptions& into, const std::string& holder,
+                   const std::string& usual_owner) {
+  arguments.positional("NAME", into.name,
+                       "The lock's name; one that begins with a dash stands after --");
+  declare_store(arguments, into.store);
+  arguments.duration(
+      "--ttl", into.ttl,
+      "How long the lock stays taken if this machine dies; renewed while " + holder + " runs",
+      kTtls);
+  arguments.duration("--wait", into.wait,
+                     "How long to wait for a busy lock, or for a store whose servers cannot be "
+                     "reached yet; with 0 not at all");
+  arguments.flag(
+      "--fenced", into.fenced,
+      "Give " + holder + " a token for a fence; refused by stores that cannot make safe ones");
+  arguments.option("--owner", "LABEL", into.owner,
+                   "Who holds it, for people to read; default " + usual_owner);
+}
+
+// "host:pid:command" says more than "host:pid:leasehold".
+Result<OwnerLabel> chosen_owner(const LeaseOptions& options, const std::string& program) {
+  if (options.owner) return OwnerLabel::parse(*options.owner);
+  const OwnerLabel own = default_owner_label();
+  const std::string place = own.str().substr(0, own.str().rfind(':') + 1);
+  auto label = OwnerLabel::parse(place + program.substr(program.rfind('/') + 1));
+  return label ? *label : own;
+}
+
+namespace {
+
+Result<TakenLease> taken(Client& client, const LockName& lock, const LeaseOptions& options,
+                         const AcquireOptions& how) {
+  if (!options.fenced) {
+    auto lease = TRY(client.acquire(lock, how));
+    return TakenLease{std::move(lease), std::nullopt};
+  }
+  auto lease = TRY(client.acquire_fenced(lock, how));
+  Token token = lease.token();
+  return TakenLease{std::move(static_cast<Lease&>(lease)), std::move(token)};
+}
+
+}  // namespace
+
+Result<TakenLease> take_lease(Client& client, const LockName& lock, const LeaseOptions& options,
+                              std::stop_token stop) {
+  auto lease = taken(client, lock, options,
+                     {.ttl = options.ttl, .wait = options.wait, .stop = std::move(stop)});
+  if (!lease) return lease;
+  const Millis given = lease->lease.ttl();
+  if (given < options.ttl / 2) {  // ZooKeeper may give a little less now and then
+    note_now("this store gives a lease of " + format_duration(given) + " and not " +
+             format_duration(options.ttl));
+  }
+  return lease;
+}
+
+void report_not_released(const Lease& lease, const Error& error, Millis kept_for) {
+  report(error);
+  note("lock " + in_quotes(lease.lock().str()) + " is free after " +
+       format_duration(std::max(lease.ttl(), kept_for)) + " at the latest");
+}
+
+}  // namespace leasehold::cli

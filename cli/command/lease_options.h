@@ -1,0 +1,45 @@
+// What the commands that hold a lease have in common: their options, and taking it.
+#pragma once
+
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "leasehold/client.h"
+
+namespace leasehold::cli {
+
+class Arguments;
+
+struct LeaseOptions {
+  std::string name;
+  std::optional<std::string> store;
+  Millis ttl = std::chrono::seconds(30);
+  Millis wait{0};
+  bool fenced = false;
+  std::optional<std::string> owner;
+};
+
+// Declares NAME, --store, --ttl, --wait, --fenced and --owner. `holder`: who works while the lease
+// is held, as in "the command"; `usual_owner`: the default of --owner, for the help.
+void declare_lease(Arguments& arguments, LeaseOptions& into, const std::string& holder,
+                   const std::string& usual_owner);
+
+// --owner, else host:pid:program.
+[[nodiscard]] Result<OwnerLabel> chosen_owner(const LeaseOptions& options,
+                                              const std::string& program);
+
+struct TakenLease {
+  Lease lease;
+  std::optional<Token> token;  // with --fenced
+};
+
+// Fails as Client::acquire() and acquire_fenced() do. Says so if the store gives much less than
+// was asked for.
+[[nodiscard]] Result<TakenLease> take_lease(Client& client, const LockName& lock,
+                                            const LeaseOptions& options, std::stop_token stop);
+
+// For a release that got no answer; `kept_for`: what Lease::release_after() was told.
+void report_not_released(const Lease& lease, const Error& error, Millis kept_for = {});
+
+}  // namespace leasehold::cli
