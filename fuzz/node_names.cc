@@ -29,7 +29,8 @@ void check_etcd(std::string_view text) {
   for (const std::string& key : {std::string(text), "leasehold/" + std::string(text)}) {
     const auto place = keys.parse(key);
     if (!place) continue;
-    must(keys.folder(place->lock) + std::string(place->leaf) == key, "a key is in its folder");
+    const std::string base = place->outside ? keys.known_as(place->lock) : keys.folder(place->lock);
+    must(base + std::string(place->leaf) == key, "a key is in its lock's folder or at its name");
     must(key >= keys.locks_begin() && key < keys.locks_end(), "a lock's key is among the locks");
     const RequestId request = etcd::request_of(place->leaf, 7);
     must(etcd::request_of(place->leaf, 7) == request, "a key's request stays the same");
