@@ -51,6 +51,14 @@ void Leftovers::put_back(std::vector<Item> items) {
   changed_.wait_for(mutex_, kPause, [this]() LEASEHOLD_REQUIRES(mutex_) { return closed_; });
 }
 
+bool Leftovers::try_again(const Item& item) try {
+  const CallContext context{BootClock::now() + kNodeMayTake, {}};
+  const Answers answers = quorum_.ask(item.release, context, kNodeMayTake, {item.node});
+  return answers[item.node].kind == Answer::Kind::given;
+} catch (const std::exception&) {
+  return false;  // out of memory, for one; nobody above this thread could be told
+}
+
 void Leftovers::run() {
   for (;;) {
     std::deque<Item> items = take_all();
@@ -60,9 +68,7 @@ void Leftovers::run() {
     for (Item& item : items) {
       bool done = BootClock::now() >= item.forget_at;
       if (!done && silent.count(item.node) == 0) {
-        const CallContext context{BootClock::now() + kNodeMayTake, {}};
-        const Answers answers = quorum_.ask(item.release, context, kNodeMayTake, {item.node});
-        done = answers[item.node].kind == Answer::Kind::given;
+        done = try_again(item);
         if (!done) silent.insert(item.node);
       }
       if (!done) again.push_back(std::move(item));

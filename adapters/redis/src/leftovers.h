@@ -29,6 +29,7 @@ class Leftovers {
     BootTime forget_at;
   };
   void run();
+  bool try_again(const Item& item);
   std::deque<Item> take_all() LEASEHOLD_EXCLUDES(mutex_);
   void put_back(std::vector<Item> items) LEASEHOLD_EXCLUDES(mutex_);
 

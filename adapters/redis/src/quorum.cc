@@ -65,7 +65,8 @@ class Quorum::Round {
   }
   Server& server(std::size_t node) { return *quorum_.nodes_[node]->server; }
 
-  // All at once: one that is slow to take a connection does not delay the others.
+  // All at once: one that is slow to take a connection does not delay the others. Without threads
+  // for that, one after the other.
   void connect(const std::vector<std::size_t>& chosen) {
     const CallContext context = limited();
     std::vector<std::future<void>> connecting;
@@ -74,8 +75,12 @@ class Quorum::Round {
         loans_[node].emplace(std::move(*idle));
         continue;
       }
-      connecting.push_back(
-          std::async(std::launch::async, [this, node, &context] { connect(node, context); }));
+      try {
+        connecting.push_back(
+            std::async(std::launch::async, [this, node, &context] { connect(node, context); }));
+      } catch (const std::system_error&) {
+        connect(node, context);
+      }
     }
     for (const auto& it : connecting) it.wait();
   }

@@ -149,12 +149,18 @@ end
 return replies
 )lua";
 
+// What comes after the key was deleted must not fail: another program may have something of its own
+// where the queue is. Waiters that nobody wakes look by themselves.
 // KEYS: lock, queue, waiters, released
 // ARGV: request, keep for, how long to remember the release ('0': not), number of this call
 // Answers 1 (released, or left the queue) or 0.
 constexpr const char* kRelease = R"lua(
 local value = redis.call('MGET', KEYS[1])[1]
-if ARGV[3] ~= '0' then redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[3]) end
+if ARGV[3] ~= '0' then
+  local before = tonumber(redis.call('MGET', KEYS[4])[1] or 0) or 0
+  local call = before > tonumber(ARGV[4]) and string.format('%.0f', before) or ARGV[4]
+  redis.call('SET', KEYS[4], call, 'PX', ARGV[3])
+end
 if signed(value, ARGV[1], ' ') then
   -- Overtaken by an acquire that came later, of a client that asks again after taking a vote back.
   local call = tonumber(string.match(value, '^%x+ %d+ %d+ (%d+)')) or 0
@@ -163,14 +169,14 @@ if signed(value, ARGV[1], ' ') then
     redis.call('SET', KEYS[1], ARGV[1] .. '+' .. string.sub(value, 34), 'PX', ARGV[2])
   else
     redis.call('DEL', KEYS[1])
-    wake_first(KEYS[2], KEYS[3])
+    pcall(wake_first, KEYS[2], KEYS[3])
   end
   return 1
 end
 if signed(value, ARGV[1], '+') then return 1 end
-if redis.call('ZREM', KEYS[2], ARGV[1]) == 0 then return 0 end
-redis.call('HDEL', KEYS[3], ARGV[1])
-if not value then wake_first(KEYS[2], KEYS[3]) end  -- it may have been the one that was woken
+if redis.pcall('ZREM', KEYS[2], ARGV[1]) ~= 1 then return 0 end
+redis.pcall('HDEL', KEYS[3], ARGV[1])
+if not value then pcall(wake_first, KEYS[2], KEYS[3]) end  -- it may have been the one that was woken
 return 1
 )lua";
 
@@ -181,7 +187,7 @@ local seen = signed(value, ARGV[1], ' ') or signed(value, ARGV[1], '+') or
              string.sub(fingerprint(KEYS[1], value) or '', 1, 32) == ARGV[1]
 if not seen then return 0 end
 redis.call('DEL', KEYS[1])
-wake_first(KEYS[2], KEYS[3])
+pcall(wake_first, KEYS[2], KEYS[3])
 return 1
 )lua";
 

@@ -82,6 +82,22 @@ TEST_F(RedisLive, TheirExpiryAndTheirDeleteAreNoticed) {
   EXPECT_TRUE(waiting.get()) << "deleted";
 }
 
+TEST_F(RedisLive, WhatTheyHaveAtTheQueuesKeyHoldsUpNoRelease) {
+  RawStore store(under.open());
+  const RequestId first = new_request();
+  ASSERT_TRUE(store.acquire(first));
+  EXPECT_EQ(cli({"SET", "leasehold:queue:lock:job", "theirs"}), "OK");
+  EXPECT_EQ(store.release(first), ReleaseReply::released);
+  EXPECT_EQ(store.release(first), ReleaseReply::not_held) << "a release that was sent again";
+  EXPECT_EQ(cli({"DEL", "leasehold:queue:lock:job"}), "1");
+
+  const RequestId second = new_request();
+  ASSERT_TRUE(store.acquire(second));
+  EXPECT_EQ(cli({"SET", "leasehold:queue:lock:job", "theirs"}), "OK");
+  EXPECT_EQ(store.force_release(second).value(), ReleaseReply::released);
+  EXPECT_EQ(cli({"EXISTS", "lock:job"}), "0");
+}
+
 TEST_F(RedisLive, TheirLockCanBeReleasedByForce) {
   RawStore store(under.open());
   EXPECT_EQ(cli({"SET", "lock:job", "value", "NX", "PX", "30000"}), "OK");

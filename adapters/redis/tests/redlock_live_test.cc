@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <future>
+#include <iostream>
 #include <thread>
 
 #include "server_under_test.h"
@@ -168,6 +171,31 @@ TEST_F(RedlockLive, AllNodesAreConnectedBeforeAnyAnswers) {
   for (rig::TcpProxy* proxy : under.proxies()) proxy->hold(false);
   EXPECT_TRUE(one.get());
   EXPECT_TRUE(two.get());
+}
+
+// The limit does not hold for root.
+void allow_no_more_threads() {
+  constexpr uid_t kNobody = 65534;
+  if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) std::_Exit(2);
+  const rlimit none{1, 1};
+  if (setrlimit(RLIMIT_NPROC, &none) != 0) std::_Exit(3);
+}
+
+TEST_F(RedlockLive, ConnectsOneByOneWithoutThreads) {
+  const auto take_all = [&] {
+    RawStore store(under.open());
+    for (std::size_t i = 0; i < RedlockUnderTest::kNodes; ++i) {
+      node(i).cli({"CLIENT", "KILL", "TYPE", "normal"});
+    }
+    allow_no_more_threads();
+    for (int tries = 0; tries < 2; ++tries) {  // the first may meet the connections that were
+      const auto reply = store.acquire(new_request());
+      if (reply && std::holds_alternative<Granted>(*reply)) std::_Exit(0);
+      std::cerr << (reply ? "busy" : to_string(reply.error())) << std::endl;
+    }
+    std::_Exit(1);
+  };
+  EXPECT_EXIT(take_all(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(RedlockLive, GrantIsWorthLessThanItsTtlByTheDrift) {
