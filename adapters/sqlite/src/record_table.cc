@@ -45,9 +45,10 @@ Result<std::optional<OnceRecord>> RecordTable::recall(const LockName& lock,
     on_disk = row->integer(2);
   }
   if (on_disk == kOnDisk) return found;
-  if (on_disk == kForgotten) return std::nullopt;
-  // Who stored it may have died before it was on disk.
-  TRY(settle(is_on_disk_, lock, key, on_disk));
+  // Who stored it, or forgot it, may have died before that was on disk.
+  const bool forgotten = on_disk == kForgotten;
+  TRY(settle(forgotten ? remove_ : is_on_disk_, lock, key, on_disk));
+  if (forgotten) return std::nullopt;
   return found;
 }
 

@@ -287,6 +287,12 @@ int StoreFile::on_busy_checkpoint(void* self, int attempts) {
 
 // ---- the log -----------------------------------------------------------------------------------
 
+// Only a sync lies about it when it is repeated. What could not be read, written or locked is tried
+// again: until all of the log has been written and synced, SQLite counts none of it as copied.
+void StoreFile::note_failed_sync(int code) {
+  if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC) disk_failed_ = true;
+}
+
 // Copies the whole log into the database and syncs that, or nothing: SQLite does not sync a part,
 // but the next process need not copy it again. If a sync then failed, the part would be lost and
 // nobody would write it any more. So no mode will do that works beside a writer or a reader of
@@ -295,7 +301,7 @@ int StoreFile::checkpoint(int mode) {
   sqlite3_busy_handler(database_.handle(), on_busy_checkpoint, this);
   const int code = sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, mode, nullptr, nullptr);
   sqlite3_busy_handler(database_.handle(), on_busy, this);
-  if ((code & 0xff) == SQLITE_IOERR) disk_failed_ = true;
+  note_failed_sync(code);
   return code;
 }
 
@@ -336,7 +342,7 @@ Status StoreFile::settle(Statement& testimony) {
     return fail(last_error(database_.handle(), "the log of the store could not be started over"));
   }
   auto said = testimony.run();
-  if (!said) disk_failed_ = (sqlite3_errcode(database_.handle()) & 0xff) == SQLITE_IOERR;
+  if (!said) note_failed_sync(sqlite3_extended_errcode(database_.handle()));
   return said;
 }
 

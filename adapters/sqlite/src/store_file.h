@@ -102,6 +102,7 @@ class StoreFile {
   Status create_schema();
   Status enter_boot();
 
+  void note_failed_sync(int code);
   int checkpoint(int mode);
   void copy_long_log(int mode);
 

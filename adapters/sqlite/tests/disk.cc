@@ -37,7 +37,10 @@ int answer(File& file, Step::Kind kind) {
 
 int on_write(sqlite3_file* it, const void* data, int size, sqlite3_int64 offset) {
   File& file = of(it);
-  if (file.disk->fail_write != 0) return file.disk->fail_write;
+  const std::string_view path = file.path == nullptr ? "" : file.path;
+  if (file.disk->fail_write != 0 && path.ends_with(file.disk->fail_write_of)) {
+    return file.disk->fail_write;
+  }
   if (const int code = answer(file, Step::Kind::write); code != 0) return code;
   const auto* bytes = static_cast<const char*>(data);
   note(file, Step::Kind::write, offset, std::vector<char>(bytes, bytes + size));

@@ -53,6 +53,7 @@ class Disk {
   int fail_sync = 0;
   std::string fail_sync_of = {};  // only of files whose names end so
   int fail_write = 0;
+  std::string fail_write_of = {};
   bool ignore_syncs = false;
   bool record = true;
 
