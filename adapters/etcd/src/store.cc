@@ -249,9 +249,21 @@ void EtcdStore::keep_on(LeaseId lease, const ReleaseCall& call, const CallContex
                 done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) {
                  if (!response) return done(fail(session_.error(response.error())));
                  session_.watcher.cancel(watch);
-                 session_.claims.erase(request);
+                 end_at_once(request);
                  done(response->succeeded() ? ReleaseReply::released : ReleaseReply::not_held);
                });
+}
+
+// If an attempt of it may still be on its way, that is withdrawn first: it could take the lock when
+// nobody knows of it any more.
+void EtcdStore::end_at_once(const RequestId& request) {
+  const auto claim = session_.claims.find(request);
+  if (!claim || claim->at_risk.empty()) return session_.claims.erase(request);
+  session_.claims.change(request, [](Claim& it) {
+    it.state = Claim::State::over;
+    it.own_watch = 0;
+    it.expires = BootClock::now();
+  });
 }
 
 // ---- for people ----------------------------------------------------------------------------

@@ -52,6 +52,7 @@ class EtcdStore final : public Store, private OnceRecords, private WatchListener
   void watch_began_late(const RequestId& request) override;
 
   void keep(ReleaseCall call, CallContext context, Completion<ReleaseReply> done);
+  void end_at_once(const RequestId& request);
   void keep_on(LeaseId lease, const ReleaseCall& call, const CallContext& context,
                Completion<ReleaseReply> done);
 

@@ -10,6 +10,7 @@
 #include "leasehold/process/child.h"
 #include "rig/certificates.h"
 #include "testing/raw_store.h"
+#include "testing/results.h"
 
 namespace leasehold::testing {
 namespace {
@@ -199,6 +200,27 @@ TEST_F(EtcdTest, KeptLockStaysOnItsOwnLease) {
   EXPECT_TRUE(kept());
   EXPECT_FALSE(one.acquire(request, 40s));
   EXPECT_TRUE(kept());
+}
+
+// It could arrive when the lock is free again, and take it for a request that nobody knows of.
+TEST_F(EtcdTest, AttemptInDoubtIsWithdrawnAlsoWhenTheLockIsKept) {
+  RawStore one(etcd.open_through_proxies());
+  const RequestId request = new_request();
+  proxy().arm(rig::WireFault::cut_before);
+  ASSERT_TRUE(bad(one.acquire(request), ErrorCode::outcome_unknown));
+  ASSERT_TRUE(std::holds_alternative<Granted>(one.acquire(request).value()));
+  ASSERT_EQ(one.try_release(request, 1h).value(), ReleaseReply::released);
+  const auto marks = [&] {
+    const std::string keys = etcd.server()
+                                 .ctl({"get", "--prefix", "--keys-only",
+                                       etcd.prefix() + "/!withdrawn/" + request.hex() + "/"})
+                                 .out;
+    return std::count(keys.begin(), keys.end(), '!');
+  };
+  const BootTime late = BootClock::now() + 30s;
+  while (marks() < 2 && BootClock::now() < late) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(marks(), 2) << "one of the kept lock, one of the attempt";
+  EXPECT_TRUE(one.inspect()->holder->kept);
 }
 
 TEST_F(EtcdTest, RecordThatIsNotOursDoesNotMeanThatNothingWasDone) {
