@@ -29,6 +29,10 @@ std::vector<std::string> python_peer(const std::string& file) {
   return {"/usr/bin/python3", LEASEHOLD_TESTING "/peer.py", file};
 }
 
+std::vector<std::string> tooz_peer() {
+  return python_peer(LEASEHOLD_TESTING "/tooz_lock.py");
+}
+
 std::vector<std::string> node_peer(const std::string& file) {
   return {"env", "NODE_PATH=" LEASEHOLD_NODE_MODULES, "node", LEASEHOLD_TESTING "/peer.js", file};
 }

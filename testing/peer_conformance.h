@@ -35,6 +35,8 @@ namespace leasehold::testing {
 // The program around the class in a file of Python or of Node.js.
 std::vector<std::string> python_peer(const std::string& file);
 std::vector<std::string> node_peer(const std::string& file);
+// For several stores, by one of tooz's own URLs as its address.
+std::vector<std::string> tooz_peer();
 
 // A lock that is free, as either side calls it.
 struct Meeting {

@@ -25,12 +25,16 @@ const PeerCase kPeers[] = {
      [](const std::string& lock) {
        return meet(lock, python_peer(LEASEHOLD_PEERS "/etcdctl_lock.py"));
      }},
+    {"lock_service",
+     [](const std::string& lock) {
+       return meet(lock, python_peer(LEASEHOLD_PEERS "/lock_service.py"));
+     }},
 };
 
 INSTANTIATE_TEST_SUITE_P(Etcd, PeerConformance, ::testing::ValuesIn(kPeers), name_of_peer_case);
 
-// It does not look for the keys of others, so that the two do not share a lock.
-class PythonEtcd3Test : public ::testing::Test {
+// These have their lock at a key of its own, and do not look for the keys of others.
+class BareNameTest : public ::testing::TestWithParam<std::string> {
  protected:
   std::string ask(const std::string& order) {
     other.tell(order);
@@ -43,12 +47,24 @@ class PythonEtcd3Test : public ::testing::Test {
   }
   void SetUp() override { ASSERT_EQ(other.line(), "ready"); }
 
-  const Meeting meeting = meet("job", python_peer(LEASEHOLD_PEERS "/python_etcd3.py"));
+  static Meeting meet_it() {
+    const std::string file = LEASEHOLD_PEERS "/" + GetParam() + ".py";
+    if (GetParam() != "tooz") return meet("job", python_peer(file));
+    Meeting meeting = meet("job", tooz_peer());
+    meeting.address = "etcd3://" + meeting.address + "?timeout={seconds}";
+    return meeting;
+  }
+
+  const Meeting meeting = meet_it();
   Client mine{meeting.open()};
   Worker other = Worker::start(words(meeting));
 };
 
-TEST_F(PythonEtcd3Test, IsSeenAndWaitedFor) {
+INSTANTIATE_TEST_SUITE_P(Etcd, BareNameTest,
+                         ::testing::Values("python_etcd3", "etcd3gw_lock", "tooz"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(BareNameTest, IsSeenAndWaitedFor) {
   ASSERT_EQ(ask("try"), "held");
   EXPECT_TRUE(bad(mine.acquire("job"), ErrorCode::busy));
   EXPECT_TRUE(mine.inspect(lock_name("job"))->holder->foreign);
@@ -60,7 +76,7 @@ TEST_F(PythonEtcd3Test, IsSeenAndWaitedFor) {
   EXPECT_TRUE(good(waiting.get()));
 }
 
-TEST_F(PythonEtcd3Test, DoesNotSeeUs) {
+TEST_P(BareNameTest, DoesNotSeeUs) {
   const auto lease = mine.acquire("job");
   ASSERT_TRUE(good(lease));
   EXPECT_EQ(ask("try"), "held");

@@ -26,6 +26,8 @@ const PeerCase kPeers[] = {
      [](const std::string& lock) { return meet("advisory", lock, "advisory.py", "psycopg"); }},
     {"functions",
      [](const std::string& lock) { return meet("rows", lock, "functions.py", "psycopg"); }},
+    {"functions_by_psycopg2",
+     [](const std::string& lock) { return meet("rows", lock, "functions.py", "psycopg2"); }},
 };
 
 INSTANTIATE_TEST_SUITE_P(Postgres, PeerConformance, ::testing::ValuesIn(kPeers), name_of_peer_case);
@@ -33,7 +35,9 @@ INSTANTIATE_TEST_SUITE_P(Postgres, PeerConformance, ::testing::ValuesIn(kPeers),
 // It calls pg_advisory_lock with two numbers, which are never the same lock as one.
 TEST(ToozTest, HasOtherLocksThanLeasehold) {
   for (const std::string mode : {"advisory", "rows"}) {
-    const Meeting meeting = meet(mode, "job", "tooz_lock.py", "");
+    Meeting meeting = meet(mode, "job", "", "");
+    meeting.program = tooz_peer();
+    meeting.address.replace(0, meeting.address.find(':'), "postgresql");
     Client mine(meeting.open());
     const auto lease = mine.acquire("job");
     ASSERT_TRUE(good(lease));

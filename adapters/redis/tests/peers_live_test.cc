@@ -12,6 +12,7 @@ using ::testing::HasSubstr;
 
 const std::string kRedisPy = LEASEHOLD_PEERS "/redis_py.py";
 const std::string kNodeRedlock = LEASEHOLD_PEERS "/redlock.js";
+const std::string kNodeRedlock5 = LEASEHOLD_PEERS "/redlock5.js";
 const std::string kRedisSemaphore = LEASEHOLD_PEERS "/redis_semaphore.js";
 
 Meeting meet(const std::string& url, const std::string& lock, std::vector<std::string> program,
@@ -46,8 +47,25 @@ Meeting as_redis_semaphore(Meeting meeting, char separator, const std::string& k
 const PeerCase kPeers[] = {
     {"redis_py",
      [](const std::string& lock) { return on_one_server(lock, python_peer(kRedisPy)); }},
+    {"redis_py_asyncio",
+     [](const std::string& lock) {
+       Meeting meeting = on_one_server(lock, python_peer(kRedisPy));
+       meeting.kind = "asyncio";
+       return meeting;
+     }},
     {"node_redlock",
      [](const std::string& lock) { return on_one_server(lock, node_peer(kNodeRedlock)); }},
+    {"node_redlock_5",
+     [](const std::string& lock) { return on_one_server(lock, node_peer(kNodeRedlock5)); }},
+    {"tooz",
+     [](const std::string& lock) {
+       RedisUnderTest under;
+       Meeting meeting = meet(under.url() + "?prefix=", "b'_tooz'_b'" + lock + "'_lock",
+                              tooz_peer(), "redis://" + under.server().address());
+       meeting.address += "?timeout={seconds}";
+       meeting.name = lock;
+       return meeting;
+     }},
     {"redis_semaphore_mutex",
      [](const std::string& lock) {
        return as_redis_semaphore(on_one_server(lock, node_peer(kRedisSemaphore)), '?', "Mutex");
@@ -63,12 +81,19 @@ const PeerCase kPeers[] = {
 
 INSTANTIATE_TEST_SUITE_P(Redis, PeerConformance, ::testing::ValuesIn(kPeers), name_of_peer_case);
 
-// It is not a lock for both: the other side fails where it should wait.
-TEST(RedisPeers, SemaphoreOfRedisSemaphoreCannotWaitForUs) {
+class RedisSemaphores : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Redis, RedisSemaphores,
+                         ::testing::Values("Semaphore", "MultiSemaphore", "RedlockSemaphore",
+                                           "RedlockMultiSemaphore"),
+                         [](const auto& info) { return info.param; });
+
+// They are no lock for both: on one server the other side fails where it should wait, and with
+// Redlock it takes that for a server that is down.
+TEST_P(RedisSemaphores, SeeTheLockAsAnError) {
   RedisUnderTest under;
   Client mine(open_url(under.url() + "?prefix=semaphore:"));
   std::vector<std::string> program = node_peer(kRedisSemaphore);
-  program.insert(program.end(), {under.server().address(), "job", "30000", "Semaphore"});
+  program.insert(program.end(), {under.server().address(), "job", "30000", GetParam()});
   Worker other = Worker::start(std::move(program));
   ASSERT_EQ(other.line(), "ready");
   other.tell("try");
@@ -79,7 +104,7 @@ TEST(RedisPeers, SemaphoreOfRedisSemaphoreCannotWaitForUs) {
   const auto lease = mine.acquire("job");
   ASSERT_TRUE(good(lease));
   other.tell("try");
-  EXPECT_THAT(other.line(), HasSubstr("WRONGTYPE"));
+  EXPECT_THAT(other.line(), HasSubstr(GetParam().starts_with("Redlock") ? "busy" : "WRONGTYPE"));
 }
 
 }  // namespace

@@ -45,13 +45,6 @@ std::uint64_t fnv(std::string_view text, std::uint64_t hash) {
   return hash;
 }
 
-RequestId made_up(std::string_view name) {
-  RequestId::Bytes bytes;
-  const std::uint64_t halves[] = {fnv(name, 0xcbf29ce484222325), fnv(name, 0x84222325cbf29ce4)};
-  std::memcpy(bytes.data(), halves, bytes.size());
-  return RequestId(bytes);
-}
-
 // The server writes "%010d": ten digits, or a sign and at least nine.
 std::optional<std::int64_t> sequence_in(std::string_view name) {
   std::size_t begin = name.size();
@@ -92,6 +85,13 @@ std::string node_prefix(const RequestId& request, Recipe recipe) {
   return name;
 }
 
+RequestId stay_of(std::string_view name) {
+  RequestId::Bytes bytes;
+  const std::uint64_t halves[] = {fnv(name, 0xcbf29ce484222325), fnv(name, 0x84222325cbf29ce4)};
+  std::memcpy(bytes.data(), halves, bytes.size());
+  return RequestId(bytes);
+}
+
 std::vector<std::string_view> names_in_order(const std::vector<std::string>& names) {
   struct Numbered {
     bool in_queue;  // not a semaphore's lease
@@ -129,7 +129,7 @@ std::vector<Child> in_order(const std::vector<std::string>& names) {
   children.reserve(names.size());
   for (const std::string_view name : names_in_order(names)) {
     const auto uuid = uuid_in(name);
-    children.push_back({std::string(name), uuid ? *uuid : made_up(name)});
+    children.push_back({std::string(name), uuid ? *uuid : stay_of(name)});
   }
   return children;
 }

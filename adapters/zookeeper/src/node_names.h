@@ -37,6 +37,10 @@ struct Child {
   RequestId request;
 };
 
+// What stands for one stay of another program. Its uuid may not: kazoo's stays the same for the
+// life of a Lock object, whose next stay would be taken for the one that was seen.
+RequestId stay_of(std::string_view name);
+
 // The names that have a sequence number, lowest first, and before them the leases of semaphores.
 // The number is a signed 32-bit that wraps; a folder that holds both ends of the range is in the
 // middle of that. They point into `names`.

@@ -103,8 +103,9 @@ void ZookeeperStore::search_and_remove(const std::shared_ptr<Leave>& it) {
                  std::vector<Child> children = in_order(names);
                  if (it->holder_only && children.size() > 1) children.resize(1, children.front());
                  const auto found =
-                     std::find_if(children.begin(), children.end(),
-                                  [&](const Child& child) { return child.request == it->request; });
+                     std::find_if(children.begin(), children.end(), [&](const Child& child) {
+                       return child.request == it->request || stay_of(child.name) == it->request;
+                     });
                  if (found == children.end()) return it->call->answer(ReleaseReply::not_held);
                  it->call->sent();
                  session->server().remove(folder + "/" + found->name, [it](int removed) {

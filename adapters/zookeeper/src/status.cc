@@ -75,7 +75,7 @@ struct ZookeeperStore::Overview {
     const auto label = Label::parse(it.data);
     status.last_token = *token;
     status.holder =
-        LockStatus::Holder{.request = it.child.request,
+        LockStatus::Holder{.request = label ? it.child.request : stay_of(it.child.name),
                            .token = *token,
                            .owner = std::move(owner),
                            .held_for = age,

@@ -51,13 +51,26 @@ PeerCase works(const std::string& name, std::vector<std::string> program, const 
           }};
 }
 
+// Its locks are kazoo's, in a folder that is always the same.
+PeerCase tooz() {
+  return {"tooz", [](const std::string& lock) {
+            const std::string url = url_of("/tooz/locks", "?recipe=kazoo");
+            return Meeting{.open = [url] { return open_zookeeper(url); },
+                           .url = url,
+                           .lock = lock,
+                           .program = tooz_peer(),
+                           .address = "kazoo://" + server().address() + "?timeout={seconds}",
+                           .name = lock,
+                           .shortest_ttl = 1s};
+          }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Zookeeper, PeerConformance,
                          ::testing::Values(works("kazoo", kKazoo, "default", "?recipe=kazoo"),
                                            works("kazoo_with_patterns", kKazoo, "patterns", ""),
-                                           works("curator_mutex", kCurator, "mutex", "")),
+                                           works("kazoo_write", kKazoo, "write", "?recipe=kazoo"),
+                                           tooz(), works("curator_mutex", kCurator, "mutex", "")),
                          name_of_peer_case);
-
-// ---- those that do not look for Leasehold ---------------------------------------------------
 
 class Peer {
  public:
@@ -80,6 +93,50 @@ class Peer {
   }
   Worker worker_;
 };
+
+// Several readers hold it together, so that the suite is not for them.
+TEST(ZookeeperPeers, KazoosReaderAndLeaseholdSeeEachOther) {
+  const std::string folder = fresh_folder();
+  Peer reader(kKazoo, folder + "/job", "read");
+  RawStore mine(open_zookeeper(url_of(folder, "?recipe=kazoo")));
+  ASSERT_EQ(reader.ask("try"), "held");
+  EXPECT_TRUE(std::holds_alternative<Busy>(mine.acquire(new_request()).value()));
+  ASSERT_EQ(reader.ask("give"), "free");
+  const RequestId request = new_request();
+  EXPECT_TRUE(std::holds_alternative<Granted>(mine.acquire(request).value()));
+  EXPECT_EQ(reader.ask("try"), "busy");
+  EXPECT_EQ(mine.release(request), ReleaseReply::released);
+  EXPECT_EQ(reader.ask("try"), "held");
+}
+
+// The uuid in its nodes is that of the Lock object.
+TEST(ZookeeperPeers, ForceReleaseDoesNotHitKazoosNextStay) {
+  const std::string folder = fresh_folder();
+  Peer kazoo(kKazoo, folder + "/job", "default");
+  RawStore mine(open_zookeeper(url_of(folder, "?recipe=kazoo")));
+  ASSERT_EQ(kazoo.ask("try"), "held");
+  const RequestId seen = mine.inspect()->holder->request;
+  ASSERT_EQ(kazoo.ask("give"), "free");
+  ASSERT_EQ(kazoo.ask("try"), "held");
+  EXPECT_EQ(mine.force_release(seen).value(), ReleaseReply::not_held);
+  EXPECT_EQ(mine.force_release(mine.inspect()->holder->request).value(), ReleaseReply::released);
+}
+
+// It counts the nodes, and makes its own afterwards: it sees who was there long enough before.
+TEST(ZookeeperPeers, KazoosSemaphoreIsSeenAndSeesWhoWasThereBefore) {
+  for (const std::string recipe : {"", "?recipe=kazoo"}) {
+    const std::string folder = fresh_folder();
+    Peer semaphore(kKazoo, folder + "/job", "semaphore");
+    RawStore mine(open_zookeeper(url_of(folder, recipe)));
+    ASSERT_EQ(semaphore.ask("try"), "held");
+    EXPECT_TRUE(std::holds_alternative<Busy>(mine.acquire(new_request()).value())) << recipe;
+    ASSERT_EQ(semaphore.ask("give"), "free");
+    EXPECT_TRUE(std::holds_alternative<Granted>(mine.acquire(new_request()).value())) << recipe;
+    EXPECT_EQ(semaphore.ask("try"), "busy") << recipe;
+  }
+}
+
+// ---- those that do not look for Leasehold ---------------------------------------------------
 
 void expect_that_only_leasehold_looks(Peer& peer, const std::string& folder,
                                       const std::string& node) {
@@ -123,13 +180,24 @@ TEST(ZookeeperPeers, KazooAtItsDefaultsDoesNotLook) {
 
 TEST(ZookeeperPeers, CuratorsOtherLocksDoNotLook) {
   Peer peer(kCurator, "/unused", "mutex");
-  for (const auto& [kind, node] : {std::pair{"semaphore", "leases/"}, std::pair{"read", "__READ__"},
-                                   std::pair{"write", "__WRIT__"}}) {
+  for (const auto& [kind, node] :
+       {std::pair{"semaphore", "leases/"}, std::pair{"semaphore_v2", "leases/"},
+        std::pair{"read", "__READ__"}, std::pair{"write", "__WRIT__"}}) {
     SCOPED_TRACE(kind);
     const std::string folder = fresh_folder();
     ASSERT_EQ(peer.ask("lock " + folder + "/job " + kind), "ready");
     expect_that_only_leasehold_looks(peer, folder, node);
   }
+}
+
+// It takes a name without its own "lock-" as it stands, and puts it behind all numbers.
+TEST(ZookeeperPeers, CuratorPassesTheKazooRecipe) {
+  const std::string folder = fresh_folder();
+  RawStore mine(open_zookeeper(url_of(folder, "?recipe=kazoo")));
+  const auto request = RequestId::from_hex("abcdef0123456789abcdef0123456789").value();
+  ASSERT_TRUE(std::holds_alternative<Granted>(mine.acquire(request).value()));
+  Peer curator(kCurator, folder + "/job", "mutex");
+  EXPECT_EQ(curator.ask("try"), "held") << "if it is busy now, docs/together.md may say more";
 }
 
 // ---- the lock's folder ----------------------------------------------------------------------

@@ -1,15 +1,13 @@
-// npm's redis-semaphore. KIND: Mutex, Semaphore (for one), or RedlockMutex, on several servers.
+// npm's redis-semaphore. KIND is one of its classes; the semaphores are for one.
 const Redis = require('ioredis');
-const {Mutex, RedlockMutex, Semaphore} = require('redis-semaphore');
+const classes = require('redis-semaphore');
 
 module.exports = class {
   constructor(addresses, name, ttl, kind) {
     const servers = addresses.split(',').map(address => new Redis('redis://' + address));
-    const make = {
-      Mutex: options => new Mutex(servers[0], name, options),
-      RedlockMutex: options => new RedlockMutex(servers, name, options),
-      Semaphore: options => new Semaphore(servers[0], name, 1, options),
-    }[kind];
+    const ones = {Semaphore: [1], RedlockSemaphore: [1], MultiSemaphore: [1, 1], RedlockMultiSemaphore: [1, 1]};
+    const server = kind.startsWith('Redlock') ? servers : servers[0];
+    const make = options => new classes[kind](server, name, ...(ones[kind] || []), options);
     // It renews by itself, and stops when its process ends.
     const options = {lockTimeout: ttl, retryInterval: 10};
     this.once = make({...options, acquireAttemptsLimit: 1});

@@ -1,4 +1,5 @@
-# kazoo's Lock; with the kind `patterns` it also looks for the names that Curator uses.
+# kazoo's Lock; with the kind `patterns` it also looks for the names that Curator uses. Its other locks by the kinds
+# `read`, `write` and `semaphore` (of one lease).
 import logging
 import sys
 
@@ -14,8 +15,13 @@ class Lock:
         client.start(timeout=60)
         if kind == "patterns":
             client.ensure_path(name)  # before others make a folder that does not stay
-        patterns = ["-lock-"] if kind == "patterns" else []
-        self.lock = client.Lock(name, "peer", extra_lock_patterns=patterns)
+        make = {
+            "patterns": lambda: client.Lock(name, "peer", extra_lock_patterns=["-lock-"]),
+            "read": lambda: client.ReadLock(name, "peer"),
+            "write": lambda: client.WriteLock(name, "peer"),
+            "semaphore": lambda: client.Semaphore(name, "peer"),
+        }
+        self.lock = make.get(kind, lambda: client.Lock(name, "peer"))()
 
     def take(self, seconds):
         try:

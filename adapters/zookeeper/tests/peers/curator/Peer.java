@@ -9,6 +9,8 @@ import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.RetryOneTime;
 
 /** Curator's locks, driven by lines; testing/peer_conformance.h has the protocol. */
@@ -34,9 +36,40 @@ class Peer {
     return "done";
   }
 
+  /** A semaphore of one lease, as a lock. */
+  static InterProcessLock semaphoreOf(CuratorFramework client, String path) {
+    InterProcessSemaphoreV2 semaphore = new InterProcessSemaphoreV2(client, path, 1);
+    return new InterProcessLock() {
+      private Lease lease;
+
+      @Override
+      public void acquire() throws Exception {
+        lease = semaphore.acquire();
+      }
+
+      @Override
+      public boolean acquire(long wait, TimeUnit unit) throws Exception {
+        lease = semaphore.acquire(wait, unit);
+        return lease != null;
+      }
+
+      @Override
+      public void release() {
+        semaphore.returnLease(lease);
+        lease = null;
+      }
+
+      @Override
+      public boolean isAcquiredInThisProcess() {
+        return lease != null;
+      }
+    };
+  }
+
   static InterProcessLock lockOf(CuratorFramework client, String path, String kind) {
     switch (kind) {
       case "semaphore": return new InterProcessSemaphoreMutex(client, path);
+      case "semaphore_v2": return semaphoreOf(client, path);
       case "read": return new InterProcessReadWriteLock(client, path).readLock();
       case "write": return new InterProcessReadWriteLock(client, path).writeLock();
       default: return new InterProcessMutex(client, path);
