@@ -57,6 +57,11 @@ std::string line_of(std::string_view text) {
   return "leasehold: " + time + visible(kit::without_passwords(text)) + "\n";
 }
 
+bool write_note(std::string_view text, Millis at_most) {
+  return process::write_within(STDERR_FILENO, line_of(text), process::within(at_most)) ==
+         process::Written::all;
+}
+
 }  // namespace
 
 void tell_time_in_notes() {
@@ -72,11 +77,11 @@ void note(std::string_view text) {
 }
 
 bool note_now(std::string_view text) {
-  return process::write_within(STDERR_FILENO, line_of(text), process::within(0s));
+  return write_note(text, 0s);
 }
 
 bool note_soon(std::string_view text) {
-  return process::write_within(STDERR_FILENO, line_of(text), process::within(500ms));
+  return write_note(text, 500ms);
 }
 
 ExitStatus report(const Error& error) {

@@ -34,6 +34,7 @@ Millis pace(Millis ttl) {
 
 Ending HoldSession::go() {
   auto held = take();
+  if (!held && held.error().code != ErrorCode::cancelled) return report(held.error());
   if (stop_) return stopped_before_it_was_held();  // what was granted meanwhile is given back
   if (!held) return report(held.error());
   return keep(*held);
@@ -69,7 +70,7 @@ Ending HoldSession::stopped_before_it_was_held() const {
   if (stop_ == Stop::asked) note_now("it was to be released" + before);
   if (stop_ == Stop::input_ended) note_now("standard input ended" + before);
   if (stop_ == Stop::signal) note_now("a signal came" + before);
-  if (stop_ == Stop::unheard) note_now("nobody reads standard output any more" + before);
+  if (stop_ == Stop::unheard) note_now("standard output cannot be written" + before);
   return stop_ == Stop::asked || stop_ == Stop::input_ended ? ExitStatus::cancelled
                                                             : status_of_stop();
 }
@@ -164,7 +165,7 @@ ExitStatus HoldSession::status_of_stop() const {
 
 Ending HoldSession::give_back(Held& held) {
   if (stop_ == Stop::unheard) {
-    note_now("nobody reads standard output any more; giving lock " + in_quotes(lock_.str()) +
+    note_now("standard output cannot be written any more; giving lock " + in_quotes(lock_.str()) +
              " back");
   }
   const ExitStatus status = status_of_stop();
@@ -227,7 +228,9 @@ void HoldSession::hear(ParentWord word) {
 // Whoever does not read must not keep this from ending a lease in time.
 void HoldSession::tell(const Json& event) {
   if (full_ || stop_ == Stop::unheard) return;
-  full_ = !process::write_within(STDOUT_FILENO, json_line(event), process::within(0s));
+  const auto written = process::write_within(STDOUT_FILENO, json_line(event), process::within(0s));
+  full_ = written == process::Written::not_in_time;
+  if (written == process::Written::failed && !stop_) stop_ = Stop::unheard;
 }
 
 void HoldSession::tell_state(const Held& held) {

@@ -11,19 +11,27 @@
 #include "cli/command/subcommand.h"
 #include "cli/program/help.h"
 #include "cli/program/program.h"
+#include "leasehold/process/io.h"
 
 namespace leasehold::cli {
 namespace {
 
-// Started without the standard streams, a database file could become fd 1 and be written over.
+// Started without the standard streams, a database file could become fd 1 and be written over. What
+// takes their place is opened the wrong way round, so that using it fails as if it were closed.
 void occupy_standard_streams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int the_wrong_way = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", the_wrong_way | O_CLOEXEC);
   }
 }
 
 Ending run_program(const std::vector<std::string>& arguments) {
   Program program(arguments);
+  if (arguments.empty()) {
+    process::write_all(STDERR_FILENO, render_help(program.document()) + "\n");
+    note("a command is missing");
+    return ExitStatus::wrong_input;
+  }
   auto parsed = program.parse();
   if (!parsed) return report(parsed.error());
   if (const auto* help = std::get_if<CommandLine::HelpWanted>(&*parsed)) {

@@ -94,27 +94,29 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-bool write_within(int fd, std::string_view text, Deadline deadline) {
+Written write_within(int fd, std::string_view text, Deadline deadline) {
   struct stat kind {};
-  if (fstat(fd, &kind) != 0) return false;
+  if (fstat(fd, &kind) != 0) return Written::failed;
   const bool socket = S_ISSOCK(kind.st_mode);
-  if (!socket && !S_ISFIFO(kind.st_mode) && isatty(fd) != 1) return write_all(fd, text);
+  if (!socket && !S_ISFIFO(kind.st_mode) && isatty(fd) != 1) {
+    return write_all(fd, text) ? Written::all : Written::failed;
+  }
   const Fd again = socket ? Fd() : opened_again(fd);
   while (!text.empty()) {
     // If it could not be opened once more, the best is to write only when there is room.
-    if (!socket && !again && !wait_for_events(fd, POLLOUT, deadline)) return false;
+    if (!socket && !again && !wait_for_events(fd, POLLOUT, deadline)) return Written::not_in_time;
     const ssize_t put = socket ? send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
                                : write(again ? again.get() : fd, text.data(), text.size());
     if (put >= 0) {
       text.remove_prefix(static_cast<std::size_t>(put));
     } else if (errno == EAGAIN) {
       const bool late = deadline && std::chrono::steady_clock::now() >= *deadline;
-      if (late || !wait_for_events(fd, POLLOUT, deadline)) return false;
+      if (late || !wait_for_events(fd, POLLOUT, deadline)) return Written::not_in_time;
     } else if (errno != EINTR) {
-      return false;
+      return Written::failed;
     }
   }
-  return true;
+  return Written::all;
 }
 
 }  // namespace leasehold::process

@@ -295,7 +295,8 @@ TEST_F(HoldTest, WhoWaitsGivesUpItsPlaceForWhateverReason) {
       {"release", [](Holder& it) { it.say("beat\nrelease\n"); }, 130, "was to be released"},
       {"wrong line", [](Holder& it) { it.say("stop\n"); }, 64, "'stop' is not a word"},
       {"signal", [](Holder& it) { it.child.signal(SIGTERM); }, 130, "a signal came"},
-      {"deaf", [](Holder& it) { it.child.out().reset(); }, 74, "nobody reads"}};
+      {"deaf", [](Holder& it) { it.child.out().reset(); }, 74,
+       "standard output cannot be written"}};
   const Child other = start_ready(run_shell({"x"}, "echo ready; read line"));
   for (const Reason& reason : reasons) {
     write("errors", "");
@@ -330,17 +331,31 @@ TEST_F(HoldTest, ClosedOutputReleases) {
   Holder holder = hold({"x", "--ttl", "1h"});
   holder.child.out().reset();
   EXPECT_EQ(holder.status(), 74);
-  EXPECT_THAT(errors(), HasSubstr("nobody reads standard output any more"));
+  EXPECT_THAT(errors(), HasSubstr("standard output cannot be written any more"));
   expect_nothing_left();
+}
+
+TEST_F(HoldTest, OutputThatTakesNothingReleases) {
+  for (const std::string output : {">/dev/full", ">&-", ">&- 2>&-"}) {
+    process::Command what =
+        command({"sh", "-c", "exec leasehold hold x --no-heartbeat --ttl 1h " + output});
+    what.in = Piped{};
+    auto holder = Child::start(what);
+    ASSERT_TRUE(holder);
+    EXPECT_EQ(holder->wait_for(kPatience), process::ExitStatus::exited(74)) << output;
+    expect_nothing_left();
+  }
 }
 
 TEST_F(HoldTest, ParentMayGoAtAnyMoment) {
   for (int step = 0; step < 18; ++step) {
+    write("errors", "");
     Holder holder = start_hold({"x", "--ttl", "1h"});
     EXPECT_FALSE(holder.child.wait_for(2ms * step)) << errors();
     if (step % 3 != 0) holder.child.in().reset();
     if (step % 3 != 1) holder.child.out().reset();
     EXPECT_THAT(holder.status(), AnyOf(0, 74, 130)) << step << errors();
+    EXPECT_LE(error_lines(), 1u) << errors();
     expect_nothing_left();
   }
 }

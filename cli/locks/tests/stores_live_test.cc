@@ -399,6 +399,13 @@ TEST_F(HangingStoreTest, WaitCoversAStoreThatIsNotThereYet) {
   EXPECT_EQ(stopped.wait_for(kPatience), process::ExitStatus::exited(130)) << errors();
 }
 
+TEST_F(HangingStoreTest, WaitCoversASocketThatIsNotThereYet) {
+  const Finished never = leasehold({"run", "x", "--wait", "300ms", "--store",
+                                    "postgres:///app?host=" + path("nowhere"), "--", "true"});
+  EXPECT_EQ(never.status, 69) << never.err;
+  EXPECT_THAT(never.err, HasSubstr("waiting for the store: "));
+}
+
 TEST_F(HangingStoreTest, CtrlZStopsTheConnecting) {
   const RedisServer server;
   TcpProxy proxy(server.port());

@@ -34,9 +34,15 @@ class BadInputTest : public CliTest {
   }
 };
 
+TEST_F(BadInputTest, NoCommandIsShownTheHelp) {
+  const Finished bare = leasehold({});
+  EXPECT_EQ(bare.status, 64);
+  EXPECT_EQ(bare.out, "");
+  EXPECT_EQ(bare.err, leasehold({"--help"}).out + "\nleasehold: a command is missing\n");
+}
+
 TEST_F(BadInputTest, Flags) {
   const Wrong table[] = {
-      {{}, 64, "a command is missing"},
       {{"nonsense"}, 64, "'nonsense' is not a command"},
       {{"--nonsense"}, 64, "there is no option '--nonsense'; see 'leasehold --help'"},
       {{"-V"}, 64, "there is no option '-V'; see 'leasehold --help'"},

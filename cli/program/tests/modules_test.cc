@@ -22,8 +22,9 @@ class ModulesTest : public CliTest {
   std::string module() const { return path(LEASEHOLD_LIBDIR "/leasehold/redis.so"); }
 
   void expect_refused(const std::string& says) const {
-    for (const Words& words : {Words{"run", "job", "--", "touch", path("ran")}, Words{"ls"},
-                               Words{"release", "job", "--force"}}) {
+    for (const Words& words :
+         {Words{"run", "job", "--", "touch", path("ran")}, Words{"hold", "job"}, Words{"ls"},
+          Words{"release", "job", "--force"}}) {
       Words argv = {program(), words[0], "--store", "redis://127.0.0.1:1"};
       argv.insert(argv.end(), words.begin() + 1, words.end());
       const Finished done = finish(argv);

@@ -41,8 +41,13 @@ std::string read_all(int fd, Deadline deadline = {});
 // False if the other side has gone.
 bool write_all(int fd, std::string_view text);
 
+enum class Written {
+  all,
+  not_in_time,  // nobody has made room for all of it
+  failed,       // nobody ever will: the other side has gone, or there is nowhere to write to
+};
 // Writes to a pipe, terminal or socket without waiting longer than the deadline for somebody to
-// read it. False if not all of it was written. Does not change `fd` for others who share it.
-bool write_within(int fd, std::string_view text, Deadline deadline);
+// read it. Does not change `fd` for others who share it.
+Written write_within(int fd, std::string_view text, Deadline deadline);
 
 }  // namespace leasehold::process
