@@ -57,7 +57,7 @@ void let_others_work(std::minstd_rand& random) {
 
 int main(int argc, char** argv) {
   if (argc < 2) stop("usage: redis_py_bench LOOP.py [TURNS]");
-  const int turns = argc > 2 ? std::atoi(argv[2]) : 100;
+  const int turns = argc > 2 ? std::atoi(argv[2]) : 200;
   const rig::RedisServer server({.durable = false});
   const std::vector<std::string> loop = {"/usr/bin/python3", argv[1], std::to_string(server.port()),
                                          "lock:job"};

@@ -66,8 +66,8 @@ std::string adopt_command(const std::string& fence, const FenceMark& mark, const
   const Lineage wanted{store, mark.lineage->lock};
   return "Give the store of that lineage as --store; only if it is no more, and all its holders "
          "have ended: leasehold fence adopt '" +
-         fence + "' " + kit::in_quotes(mark.resource.str()) + " --lineage " +
-         kit::in_quotes(wanted.str()) + " --at-least 1";
+         fence + "' --lineage " + kit::in_quotes(wanted.str()) + " --at-least 1 " +
+         kit::operands({mark.resource.str()});
 }
 
 void judge_lineages(Findings& findings, const std::string& fence,

@@ -245,10 +245,9 @@ TEST_F(DiagnoseTest, NoSecretIsTold) {
 
 TEST_F(DiagnoseTest, AForeignLineageComesWithTheCommandThatAdopts) {
   fence.all = std::vector<FenceMark>{mark_of("one", kStore), mark_of("two", kOther)};
-  EXPECT_THAT(look()->findings,
-              Finds("fence.lineage", Severity::warning,
-                    "leasehold fence adopt 'sick://user@fence' 'two' --lineage '" + kStore.hex() +
-                        "/job' --at-least 1"));
+  EXPECT_THAT(look()->findings, Finds("fence.lineage", Severity::warning,
+                                      "leasehold fence adopt 'sick://user@fence' --lineage '" +
+                                          kStore.hex() + "/job' --at-least 1 'two'"));
   diagnosis->lineage = std::nullopt;
   EXPECT_THAT(look()->findings, Finds("fence.lineage", Severity::note, "no token yet"));
 }

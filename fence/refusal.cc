@@ -62,9 +62,9 @@ Error refusal(const ResourceName& resource, const Token& token, Reason why, cons
                                 std::to_string(token.number.value()) + words(token, why, mark));
   error.refusal = Refusal{token.number.value(), mark.token, why, mark.lineage};
   if (why == Reason::foreign) {
-    error.refusal->adopt = kit::in_quotes(resource.str()) + " --lineage " +
-                           kit::in_quotes(token.lineage.str()) + " --at-least " +
-                           std::to_string(token.number.value());
+    error.refusal->adopt = "--lineage " + kit::in_quotes(token.lineage.str()) + " --at-least " +
+                           std::to_string(token.number.value()) + " " +
+                           kit::operands({resource.str()});
   }
   return error;
 }

@@ -378,7 +378,7 @@ TEST_P(FenceConformance, ForeignLineageIsRefusedWhateverItsNumber) {
       EXPECT_TRUE(refused(write, number, 33));
       EXPECT_THAT(write.error().message, HasSubstr("lineage"));
       EXPECT_THAT(write.error().message, HasSubstr(lineage.str()));
-      EXPECT_THAT(sentence(write.error()), HasSubstr("leasehold fence adopt URL '"));
+      EXPECT_THAT(sentence(write.error()), HasSubstr("leasehold fence adopt URL --lineage '"));
       EXPECT_THAT(write.error().message, ::testing::Not(HasSubstr("RESOURCE")));
     }
   }

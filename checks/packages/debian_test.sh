@@ -12,7 +12,7 @@ if ((EUID != 0)); then
   exit 1
 fi
 for program in mmdebstrap lintian; do
-  command -v $program >/dev/null || { echo "This test needs $program; scripts/need deb installs it."; exit 1; }
+  command -v $program >/dev/null || { echo "This test needs $program; scripts/need test installs it."; exit 1; }
 done
 
 # Mounts of its own. In a chroot, where "/" may be no mount, they cannot be made private all at once.

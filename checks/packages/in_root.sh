@@ -29,6 +29,8 @@ demo() {
   echo "from 'apt install ./leasehold_*.deb' to the end of 'leasehold demo': $took s and the download (target: 30 s)"
   ((took < 60)) || fail "that is too long"
   grep -q 'refused' /tmp/demo.txt || { cat /tmp/demo.txt; fail "no late write was refused"; }
+  local page=/usr/share/doc/leasehold/docs/guarantees.md
+  [[ -f $page ]] && grep -q "less $page" /tmp/demo.txt || fail "the demo names no page that is there"
   says 0 'leasehold run' zcat /usr/share/man/man1/leasehold.1.gz
 }
 

@@ -2,6 +2,7 @@
 #include "cli/advise/advice.h"
 #include "cli/command/json.h"
 #include "cli/command/output.h"
+#include "cli/command/own_program.h"
 #include "cli/command/text.h"
 
 namespace leasehold::cli {
@@ -55,7 +56,7 @@ std::string advice_text(const Walk& walk) {
   text += block("At the resource, in SQL:", walk.found->sql);
   text += block("Or in C++, for a SQLite database:", walk.found->cpp);
   text += paragraph("Beware:", walk.beware());
-  text += paragraph("More:", std::string(walk.found->read) +
+  text += paragraph("More:", document_path(walk.found->read) +
                                  ". If an answer above is wrong, change it and ask again:");
   return text + "    " + again(walk) + "\n";
 }
@@ -81,7 +82,7 @@ std::string advice_json(const Walk& walk) {
                        {"sql", walk.found->sql},
                        {"cpp", walk.found->cpp},
                        {"beware", walk.beware()},
-                       {"read", walk.found->read}}}};
+                       {"read", document_path(walk.found->read)}}}};
   return json_text(json);
 }
 

@@ -13,6 +13,7 @@
 namespace leasehold::cli {
 
 using kit::in_quotes;
+using kit::operands;
 using kit::pasteable;
 using kit::shown;
 using kit::visible;

@@ -12,4 +12,11 @@ std::string own_program() {
   return error || !std::filesystem::exists(path, error) ? "/proc/self/exe" : path.string();
 }
 
+std::string document_path(std::string_view page) {
+  std::error_code error;
+  const auto installed =
+      std::filesystem::path(own_program()).parent_path().parent_path() / LEASEHOLD_DOCUMENTS / page;
+  return std::filesystem::exists(installed, error) ? installed.string() : std::string(page);
+}
+
 }  // namespace leasehold::cli

@@ -111,7 +111,8 @@ bool is_store(const std::string& text) {
 // It may come up yet; a file that cannot be opened is rather a mistake.
 bool has_servers(const std::optional<std::string>& given) {
   const auto url = Url::parse(named_url(given).value_or(""));
-  return url && !url->hosts.empty();
+  const auto technology = url ? Registry::standard().technology_of(url->scheme) : std::nullopt;
+  return technology && !technology->one_machine;
 }
 
 // False: a stop was requested.

@@ -9,6 +9,7 @@
 
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
+#include "cli/command/own_program.h"
 #include "cli/command/subcommand.h"
 #include "cli/demo/book.h"
 #include "cli/demo/stage.h"
@@ -433,9 +434,9 @@ void epilogue(const PauseFacts& bare, const PauseFacts& fenced) {
   // As this program was called: it may not be on the PATH.
   tell("  " + std::string(program_invocation_name) + " run nightly -- ./your-job.sh\n");
   tell("      one cron job at a time\n");
-  tell("  less docs/guarantees.md\n");
+  tell("  less " + document_path("docs/guarantees.md") + "\n");
   tell("      what is promised, and what is not\n");
-  tell("  less docs/fence-sqlite.md\n");
+  tell("  less " + document_path("docs/fence-sqlite.md") + "\n");
   tell("      a fence at your own database\n");
 }
 

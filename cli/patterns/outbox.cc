@@ -216,7 +216,7 @@ void OutboxCommand::declare_relay(Arguments& arguments) {
                      "With --until-empty: also end, with status 66, once all that waits has failed "
                      "and nothing was delivered for this long",
                      kAnyDuration, "go on trying");
-  arguments.flag("--verbose,-v", o.verbose, "Report deliveries too, not only failures");
+  arguments.flag("--verbose,-v", o.verbose, "Report deliveries too, not only failures, and when");
   arguments.example("leasehold outbox relay postgres://app@db/shop --wait 24h -c ./send-event.sh",
                     "as a service; a second one waits for the first to die");
   arguments.example("leasehold outbox relay sqlite:app.db --to 'redis://cache/0?stream=events'",

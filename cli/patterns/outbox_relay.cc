@@ -146,6 +146,7 @@ Result<FencedLease> RelaySession::take() {
 }
 
 ExitStatus RelaySession::go(Outbox& outbox, OutboxTarget& target) {
+  if (options_.verbose) tell_time_in_notes();
   auto lease = take();
   if (asked_to_end_) return end_of(outbox, options_, false);
   if (!lease) return report(lease.error());

@@ -174,7 +174,8 @@ class SerialCommand final : public Subcommand {
                        "How long an entity pauses after a failure; doubled with each, up to 1m",
                        kAboveZero);
     arguments.flag("--until-empty", until_empty_, "End as soon as nothing is due");
-    arguments.flag("--verbose,-v", verbose_, "Report what was done too, not only failures");
+    arguments.flag("--verbose,-v", verbose_,
+                   "Report what was done too, not only failures, and when");
     arguments.example("leasehold serial work postgres://app@db/shop orders -c ./ship.sh",
                       "as a service");
   }
@@ -219,6 +220,7 @@ class SerialCommand final : public Subcommand {
     if (!command_) {
       return report(Error(ErrorCode::invalid, "--command is missing: what to run per operation"));
     }
+    if (verbose_) tell_time_in_notes();
     Signals signals;
     Waiting waiting(signals);
     const CommandWork run(queue, *command_, timeout_, waiting, signals);

@@ -191,8 +191,8 @@ std::optional<Ending> RunSession::replay(Grant& grant) {
     say(done_before);
   } else {
     note_now(done_before + ", and was not run again; to run it again: leasehold once forget " +
-             in_quotes(lock_.str()) + " " + in_quotes(*options_.once) +
-             (options_.store ? " --store " + in_quotes(shown(*options_.store)) : ""));
+             (options_.store ? "--store " + in_quotes(shown(*options_.store)) + " " : "") +
+             operands({lock_.str(), *options_.once}));
   }
   return give_back_and(Ending::passed_on(before->status));
 }

@@ -70,7 +70,7 @@ TEST(PercentTest, OnlyWhatWeWouldWrite) {
 
 TEST(QuotedTest, OrdinaryNamesKeepTheirLetters) {
   EXPECT_EQ(in_quotes("nightly/ünïcode $x \\n"), "'nightly/ünïcode $x \\n'");
-  EXPECT_EQ(pasteable("it's $'free"), "it's $'free");
+  EXPECT_EQ(pasteable("nightly/ünïcode $x \\n"), "nightly/ünïcode $x \\n");
 }
 
 TEST(QuotedTest, WhatMisleadsIsWrittenOut) {
@@ -78,6 +78,13 @@ TEST(QuotedTest, WhatMisleadsIsWrittenOut) {
   EXPECT_EQ(pasteable("a\u200F\u061C\n\xff"), "$'a\\xe2\\x80\\x8f\\xd8\\x9c\\x0a\\xff'");
   EXPECT_EQ(in_quotes("it's a\\b"), "$'it\\'s a\\\\b'");
   EXPECT_EQ(pasteable("$'a'"), "$'$\\'a\\''") << "else it would read as another name";
+  EXPECT_EQ(pasteable("it's"), "$'it\\'s'") << "else a shell would wait for the second one";
+}
+
+TEST(QuotedTest, OperandsAreNoOptions) {
+  EXPECT_EQ(operands({"x", "it's"}), "'x' $'it\\'s'");
+  EXPECT_EQ(operands({"x", "-f"}), "-- 'x' '-f'");
+  EXPECT_EQ(operands({"--", "x-"}), "-- '--' 'x-'");
 }
 
 TEST(JsonShownTest, WhatMisleadsIsEscapedAndNothingElse) {

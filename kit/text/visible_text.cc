@@ -51,6 +51,10 @@ std::string escaped(std::string_view name) {
   return text + "'";
 }
 
+bool is_plain(std::string_view name) {
+  return name.find('\'') == std::string_view::npos && visible(name) == name;
+}
+
 }  // namespace
 
 std::string visible(std::string_view text) {
@@ -69,13 +73,21 @@ std::string visible(std::string_view text) {
 }
 
 std::string in_quotes(std::string_view name) {
-  const bool plain = name.find('\'') == std::string_view::npos && visible(name) == name;
-  return plain ? "'" + std::string(name) + "'" : escaped(name);
+  return is_plain(name) ? "'" + std::string(name) + "'" : escaped(name);
 }
 
 std::string pasteable(std::string_view name) {
-  const bool plain = !name.starts_with("$'") && visible(name) == name;
-  return plain ? std::string(name) : escaped(name);
+  return is_plain(name) ? std::string(name) : escaped(name);
+}
+
+std::string operands(std::initializer_list<std::string_view> names) {
+  std::string text;
+  bool dashes = false;
+  for (const std::string_view name : names) {
+    text += (text.empty() ? "" : " ") + in_quotes(name);
+    dashes = dashes || name.starts_with('-');
+  }
+  return dashes ? "-- " + text : text;
 }
 
 std::string json_shown(std::string_view json) {

@@ -1,6 +1,7 @@
 // Text from outside, made fit to be shown.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ std::string visible(std::string_view text);
 std::string in_quotes(std::string_view name);
 // The same for a table: without the quotes where nobody could be misled.
 std::string pasteable(std::string_view name);
+// Names as the end of a command line, in quotes: after "--" if one looks like an option.
+std::string operands(std::initializer_list<std::string_view> names);
 
 // JSON, with the same characters as \uNNNN: read again it is the same, and it misleads nobody who
 // looks at it.

@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 10;
+inline constexpr int kFenceVersion = 11;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Every function sets its search_path, or
@@ -132,8 +132,9 @@ BEGIN
     said := said || format(' of lineage %s: it follows lineage %s (mark %s). A lineage names the store '
       'and lock that count the tokens, and numbers of two lineages cannot be compared. All who write '
       'must take the lock from one store. If that store was replaced on purpose, run '
-      '`leasehold fence adopt URL ''%s'' --lineage ''%s'' --at-least %s`',
-      a_lineage, m.lineage, m.number, a_resource, a_lineage, a_token);
+      '`leasehold fence adopt URL --lineage ''%s'' --at-least %s %s''%s''`',
+      a_lineage, m.lineage, m.number, replace(a_lineage, '''', $q$'\''$q$), a_token,
+      CASE WHEN starts_with(a_resource, '-') THEN '-- ' END, replace(a_resource, '''', $q$'\''$q$));
   ELSIF m.adopted THEN
     reason := 'adopted';
     said := said || format(': its lineage was adopted from token %s on, and this one is lower', m.number);

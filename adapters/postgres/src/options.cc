@@ -107,7 +107,7 @@ Result<std::vector<HostPort>> places_of(const Url& url) {
 
 Result<Host> host_of(const HostPort& where, const Url& url, const TlsOptions& tls) {
   const bool socket = where.host.empty() || where.host.starts_with('/');
-  if (socket && (tls.on || url.option("sslmode").starts_with("verify"))) {
+  if (socket && tls.on) {
     return bad("a postgres URL of a local socket has no TLS: name a host, or leave TLS out");
   }
   const std::string port = where.port.empty() ? "5432" : where.port;

@@ -47,7 +47,7 @@ TEST_F(FenceDataTest, AnotherLockIsToldHowItWouldBeAdopted) {
   ASSERT_EQ(under_lock("leasehold fence enter $url").status, 0);
   EXPECT_THAT(
       leasehold({"run", "other", "--fenced", "--", "leasehold", "fence", "enter", url()}).err,
-      HasSubstr("leasehold fence adopt '" + url() + "' 'total' --lineage '"));
+      HasSubstr("leasehold fence adopt '" + url() + "' --lineage '"));
 }
 
 TEST_F(FenceDataTest, SequenceOrdersOneHoldersWrites) {

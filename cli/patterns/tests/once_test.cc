@@ -77,7 +77,7 @@ class LockKeysTest : public CliTest {
 TEST_F(LockKeysTest, AreListedShownAndForgotten) {
   ASSERT_EQ(once("tuesday", "0").out, "ran\n");
   ASSERT_EQ(once("monday's", "0").out, "ran\n");
-  EXPECT_EQ(leasehold({"once", "ls", "x"}).out, "monday's\ntuesday\n");
+  EXPECT_EQ(leasehold({"once", "ls", "x"}).out, "$'monday\\'s'\ntuesday\n");
   EXPECT_EQ(nlohmann::json::parse(leasehold({"once", "ls", "x", "--json"}).out),
             nlohmann::json::parse(R"({"lock": "x", "keys": ["monday's", "tuesday"]})"));
   EXPECT_EQ(leasehold({"once", "ls", "y"}).out, "");
@@ -92,7 +92,7 @@ TEST_F(LockKeysTest, AreListedShownAndForgotten) {
   EXPECT_EQ(shown.at("command"), (Words{"sh", "-c", "echo ran; exit 0"}));
 
   EXPECT_EQ(leasehold({"once", "forget", "x", "tuesday"}).out, "forgotten: tuesday\n");
-  EXPECT_EQ(leasehold({"once", "ls", "x"}).out, "monday's\n");
+  EXPECT_EQ(leasehold({"once", "ls", "x"}).out, "$'monday\\'s'\n");
   EXPECT_EQ(once("tuesday", "0").out, "ran\n");
 }
 
@@ -115,10 +115,19 @@ TEST_F(LockKeysTest, OfAFailureThatCountsSayHowToForgetThem) {
   const Finished again = once("monday", "3", any);
   EXPECT_EQ(again.status, 3);
   EXPECT_EQ(again.out, "");
-  const std::string command = "leasehold once forget 'x' 'monday' --store '" + store() + "'";
+  const std::string command = "leasehold once forget --store '" + store() + "' 'x' 'monday'";
   EXPECT_THAT(again.err, HasSubstr("to run it again: " + command + "\n"));
   EXPECT_EQ(shell(command).status, 0);
   EXPECT_EQ(once("monday", "3", any).out, "ran\n");
+}
+
+TEST_F(LockKeysTest, ThatLookLikeOptionsAreForgottenByTheCommandThatIsTold) {
+  const Words run = {"run", "--once=-f", "--once-keeps", "any", "--", "-x", "--", "false"};
+  ASSERT_EQ(leasehold(run).status, 1);
+  const std::string said = leasehold(run).err;
+  ASSERT_THAT(said, HasSubstr("to run it again: leasehold once forget -- '-x' '-f'\n"));
+  EXPECT_EQ(shell(said.substr(said.find("leasehold once"))).status, 0);
+  EXPECT_EQ(leasehold(run).err, "");
 }
 
 }  // namespace

@@ -354,7 +354,7 @@ TEST_F(OutboxTest, AnotherLockIsRefusedWithTheCommandThatWouldAdoptIt) {
   EXPECT_EQ(other.status, 76);
   const std::string command =
       other.err.substr(std::min(other.err.find("leasehold fence adopt"), other.err.size()));
-  EXPECT_THAT(command, HasSubstr(" '" + url() + "' 'leasehold/outbox' --lineage '"));
+  EXPECT_THAT(command, HasSubstr(" '" + url() + "' --lineage '"));
   EXPECT_EQ(shell(command.substr(0, command.find('`'))).status, 0) << command;
   EXPECT_EQ(relay("true", {"--lock", "other"}).status, 0);
 }
