@@ -341,7 +341,11 @@ Error no_option(const CommandDoc& at, const std::string& word) {
   if (const auto meant = meant_word(option_in(word), names)) {
     return did_you_mean(no_such_option(word), *meant);
   }
-  return wrong(no_such_option(word), at);
+  const bool may_be_a_name = has_positional(at, "NAME");
+  return wrong(no_such_option(word) + (may_be_a_name ? "; a name that begins with a dash stands "
+                                                       "after '--'"
+                                                     : ""),
+               at);
 }
 
 namespace {
@@ -481,6 +485,7 @@ std::string CommandLine::hint(const Arguments& at, const std::vector<std::string
            " '" + shown_line(command) + "'";
   }
   if (!at.state_->rest) return "";
+  if (!at.state_->rest->empty()) return "; a name with spaces is one argument, in quotes";
   return "; the command comes after '--', as in '" + example_with_rest(at, words) + "'";
 }
 
@@ -499,7 +504,7 @@ Error CommandLine::missing(const Arguments& at, const std::vector<std::string>& 
   if (!words.empty() && words.front().starts_with('-')) return unexpected(at, words);
   const CommandDoc doc = document_of(at);
   const std::vector<std::string>* rest = at.state_->rest;
-  if (rest && !rest->empty() && rest->front().starts_with('-')) {
+  if (rest && !rest->empty() && rest->front().starts_with('-') && rest->front() != "--") {
     return wrong(what + "; a name that begins with a dash stands between two '--', as in '" +
                      doc.path + " -- " + shown(rest->front()) + " -- echo hello'",
                  doc);
@@ -521,27 +526,35 @@ Arguments* CommandLine::named_by(const std::vector<std::string>& arguments) cons
   return nullptr;
 }
 
-namespace {
-
-// The "--" before the command. A name that begins with a dash has one of its own before it.
-auto dashes_before_rest(const std::vector<std::string>& arguments) {
-  const auto first = std::find(arguments.begin(), arguments.end(), "--");
-  const bool before_name = arguments.end() - first > 2 && first[1].starts_with('-') &&
-                           first[1] != "--" && first[2] == "--";
-  return before_name ? first + 2 : first;
+Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& arguments) {
+  const Arguments* named = named_by(arguments);
+  if (named == nullptr || named->state_->rest == nullptr) {
+    return parse_until(arguments.end(), arguments);
+  }
+  // The "--" before the command. The name may have one of its own before it, as any name may.
+  auto end = std::find(arguments.begin(), arguments.end(), "--");
+  auto parsed = parse_until(end, arguments);
+  const bool after_dashes = arguments.end() - end > 2 && end[2] == "--";
+  if (!parsed && after_dashes && name_is_missing_) parsed = parse_until(end += 2, arguments);
+  if (!parsed) return parsed;
+  const std::vector<std::string>& rest = *named->state_->rest;
+  const bool dashes = end != arguments.end();
+  if (rest.empty() && (named->state_->rest_needed || dashes) &&
+      std::holds_alternative<std::monostate>(*parsed)) {
+    return fail(ErrorCode::invalid, "the command is missing: write it after '--', as in '" +
+                                        example_with_rest(*named, {"echo", "hello"}) + "'");
+  }
+  return parsed;
 }
 
-}  // namespace
-
-Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& arguments) {
+Result<CommandLine::Parsed> CommandLine::parse_until(std::vector<std::string>::const_iterator end,
+                                                     const std::vector<std::string>& arguments) {
   CLI::App* app = root_->state_->app;
-  auto end = arguments.end();
   const Arguments* named = named_by(arguments);
-  std::vector<std::string>* rest = named ? named->state_->rest : nullptr;
-  if (rest) {
-    end = dashes_before_rest(arguments);
-    if (end != arguments.end()) rest->assign(end + 1, arguments.end());
+  if (named && named->state_->rest && end != arguments.end()) {
+    named->state_->rest->assign(end + 1, arguments.end());
   }
+  name_is_missing_ = false;
   try {
     app->parse(std::vector<std::string>(std::reverse_iterator(end), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
@@ -551,16 +564,12 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
   } catch (const CLI::ExtrasError&) {
     return fail(unexpected(root_->deepest_chosen(), app->remaining(true)));
   } catch (const CLI::RequiredError& error) {
+    name_is_missing_ = true;
     return fail(missing(root_->deepest_chosen(), app->remaining(true), error.what()));
   } catch (const CLI::ArgumentMismatch& error) {
     return fail(wrong_number(error, document_of(root_->deepest_chosen())));
   } catch (const CLI::ParseError& error) {
     return fail(wrong(error.what(), document_of(root_->deepest_chosen())));
-  }
-  const bool dashes = end != arguments.end();
-  if (rest && rest->empty() && (named->state_->rest_needed || dashes)) {
-    return fail(ErrorCode::invalid, "the command is missing: write it after '--', as in '" +
-                                        example_with_rest(*named, {"echo", "hello"}) + "'");
   }
   return Parsed(std::monostate{});
 }

@@ -182,6 +182,9 @@ class CommandLine {
 
  private:
   friend class Arguments;
+  // Up to `end`; what comes behind the "--" there is the command's.
+  Result<Parsed> parse_until(std::vector<std::string>::const_iterator end,
+                             const std::vector<std::string>& arguments);
   static CommandDoc document_of(const Arguments& arguments);
   static bool any_uses_store(const Arguments& at);
   static std::map<ExitStatus, std::string> endings_of(const Arguments::State& state);
@@ -194,6 +197,7 @@ class CommandLine {
                        const std::string& what);
   Arguments* named_by(const std::vector<std::string>& arguments) const;
   std::unique_ptr<Arguments> root_;
+  bool name_is_missing_ = false;  // in what was parsed last
 };
 
 }  // namespace leasehold::cli

@@ -138,8 +138,9 @@ class Fence final : public Subcommand {
     arguments.option("--resource", "RESOURCE", guard_,
                      "The resource that a writer of --table must have entered; default: named as "
                      "the table");
-    arguments.example("leasehold fence install sqlite:/var/lib/app/app.db",
-                      "create the fence's table; doing it again changes nothing");
+    arguments.example(
+        "leasehold fence install sqlite:/var/lib/app/app.db",
+        "create the fence's table; doing it again repairs what is not as it was made");
     arguments.example("leasehold fence install postgres://app@db/shop --table orders",
                       "and let nobody write to a table who has not entered");
   }

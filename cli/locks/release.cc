@@ -33,8 +33,9 @@ class Release final : public Subcommand {
     }
     if (!force_) {
       note(
-          "release takes the lock away from a holder that may still be working; look at it with "
-          "'leasehold show', then add --force");
+          "release takes the lock away from a holder that may still be working; look at it with: "
+          "leasehold show " +
+          operands({name->str()}) + "; then add --force");
       return ExitStatus::wrong_input;
     }
     if (is_not_there_yet(store_)) return gone(*name, "is not held");

@@ -64,6 +64,7 @@ class RunSession {
   Ending supervise(Grant& grant);
   Ending after_command(Grant& grant, const CommandEnd& end);
   std::optional<Ending> replay(Grant& grant);
+  std::string once_command(const std::string& what) const;
   Status remember(const Grant& grant, int status);
   Ending give_back(Grant& grant, Ending ending);
   Result<ReleaseOutcome> release(Grant& grant);
@@ -169,6 +170,12 @@ Ending RunSession::after_command(Grant& grant, const CommandEnd& end) {
   return give_back(grant, ending);
 }
 
+// Whoever reads it may stand in another folder, and have another LEASEHOLD_STORE.
+std::string RunSession::once_command(const std::string& what) const {
+  return "leasehold once " + what + " --store " + in_quotes(client_.store().address) + " " +
+         operands({lock_.str(), *options_.once});
+}
+
 std::optional<Ending> RunSession::replay(Grant& grant) {
   const auto give_back_and = [&](Ending ending) {
     if (const auto released = grant.lease.release(); !released) report(released.error());
@@ -180,9 +187,10 @@ std::optional<Ending> RunSession::replay(Grant& grant) {
   const auto before = run_in(**known);
   if (!before || before->command != options_.command) {
     return give_back_and(
-        report_now(Error(ErrorCode::invalid, "--once: the key " + in_quotes(*options_.once) +
-                                                 " was used with another command under lock " +
-                                                 in_quotes(lock_.str()) + "; nothing was run")));
+        report_now(Error(ErrorCode::invalid,
+                         "--once: the key " + in_quotes(*options_.once) +
+                             " was used with another command under lock " + in_quotes(lock_.str()) +
+                             "; nothing was run. See " + once_command("show"))));
   }
   const std::string done_before = in_quotes(*options_.once) +
                                   " was done before, with exit status " +
@@ -190,9 +198,7 @@ std::optional<Ending> RunSession::replay(Grant& grant) {
   if (before->status == 0) {
     say(done_before);
   } else {
-    note_now(done_before + ", and was not run again; to run it again: leasehold once forget " +
-             (options_.store ? "--store " + in_quotes(shown(*options_.store)) + " " : "") +
-             operands({lock_.str(), *options_.once}));
+    note_now(done_before + ", and was not run again; to run it again: " + once_command("forget"));
   }
   return give_back_and(Ending::passed_on(before->status));
 }
@@ -318,6 +324,8 @@ Status Run::check() const {
   }
   if (options_.once) {
     TRY(detail::check_name("--once key", *options_.once));
+  } else if (options_.once_keeps == OnceKeeps::any) {
+    return fail(ErrorCode::invalid, "--once-keeps needs --once");
   }
   return {};
 }

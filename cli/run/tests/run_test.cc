@@ -50,6 +50,14 @@ TEST_F(RunTest, KeepsTheCommandsOwnDashes) {
   EXPECT_EQ(done.out, "-v --ttl -- --help\n");
 }
 
+TEST_F(RunTest, TakesAnyNameAfterDashes) {
+  for (const std::string name : {"x", "two words", "it's", "-dash", "--ttl", "--", "ü"}) {
+    const Finished done = leasehold({"run", "--", name, "--", "sh", "-c", "echo $LEASEHOLD_LOCK"});
+    EXPECT_EQ(done.out, name + "\n") << done.err;
+  }
+  EXPECT_EQ(leasehold({"run", "x", "--", "echo", "--", "y"}).out, "-- y\n");
+}
+
 TEST_F(RunTest, TakesANameThatBeginsWithADash) {
   const Finished done =
       leasehold({"run", "--ttl", "5s", "--", "-dash", "--", "sh", "-c", "echo $LEASEHOLD_LOCK"});
@@ -249,7 +257,8 @@ TEST_F(RunTest, OnceKeepsAFailureIfAsked) {
     EXPECT_EQ(again.out, "");
     EXPECT_EQ(again.err,
               "leasehold: 'monday' was done before, with exit status 7, and was not run again; to "
-              "run it again: leasehold once forget 'x' 'monday'\n");
+              "run it again: leasehold once forget --store 'sqlite:" +
+                  path("leasehold/locks.db") + "' 'x' 'monday'\n");
   }
   EXPECT_EQ(read("log"), "ran\n");
 }
