@@ -32,6 +32,10 @@ std::string explained(std::string_view word) {
   if (word == "NOPERM") return "the user may not do that";
   if (word == "NOAUTH" || word == "WRONGPASS") return "the server wants another password";
   if (word == "BUSY") return "the server is busy with a long script";
+  if (word == "WRONGTYPE") {
+    return "another program has a value of its own at one of the keys that Leasehold uses "
+           "(docs/redis.md lists them)";
+  }
   if (word == "MOVED" || word == "ASK" || word == "CROSSSLOT" || word == "CLUSTERDOWN") {
     return "the server is part of a cluster, which is not supported";
   }

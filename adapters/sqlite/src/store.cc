@@ -36,6 +36,8 @@ class SqliteStore final : public BlockingStore {
   void do_close() override {
     table_->hurry();
     turnstile_.close();
+    // A waiter that could not leave the queue, because the file was locked.
+    if (wake_socket_ && table_->waits()) wake_socket_->leave_file();
     wake_socket_.reset();
     table_.reset();
   }

@@ -144,7 +144,7 @@ WakeSocket::~WakeSocket() {
   stopping_ = true;
   poke();
   thread_.join();
-  folder_.remove(address_);
+  if (!leaves_file_) folder_.remove(address_);
 }
 
 void WakeSocket::poke() {

@@ -79,6 +79,8 @@ class WakeSocket {
   void sign();
   // The same, but only if the last sign is two seconds old; ends a rest.
   void sign_if_due();
+  // Its file stays when it goes, so that who wakes a waiter of this process finds it dead at once.
+  void leave_file() { leaves_file_ = true; }
   // Nobody waits here: no signs until sign_if_due().
   void rest() { resting_ = true; }
 
@@ -94,6 +96,7 @@ class WakeSocket {
   Fd poke_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> resting_ = false;
+  bool leaves_file_ = false;
   std::atomic<BootTime> next_sign_;
   Handlers handlers_;
   std::thread thread_;

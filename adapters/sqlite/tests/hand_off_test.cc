@@ -9,6 +9,7 @@
 #include "leasehold/sqlite/adapter.h"
 #include "rig/temp_folder.h"
 #include "testing/faulty_store.h"
+#include "testing/raw_store.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -132,6 +133,19 @@ TEST_F(HandOffTest, SocketThatWasCleanedAwayIsMadeAnew) {
   ASSERT_TRUE(lease->release());
   EXPECT_EQ(waiting.wait_for(1500ms), std::future_status::ready) << "only its timer woke it";
   EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(HandOffTest, WhoCouldNotLeaveTheQueueBlocksNobody) {
+  Client holder(open());
+  auto lease = holder.acquire("job", {.ttl = 24h});
+  ASSERT_TRUE(lease);
+  {
+    RawStore waiter(open());
+    ASSERT_TRUE(std::holds_alternative<Queued>(waiter.acquire(new_request(), 30s, true).value()));
+  }  // as when the file is locked by somebody else for longer than a program waits
+  ASSERT_EQ(waiters(holder), 1u);
+  ASSERT_TRUE(lease->release());
+  EXPECT_TRUE(holder.acquire("job")) << "the dead waiter is still ahead";
 }
 
 TEST_F(HandOffTest, SocketsGoWithTheirProcesses) {

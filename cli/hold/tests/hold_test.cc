@@ -342,7 +342,7 @@ TEST_F(HoldTest, OutputThatTakesNothingReleases) {
     what.in = Piped{};
     auto holder = Child::start(what);
     ASSERT_TRUE(holder);
-    EXPECT_EQ(holder->wait_for(kPatience), process::ExitStatus::exited(74)) << output;
+    ASSERT_EQ(holder->wait_for(20s), process::ExitStatus::exited(74)) << output;
     expect_nothing_left();
   }
 }
