@@ -34,8 +34,8 @@ Millis pace(Millis ttl) {
 
 Ending HoldSession::go() {
   auto held = take();
-  if (!held && held.error().code != ErrorCode::cancelled) return report(held.error());
-  if (stop_) return stopped_before_it_was_held();  // what was granted meanwhile is given back
+  const bool failed = !held && held.error().code != ErrorCode::cancelled;
+  if (stop_ && !failed) return stopped_before_it_was_held();  // what was granted is given back
   if (!held) return report(held.error());
   return keep(*held);
 }
