@@ -12,7 +12,6 @@ using ::testing::HasSubstr;
 
 const std::string kRedisPy = LEASEHOLD_PEERS "/redis_py.py";
 const std::string kNodeRedlock = LEASEHOLD_PEERS "/redlock.js";
-const std::string kNodeRedlock5 = LEASEHOLD_PEERS "/redlock5.js";
 const std::string kRedisSemaphore = LEASEHOLD_PEERS "/redis_semaphore.js";
 
 Meeting meet(const std::string& url, const std::string& lock, std::vector<std::string> program,
@@ -28,6 +27,11 @@ Meeting meet(const std::string& url, const std::string& lock, std::vector<std::s
 Meeting on_one_server(const std::string& lock, std::vector<std::string> program) {
   RedisUnderTest under;
   return meet(under.url(), lock, std::move(program), under.server().address());
+}
+
+Meeting of_kind(const std::string& kind, Meeting meeting) {
+  meeting.kind = kind;
+  return meeting;
 }
 
 Meeting on_a_majority(const std::string& lock, std::vector<std::string> program) {
@@ -49,14 +53,14 @@ const PeerCase kPeers[] = {
      [](const std::string& lock) { return on_one_server(lock, python_peer(kRedisPy)); }},
     {"redis_py_asyncio",
      [](const std::string& lock) {
-       Meeting meeting = on_one_server(lock, python_peer(kRedisPy));
-       meeting.kind = "asyncio";
-       return meeting;
+       return of_kind("asyncio", on_one_server(lock, python_peer(kRedisPy)));
      }},
     {"node_redlock",
      [](const std::string& lock) { return on_one_server(lock, node_peer(kNodeRedlock)); }},
     {"node_redlock_5",
-     [](const std::string& lock) { return on_one_server(lock, node_peer(kNodeRedlock5)); }},
+     [](const std::string& lock) {
+       return of_kind("5", on_one_server(lock, node_peer(kNodeRedlock)));
+     }},
     {"tooz",
      [](const std::string& lock) {
        RedisUnderTest under;
