@@ -45,8 +45,7 @@ void Hold::declare(Arguments& arguments) {
   arguments.ends_with(ExitStatus::done, "the lock was given back, as the program asked for");
   arguments.also_ends_with(ExitStatus::wrong_input,
                            "a line that is no word; the lock was given back");
-  arguments.also_ends_with(ExitStatus::outcome_unknown,
-                           "the lock was given back then");
+  arguments.also_ends_with(ExitStatus::outcome_unknown, "the lock was given back then");
   arguments.ends_with(ExitStatus::busy, "busy: somebody else holds the lock");
   arguments.ends_with(ExitStatus::lost, "the lease was lost");
   arguments.ends_with(ExitStatus::cancelled,
