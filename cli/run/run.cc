@@ -79,7 +79,6 @@ class RunSession {
   Signals& signals_;
   std::optional<Waiting> waiting_;
   bool asked_to_end_ = false;
-  BootTime command_ended_{};
   Millis kept_for_{0};  // given back, but nobody gets it for so long
   bool pass_interrupt_on_ = false;
 };
@@ -141,7 +140,6 @@ Ending RunSession::supervise(Grant& grant) {
                     [this] { return client_.renewal_error(); }, options_.verbose};
   Supervisor supervisor(grant.lease, signals_, watch);
   const auto end = supervisor.run(command_for(grant));
-  command_ended_ = BootClock::now();
   if (end) return after_command(grant, *end);
   note_now(end.error().message);
   if (const auto released = grant.lease.release(); !released) report(released.error());
@@ -219,14 +217,9 @@ Ending RunSession::give_back(Grant& grant, Ending ending) {
     if (kept_for_ == 0ms) say("gave " + in_quotes(lock_.str()) + " back");
     return ending;
   }
-  // Until its deadline nobody else had it; only the store was too slow to take it back.
-  const BootTime deadline = grant.lease.deadline();
-  if (command_ended_ < deadline && deadline <= BootClock::now()) {
-    say("the lease on " + in_quotes(lock_.str()) + " ended before it could be given back");
-    return ending;
-  }
+  // Also if only the store was slow to take it back: an operator may have ended it before.
   note("the lease on " + in_quotes(lock_.str()) +
-       " ended before the command did: somebody else may have worked meanwhile");
+       " was over before it could be given back: somebody else may have worked meanwhile");
   return options_.on_lost == OnLost::ignore ? ending : ExitStatus::lost;
 }
 

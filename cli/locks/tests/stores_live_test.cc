@@ -399,18 +399,6 @@ TEST_F(HangingStoreTest, WaitCoversAStoreThatIsNotThereYet) {
   EXPECT_EQ(stopped.wait_for(kPatience), process::ExitStatus::exited(130)) << errors();
 }
 
-TEST_F(HangingStoreTest, LateReleaseIsNoLostLease) {
-  RedisServer server;
-  Child wrapper =
-      start_ready(run_shell({"x", "--ttl", "1s", "--store", "redis://" + server.address()},
-                            "echo ready; read line; exit 3"));
-  server.process().freeze();
-  wrapper.in().reset();  // the command ends, long before its lease
-  EXPECT_FALSE(wrapper.wait_for(1500ms)) << errors();
-  server.process().thaw();
-  EXPECT_EQ(wrapper.wait_for(kPatience), process::ExitStatus::exited(3)) << errors();
-}
-
 TEST_F(HangingStoreTest, WaitCoversASocketThatIsNotThereYet) {
   const Finished never = leasehold({"run", "x", "--wait", "300ms", "--store",
                                     "postgres:///app?host=" + path("nowhere"), "--", "true"});
