@@ -30,7 +30,8 @@ StoreTraits etcd_traits(const std::string& address) {
           .why = "a token is the revision at which a majority of the cluster stored the lock's key",
           .instead = "",
           .queues = true,
-          .keeps_after_release = true};
+          .keeps_after_release = true,
+          .one_counter = true};
 }
 
 // ---- opening and closing -------------------------------------------------------------------

@@ -30,7 +30,8 @@ StoreTraits zookeeper_traits(const Options& options) {
               "an ensemble never gives a number twice",
           .instead = "",
           .queues = true,
-          .keeps_after_release = false};
+          .keeps_after_release = false,
+          .one_counter = true};
 }
 
 ZookeeperStore::ZookeeperStore(Options options)

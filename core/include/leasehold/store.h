@@ -35,6 +35,9 @@ struct StoreTraits {
   std::string instead;               // one sentence: what to do if more is needed
   bool queues = false;               // waits first come, first served, and nudges the next
   bool keeps_after_release = false;  // ReleaseCall::keep_for is honoured without a living holder
+  // All its locks draw their tokens from one counter: those of two locks can be compared, and of
+  // two that were granted without waiting the later one is larger.
+  bool one_counter = false;
 };
 
 struct AcquireCall {
@@ -83,8 +86,9 @@ struct WaiterStatus {
 };
 struct LockStatus {
   LockName lock;
-  std::optional<StoreId> store;           // the store's part of the lineage of the next token
-  std::optional<TokenNumber> last_token;  // of the last grant, also after its end
+  std::optional<StoreId> store;  // the store's part of the lineage of the next token
+  // Of the last grant. After its end the store may forget it, a minute later or at once.
+  std::optional<TokenNumber> last_token;
   struct Holder {
     RequestId request;
     TokenNumber token;
