@@ -9,9 +9,10 @@ namespace leasehold::sqlite {
 
 struct LockTable::Found {
   StoreId store;
-  std::int64_t floor;
+  std::int64_t last;
   std::int64_t ceiling;
-  std::int64_t token;  // 0: never granted
+  std::int64_t token;  // 0: not granted in the last minute
+  std::optional<StoreId> granted_in;
   std::optional<RequestId> holder;
   std::string owner;
   std::int64_t expires_at;
@@ -25,36 +26,38 @@ LockTable::LockTable(std::unique_ptr<StoreFile> file)
       numbers_(*file_),
       queue_(*file_),
       records_(*file_),
+      free_locks_(*file_),
       find_(
-          "SELECT s.id, s.floor, s.ceiling, l.token, l.request, l.owner, l.expires_at, l.kept,"
-          " EXISTS(SELECT 1 FROM waiter WHERE lock = ?1), l.ttl"
+          "SELECT s.id, s.last, s.ceiling, l.token, l.request, l.owner, l.expires_at, l.kept,"
+          " EXISTS(SELECT 1 FROM waiter WHERE lock = ?1), l.ttl, l.store"
           " FROM store s LEFT JOIN lock l ON l.name = ?1"),
+      count_("UPDATE store SET last = ?1"),
       grant_(
-          "INSERT INTO lock(name, token, request, owner, granted_at, expires_at, ttl, kept)"
-          " VALUES(?1, ?2, ?3, ?4, ?5, ?5 + ?6, ?6, 0)"
+          "INSERT INTO lock(name, token, request, owner, granted_at, expires_at, ttl, kept, store)"
+          " VALUES(?1, ?2, ?3, ?4, ?5, ?5 + ?6, ?6, 0, ?7)"
           " ON CONFLICT(name) DO UPDATE SET token = ?2, request = ?3, owner = ?4, granted_at = ?5,"
-          " expires_at = ?5 + ?6, ttl = ?6, kept = 0"),
+          " expires_at = ?5 + ?6, ttl = ?6, kept = 0, store = ?7"),
       count_from_("UPDATE lock SET granted_at = ?2, expires_at = ?2 + ttl WHERE name = ?1"),
       renew_(
           "UPDATE lock SET expires_at = ?3 + ?4, ttl = ?4"
           " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0"),
       release_(
-          "UPDATE lock SET request = NULL, expires_at = 0, last_released = ?2"
+          "UPDATE lock SET request = NULL, expires_at = ?3, last_released = ?2"
           " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0"),
       keep_(
           "UPDATE lock SET kept = 1, expires_at = ?3 + ?4, ttl = ?4, last_released = ?2"
           " WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0"),
       was_released_("SELECT 1 FROM lock WHERE name = ?1 AND last_released = ?2"),
       force_(
-          "UPDATE lock SET request = NULL, expires_at = 0"
+          "UPDATE lock SET request = NULL, expires_at = ?3"
           " WHERE name = ?1 AND request = ?2 AND expires_at > ?3"),
       lock_(
-          "SELECT ?1, token, request, owner, granted_at, expires_at, kept, id, ttl, floor"
+          "SELECT ?1, token, request, owner, granted_at, expires_at, kept, id, ttl, last"
           " FROM store LEFT JOIN lock ON name = ?1"),
       locks_(
-          "SELECT name, token, request, owner, granted_at, expires_at, kept, id, ttl, floor"
+          "SELECT name, token, request, owner, granted_at, expires_at, kept, id, ttl, last"
           " FROM lock, store"
-          " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id, 0, floor"
+          " UNION ALL SELECT DISTINCT lock, NULL, NULL, '', 0, 0, 0, id, 0, last"
           " FROM waiter, store WHERE lock NOT IN (SELECT name FROM lock) ORDER BY 1") {}
 
 Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext context) {
@@ -77,7 +80,7 @@ Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::stri
       return fail(std::move(reply.error()));
     }
     if (*reply) return std::move(**reply);
-    auto raised = numbers_.raise_ceiling(call.lock);
+    auto raised = numbers_.raise_ceiling();
     if (raised) continue;
     // Who is in the way may be raising it.
     if (!file_->worth_stepping_aside(attempts)) return fail(std::move(raised.error()));
@@ -92,7 +95,7 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
   const std::int64_t at = file_->now();
   const bool held = found.holder && found.expires_at > at;
   if (held && found.holder == call.request && !found.kept) {
-    return Granted{TokenNumber::of(found.token).value(), found.store, call.ttl.length(),
+    return Granted{TokenNumber::of(found.token).value(), *found.granted_in, call.ttl.length(),
                    /*fresh=*/false};
   }
   if (held && found.expires_at - at > found.ttl) {
@@ -108,7 +111,7 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
 
   std::optional<AcquireReply> reply;
   if (!ahead) {
-    if (std::max(found.token, found.floor) >= found.ceiling) return std::nullopt;
+    if (found.last >= found.ceiling) return std::nullopt;
     auto granted = TRY(grant(call, found));
     reply = granted;
   } else if (call.queue) {
@@ -130,11 +133,14 @@ Result<LockTable::Found> LockTable::find(const LockName& lock) {
   const auto there = TRY(row->step());
   const auto store = there ? row->id<StoreId>(0) : std::nullopt;
   const bool counts = row->integer(1) >= 0 && row->integer(2) >= 0 && row->integer(3) >= 0;
-  if (!store || !counts) return fail(file_->damaged());
+  const auto granted_in = row->id<StoreId>(10);
+  const bool whole = row->integer(3) == 0 || granted_in.has_value();
+  if (!store || !counts || !whole) return fail(file_->damaged());
   return Found{.store = *store,
-               .floor = row->integer(1),
+               .last = row->integer(1),
                .ceiling = row->integer(2),
                .token = row->integer(3),
+               .granted_in = granted_in,
                .holder = row->id<RequestId>(4),
                .owner = std::string(row->text(5)),
                .expires_at = row->integer(6),
@@ -153,12 +159,15 @@ Status LockTable::count_from(std::int64_t at, const LockName& lock, Found& found
 }
 
 Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found) {
-  const std::int64_t token = std::max(found.token, found.floor) + 1;
+  const std::int64_t token = found.last + 1;
   const std::int64_t at = file_->now();
+  auto count = TRY(sql(count_));
+  TRY(count->bind(1, token).run());
   auto statement = TRY(sql(grant_));
   statement->bind(1, call.lock.str()).bind(2, token).bind(3, call.request.bytes());
   statement->bind(4, call.owner.str()).bind(5, at).bind(6, nanos(call.ttl.length()));
-  TRY(statement->run());
+  TRY(statement->bind(7, found.store.bytes()).run());
+  if (token % FreeLocks::kGrantsPerStep == 0) TRY(free_locks_.sweep_step(at));
   queue_.forget_here(call.request);
   if (found.has_waiters) {
     TRY(queue_.leave(call.request));
@@ -238,7 +247,7 @@ Result<LockStatus> LockTable::read_status(Statement& row) {
                     .waiters = {}};
   const auto token = TokenNumber::of(row.integer(1));
   if (token) status.last_token = *token;
-  status.counted_to = std::max(row.integer(1), row.integer(9));
+  status.counted_to = row.integer(9);
   const auto request = row.id<RequestId>(2);
   const std::int64_t at = file_->now();
   if (token && request && row.integer(5) > at) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "free_locks.h"
 #include "record_table.h"
 #include "store_file.h"
 #include "token_numbers.h"
@@ -61,7 +62,9 @@ class LockTable {
   TokenNumbers numbers_;
   WaiterQueue queue_;
   RecordTable records_;
+  FreeLocks free_locks_;
   Prepared find_;
+  Prepared count_;
   Prepared grant_;
   Prepared count_from_;
   Prepared renew_;

@@ -6,8 +6,7 @@
 namespace leasehold::sqlite {
 namespace {
 
-// In on_disk. A record that is not known to be there has another number, below kForgotten; zero in
-// files of earlier builds.
+// In on_disk. A record that is not known to be there has another number, below kForgotten.
 constexpr std::int64_t kOnDisk = 1;
 constexpr std::int64_t kForgotten = -1;
 

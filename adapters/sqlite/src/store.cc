@@ -153,7 +153,8 @@ StoreTraits traits_of(const std::string& path) {
               "machine share one clock",
           .instead = "For more than one machine use a store with a server.",
           .queues = true,
-          .keeps_after_release = true};
+          .keeps_after_release = true,
+          .one_counter = true};
 }
 
 Result<std::unique_ptr<Store>> open_table(LockTable::Options options, const CallContext& context) {

@@ -14,18 +14,24 @@ constexpr int kDoublingsInLine = 6;
 constexpr int kDoublingsAside = 10;
 constexpr int kAttemptsToCopy = 4;
 
+// Every change of a page is a copy of it in the log, and most transactions change a row on each of
+// two pages. Ignored by a file that has its size already.
+constexpr const char* kPageSize = "PRAGMA page_size = 1024";
+
 constexpr const char* kSchema = R"sql(
 CREATE TABLE store(
   one INTEGER PRIMARY KEY CHECK (one = 1),
   id BLOB NOT NULL,
   machine TEXT NOT NULL,
   boot TEXT NOT NULL,
-  floor INTEGER NOT NULL,
+  last INTEGER NOT NULL,
   ceiling INTEGER NOT NULL,
-  reserved INTEGER NOT NULL);
+  reserved INTEGER NOT NULL,
+  swept_to TEXT NOT NULL);
 CREATE TABLE lock(
   name TEXT PRIMARY KEY,
   token INTEGER NOT NULL,
+  store BLOB NOT NULL,
   request BLOB,
   owner TEXT NOT NULL,
   granted_at INTEGER NOT NULL,
@@ -143,6 +149,7 @@ Status StoreFile::prepare_file() {
   if (!is_lock_store(db)) {
     if (auto ok = check_empty(); !ok && !is_lock_store(db)) return ok;
   }
+  TRY(db.exec(kPageSize));
   TRY(use_log());
   if (!is_lock_store(db)) {
     TRY(create_schema());
@@ -151,7 +158,7 @@ Status StoreFile::prepare_file() {
   if (format != kFormat) {
     return fail(ErrorCode::unsupported, "it has format " + std::to_string(format) +
                                             ", and this program knows only format " +
-                                            std::to_string(kFormat));
+                                            std::to_string(kFormat) + "; begin with a new file");
   }
   TRY(db.exec("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 8388608"));
   return enter_boot();
@@ -194,8 +201,8 @@ Status StoreFile::create_schema() {
                               "; PRAGMA user_version = " + std::to_string(kFormat);
   TRY(db.exec(pragmas.c_str()));
   auto insert =
-      TRY(db.prepare("INSERT INTO store(one, id, machine, boot, floor, ceiling, reserved)"
-                     " VALUES(1, ?1, ?2, ?3, 0, 0, 0)"));
+      TRY(db.prepare("INSERT INTO store(one, id, machine, boot, last, ceiling, reserved, swept_to)"
+                     " VALUES(1, ?1, ?2, ?3, 0, 0, 0, '')"));
   const StoreId id = StoreId::random(*options_.random);
   insert.bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
   TRY(insert.run());
@@ -222,14 +229,10 @@ Status StoreFile::enter_boot() {
   }
   auto transaction = TRY(Transaction::begin(db));
   auto update = TRY(db.prepare(
-      "UPDATE store SET boot = ?1, floor = max(reserved, ceiling), ceiling = 0 WHERE boot = ?2"));
+      "UPDATE store SET boot = ?1, last = max(reserved, ceiling), ceiling = 0 WHERE boot = ?2"));
   TRY(update.bind(1, options_.machine.boot).bind(2, boot).run());
   if (db.changes() == 0) return {};  // another process was first
-  // The index: for a file that was made without it. Then a dead process costs more, and no less is
-  // right.
-  TRY(
-      db.exec("UPDATE lock SET request = NULL, expires_at = 0; DELETE FROM waiter;"
-              "CREATE INDEX IF NOT EXISTS waiter_by_wake ON waiter(wake)"));
+  TRY(db.exec("DELETE FROM lock; DELETE FROM waiter"));
   return transaction.commit();
 }
 

@@ -17,7 +17,7 @@ namespace leasehold::sqlite {
 
 // What a lock store's file says of itself: application_id and user_version.
 inline constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
-inline constexpr int kFormat = 2;
+inline constexpr int kFormat = 3;
 
 bool is_lock_store(Connection connection);
 
@@ -52,9 +52,10 @@ class StoreFile {
     const Clock* clock = nullptr;
     Random* random = nullptr;
     const char* vfs = nullptr;
-    std::int64_t token_block = 1000;  // numbers reserved at once
-    int checkpoint_frames = 1000;
-    int frames_at_close = 64;  // a longer log would make the next process start slowly
+    // Numbers reserved at once. Who keeps the log in use keeps everybody from the next ones.
+    std::int64_t token_block = 100'000;
+    int checkpoint_frames = 1500;
+    int frames_at_close = 96;  // a longer log would make the next process start slowly
   };
   // `unavailable` or `unsupported` with the reason.
   [[nodiscard]] static Result<std::unique_ptr<StoreFile>> open(Options options,

@@ -14,21 +14,19 @@ Error used_up() {
 }  // namespace
 
 // Those that are reserved may be granted when that is on disk.
-Status TokenNumbers::raise_ceiling(const LockName& lock) {
-  const auto reserved = TRY(reserve(lock));
+Status TokenNumbers::raise_ceiling() {
+  const auto reserved = TRY(reserve());
   if (!reserved) return {};
   auto testimony = TRY(reserved_on_disk(*reserved));
   return file_.settle(testimony);
 }
 
-// Up to which number; some are above the lock's counter. Nothing if somebody else was first.
-Result<std::optional<std::int64_t>> TokenNumbers::reserve(const LockName& lock) {
+// Up to which number; some are not used. Nothing if somebody else was first.
+Result<std::optional<std::int64_t>> TokenNumbers::reserve() {
   auto transaction = TRY(file_.begin());
   const Connection db = file_.connection();
-  auto store =
-      TRY(db.prepare("SELECT max(floor, coalesce((SELECT token FROM lock WHERE name = ?1), 0)),"
-                     " ceiling, reserved FROM store"));
-  if (!TRY(store.bind(1, lock.str()).step())) return fail(file_.damaged());
+  auto store = TRY(db.prepare("SELECT last, ceiling, reserved FROM store"));
+  if (!TRY(store.step())) return fail(file_.damaged());
   const std::int64_t used = store.integer(0);
   const std::int64_t ceiling = store.integer(1);
   std::int64_t reserved = store.integer(2);

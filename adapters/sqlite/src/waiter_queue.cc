@@ -42,7 +42,8 @@ WaiterQueue::WaiterQueue(StoreFile& file)
           "SELECT l.owner, l.kept, l.expires_at, w.alive_until,"
           " w.place IN (SELECT place FROM waiter WHERE lock = ?1 ORDER BY place LIMIT 2)"
           " FROM lock l JOIN waiter w ON w.request = ?2"
-          " WHERE l.name = ?1 AND l.expires_at > ?3 AND l.expires_at - ?3 <= l.ttl"),
+          " WHERE l.name = ?1 AND l.request IS NOT NULL AND l.expires_at > ?3"
+          " AND l.expires_at - ?3 <= l.ttl"),
       call_("UPDATE waiter SET alive_until = ?2 WHERE request = ?1"),
       addresses_("SELECT DISTINCT wake FROM waiter WHERE lock = ?1 AND alive_until = 0"),
       miss_("UPDATE waiter SET alive_until = ?3 WHERE lock = ?1 AND wake = ?2 AND alive_until = 0"),

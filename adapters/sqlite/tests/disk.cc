@@ -3,7 +3,6 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -91,7 +90,7 @@ const sqlite3_io_methods kMethods = {
     .xUnlock = Pass<&sqlite3_io_methods::xUnlock>::call,
     .xCheckReservedLock = Pass<&sqlite3_io_methods::xCheckReservedLock>::call,
     .xFileControl = Pass<&sqlite3_io_methods::xFileControl>::call,
-    .xSectorSize = Pass<&sqlite3_io_methods::xSectorSize>::call,
+    .xSectorSize = [](sqlite3_file*) { return 512; },           // else all pages of one are written
     .xDeviceCharacteristics = [](sqlite3_file*) { return 0; },  // a write may tear anywhere
     .xShmMap = Pass<&sqlite3_io_methods::xShmMap>::call,
     .xShmLock = Pass<&sqlite3_io_methods::xShmLock>::call,
@@ -105,7 +104,7 @@ void overwrite(std::vector<char>& content, std::int64_t offset, const char* data
                std::size_t size) {
   const auto end = static_cast<std::size_t>(offset) + size;
   if (content.size() < end) content.resize(end);
-  std::memcpy(content.data() + offset, data, size);
+  std::copy_n(data, size, content.begin() + offset);
 }
 
 void apply(std::vector<char>& content, const Step& step, std::size_t bytes) {

@@ -24,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using leasehold::rig::TempFolder;
 using leasehold::testing::FakeClock;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // How many instructions of SQLite's machine a connection of this program runs, and how many rows
@@ -82,6 +83,7 @@ class LockTableTest : public ::testing::Test {
     options.machine = std::move(machine);
     options.clock = &clock;
     options.random = &system_random();
+    options.token_block = 1000;
     return LockTable::open(std::move(options), {BootClock::now() + timeout, {}});
   }
 
@@ -127,14 +129,14 @@ class LockTableTest : public ::testing::Test {
 // ---- the log ------------------------------------------------------------------------------
 
 TEST_F(LockTableTest, ShortProgramsLeaveAShortLog) {
-  constexpr std::size_t kFrame = 4096 + 24;
+  constexpr std::size_t kFrame = 1024 + 24;
   for (int i = 0; i < 100; ++i) {
     auto table = open().value();
     const RequestId request = new_request();
     EXPECT_EQ(token(*table, request), i + 1);
     ASSERT_TRUE(table->release({name(), request, 0ms}));
     table.reset();
-    ASSERT_LT(std::filesystem::file_size(path + "-wal"), 70 * kFrame) << "after program " << i;
+    ASSERT_LT(std::filesystem::file_size(path + "-wal"), 100 * kFrame) << "after program " << i;
   }
 }
 
@@ -376,13 +378,6 @@ TEST_F(LockTableTest, DeadProcessCostsNoMoreWhereMoreWaitForOtherLocks) {
   EXPECT_LT(pass_over(), work_with_few + 50);
 }
 
-TEST_F(LockTableTest, FileOfBeforeGetsTheIndexOfItsWaitersAtTheNextBoot) {
-  open().value();
-  sql("DROP INDEX waiter_by_wake");
-  ASSERT_TRUE(open({"here", "boot-2"}));
-  sql("DROP INDEX waiter_by_wake");
-}
-
 TEST_F(LockTableTest, ProcessGivesOneSignOfLifeForAllThatWaitInIt) {
   auto table = open().value();
   const auto socket = new_socket(*table);
@@ -454,7 +449,7 @@ TEST_F(LockTableTest, TokensGoOnAfterTheBlockIsUsedUp) {
 
 TEST_F(LockTableTest, TokenNearItsLimitIsRefusedNeverWrapped) {
   { ASSERT_TRUE(open()); }
-  sql("UPDATE store SET floor = 9223372036854775806, ceiling = 9223372036854775807");
+  sql("UPDATE store SET last = 9223372036854775806, ceiling = 9223372036854775807");
   auto table = open().value();
   const RequestId last = new_request();
   EXPECT_EQ(token(*table, last), INT64_MAX);
@@ -483,16 +478,137 @@ TEST_F(LockTableTest, CountersThatMakeNoSenseAreRepairedOrRefused) {
     token(*table, request);
     ASSERT_TRUE(table->release({name(), request, 0ms}));
   }
-  sql("UPDATE lock SET token = 5000000000");
+  sql("UPDATE store SET last = 5000000000");
   {
     auto table = open().value();
     const RequestId request = new_request();
     EXPECT_EQ(token(*table, request), 5000000001);
     ASSERT_TRUE(table->release({name(), request, 0ms}));
   }
-  sql("UPDATE lock SET token = -5");
+  for (const char* nonsense : {"UPDATE lock SET token = -5", "UPDATE store SET last = -5",
+                               "UPDATE lock SET token = 5, store = 'none'"}) {
+    sql("UPDATE store SET last = 5000000001");
+    sql(nonsense);
+    auto table = open().value();
+    const auto refused = acquire(*table, new_request());
+    ASSERT_FALSE(refused) << nonsense;
+    EXPECT_THAT(refused.error().message, HasSubstr("damaged")) << nonsense;
+  }
+}
+
+TEST_F(LockTableTest, RepeatedAcquireTellsTheLineageOfItsGrant) {
   auto table = open().value();
-  EXPECT_THAT(acquire(*table, new_request()).error().message, HasSubstr("damaged"));
+  const RequestId request = new_request();
+  const auto first = std::get<Granted>(acquire(*table, request).value());
+  const auto rotated = table->numbers().rotate_store_id();
+  ASSERT_TRUE(rotated);
+  const auto again = std::get<Granted>(acquire(*table, request).value());
+  EXPECT_EQ(again.token, first.token);
+  EXPECT_EQ(again.store, first.store) << "that number was not given in the new one";
+  ASSERT_TRUE(table->release({name(), request, 0ms}));
+  EXPECT_EQ(std::get<Granted>(acquire(*table, new_request()).value()).store, *rotated);
+}
+
+// ---- free locks leave nothing behind -------------------------------------------------------
+
+class SweepTest : public LockTableTest {
+ protected:
+  std::int64_t rows() {
+    auto database = Database::open(path, false).value();
+    return number(database.connection(), "SELECT count(*) FROM lock").value();
+  }
+  RequestId hold(LockTable& table, const std::string& lock) {
+    const RequestId request = new_request();
+    table.be_patient({{BootClock::now() + 10s, {}}});
+    const auto reply = table.acquire(
+        {name(lock), request, OwnerLabel::parse("test").value(), Ttl::of(30s).value(), false}, "");
+    EXPECT_TRUE(reply && std::holds_alternative<Granted>(*reply)) << lock;
+    return request;
+  }
+  void pass_by(LockTable& table, const std::string& lock) {
+    ASSERT_TRUE(table.release({name(lock), hold(table, lock), 0ms}));
+  }
+  void pass_by_often(LockTable& table, int grants = 1000) {
+    for (int i = 0; i < grants; ++i) pass_by(table, "often");
+  }
+};
+
+TEST_F(SweepTest, NamesThatAreUsedOnceDoNotPileUp) {
+  auto table = open().value();
+  std::int64_t most = 0;
+  for (int i = 0; i < 6000; ++i) {
+    pass_by(*table, "order/" + new_request().hex());
+    clock.advance(100ms);
+    if (i % 100 == 99) most = std::max(most, rows());
+  }
+  EXPECT_GE(most, 600) << "a minute's, at least";
+  EXPECT_LE(most, 1000);
+}
+
+TEST_F(SweepTest, LockThatWasFreeForAMinuteIsForgotten) {
+  auto table = open().value();
+  pass_by(*table, "job");
+  hold(*table, "dead");
+  pass_by_often(*table);
+  EXPECT_TRUE(table->inspect(name())->last_token) << "its release may be repeated";
+  clock.advance(59s);
+  pass_by_often(*table);
+  EXPECT_TRUE(table->inspect(name())->last_token);
+  clock.advance(2s);
+  pass_by_often(*table);
+  const auto status = table->inspect(name()).value();
+  EXPECT_FALSE(status.last_token);
+  EXPECT_GE(status.counted_to, 3001);
+  EXPECT_TRUE(table->inspect(name("dead"))->last_token) << "its lease ended half a minute ago";
+  clock.advance(30s);
+  pass_by_often(*table);
+  EXPECT_EQ(rows(), 1) << "that which is used";
+}
+
+TEST_F(SweepTest, HeldKeptAndRenewedLocksStay) {
+  auto table = open().value();
+  const RequestId renewed = hold(*table, "renewed");
+  ASSERT_TRUE(table->release({name("kept"), hold(*table, "kept"), 10min}));
+  for (int i = 0; i < 20; ++i) {
+    clock.advance(20s);
+    EXPECT_THAT(table->renew({{name("renewed"), renewed, Ttl::of(30s).value()}}).value(),
+                ElementsAre(RenewReply::renewed));
+    pass_by_often(*table, 200);
+  }
+  EXPECT_TRUE(table->inspect(name("renewed"))->holder);
+  EXPECT_TRUE(table->inspect(name("kept"))->holder);
+}
+
+TEST_F(SweepTest, LockThatWasForgottenCountsOn) {
+  auto table = open().value();
+  const RequestId late = hold(*table, "job");
+  const std::int64_t before = table->inspect(name())->last_token->value();
+  clock.advance(2min);
+  pass_by_often(*table);
+  ASSERT_FALSE(table->inspect(name())->last_token);
+  EXPECT_THAT(table->renew({{name(), late, Ttl::of(30s).value()}}).value(),
+              ElementsAre(RenewReply::gone));
+  EXPECT_EQ(table->release({name(), late, 0ms}).value(), ReleaseReply::not_held);
+  EXPECT_GT(token(*table, new_request()), before + 1000);
+}
+
+TEST_F(SweepTest, EveryProcessTakesItsStep) {
+  for (int i = 0; i < 300; ++i) {
+    auto table = open().value();
+    pass_by(*table, "run/" + std::to_string(i));
+    clock.advance(1s);
+  }
+  EXPECT_LE(rows(), 150);
+}
+
+// The machine was restored from a snapshot in the same boot, and the file was not.
+TEST_F(SweepTest, WhatEndedAtATimeToComeIsForgottenToo) {
+  auto table = open().value();
+  clock.advance(10min);
+  pass_by(*table, "job");
+  clock.advance(-9min);
+  pass_by_often(*table);
+  EXPECT_FALSE(table->inspect(name())->last_token);
 }
 
 TEST_F(LockTableTest, LabelsFromTheFileAreSafeToPrint) {
@@ -597,10 +713,15 @@ TEST_F(LockTableTest, DatabaseOfAnotherProgramIsRefusedAndKept) {
   EXPECT_EQ(mode.text(0), "delete");
 }
 
-TEST_F(LockTableTest, NewerFormatIsRefused) {
-  { ASSERT_TRUE(open()); }
-  sql("PRAGMA user_version = 3");
-  EXPECT_THAT(open().error().message, HasSubstr("format 3"));
+TEST_F(LockTableTest, AnotherFormatIsRefused) {
+  open().value();
+  for (const int other : {kFormat - 1, kFormat + 1}) {
+    sql("PRAGMA user_version = " + std::to_string(other));
+    const auto refused = open();
+    ASSERT_FALSE(refused) << other;
+    EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(refused.error().message, HasSubstr("begin with a new file"));
+  }
 }
 
 TEST_F(LockTableTest, DamagedFileIsToldNotTrusted) {
@@ -654,7 +775,7 @@ TEST_F(LockTableTest, ReaderThatStaysHoldsUpNewNumbersAndNothingElse) {
   const RequestId second = new_request();
   EXPECT_EQ(token(*table, second), 2);
   ASSERT_TRUE(table->release({name(), second, 0ms}));
-  sql("UPDATE lock SET token = 1000");  // all that there are
+  sql("UPDATE store SET last = 1000");  // all that there are
   table->be_patient({{BootClock::now() + 50ms, {}}});
   const AcquireCall call{name(), new_request(), OwnerLabel::parse("test").value(),
                          Ttl::of(30s).value(), false};
