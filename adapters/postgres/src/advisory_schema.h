@@ -1,6 +1,6 @@
 // The SQL of the session advisory locks.
 //
-// The advisory lock excludes everybody, other programs too. The row beside it has the counter, and
+// The advisory lock excludes everybody, other programs too. The row beside it has the token, and
 // how long the lease lasts: if its session dies early, the next Leasehold client has the advisory
 // lock, but waits until the lease is over, since its holder may not know yet.
 //
@@ -12,13 +12,15 @@ namespace leasehold::postgres {
 inline constexpr const char* kAdvisorySchema = R"sql(
 CREATE TABLE IF NOT EXISTS @S.session_lock(
   name text COLLATE "C" PRIMARY KEY,
-  token bigint NOT NULL,
+  token bigint NOT NULL DEFAULT 0,
+  store uuid,
   request uuid,
-  owner text NOT NULL,
-  pid integer NOT NULL,
-  backend_start timestamptz NOT NULL,
-  granted_at timestamptz NOT NULL,
-  expires_at timestamptz NOT NULL,
+  owner text NOT NULL DEFAULT '',
+  pid integer NOT NULL DEFAULT 0,
+  backend_start timestamptz NOT NULL DEFAULT '-infinity',
+  granted_at timestamptz NOT NULL DEFAULT '-infinity',
+  expires_at timestamptz NOT NULL DEFAULT '-infinity',
+  freed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   last_released uuid) WITH (fillfactor = 50);
 
 CREATE UNLOGGED TABLE IF NOT EXISTS @S.session_waiter(
@@ -94,6 +96,32 @@ BEGIN
     WHERE pid = a_pid AND backend_start = a_start AND pid <> pg_backend_pid();
 END $$;
 
+-- As sweep() and recount().
+CREATE OR REPLACE FUNCTION @S.session_sweep() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  pages bigint := pg_relation_size('@S.session_lock') / current_setting('block_size')::bigint;
+  page bigint := floor(random() * greatest(pages - 31, 1));
+  ended_before timestamptz := clock_timestamp() - (SELECT sweep_after FROM @S.meta);
+BEGIN
+  DELETE FROM @S.session_lock WHERE ctid = ANY (ARRAY(
+    SELECT k.ctid FROM @S.session_lock k
+    WHERE k.ctid >= format('(%s,0)', page)::tid AND k.ctid < format('(%s,0)', page + 32)::tid
+      AND greatest(k.expires_at, k.freed_at) < ended_before
+      AND NOT EXISTS (SELECT 1 FROM @S.session_waiter w, pg_stat_get_activity(w.pid) s
+                      WHERE w.lock = k.name AND coalesce(s.backend_start = w.backend_start, true))
+    LIMIT 80 FOR UPDATE OF k SKIP LOCKED));
+END $$;
+
+CREATE OR REPLACE FUNCTION @S.session_recount(a_lock text, a_token bigint) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  sound bigint := @S.sound_token(a_token);
+BEGIN
+  UPDATE @S.session_lock SET token = sound WHERE name = a_lock AND token <> sound;
+  RETURN sound;
+END $$;
+
 CREATE OR REPLACE FUNCTION @S.session_grant(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
@@ -101,16 +129,15 @@ CREATE OR REPLACE FUNCTION @S.session_grant(
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
+  is_plain boolean;
 BEGIN
   IF num_nulls(a_lock, a_request, a_owner, a_ttl_ms, a_queue) > 0 THEN PERFORM @S.refuse_null(); END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM @S.refuse_isolation(); END IF;
   PERFORM @S.commit_durably();
   LOOP
-    SELECT k.*, m.session_store INTO l FROM @S.session_lock k, @S.meta m
-      WHERE k.name = a_lock FOR UPDATE OF k;
+    SELECT * INTO l FROM @S.session_lock WHERE name = a_lock FOR UPDATE;
     EXIT WHEN FOUND;
-    INSERT INTO @S.session_lock
-      VALUES (a_lock, 0, NULL, '', 0, '-infinity', '-infinity', '-infinity', NULL)
-      ON CONFLICT DO NOTHING;
+    INSERT INTO @S.session_lock(name) VALUES (a_lock) ON CONFLICT DO NOTHING;
   END LOOP;
   IF l.last_released = a_request
      OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request) THEN
@@ -131,20 +158,25 @@ BEGIN
   END IF;
   IF l.expires_at > clock_timestamp() THEN
     UPDATE @S.session_lock SET pid = pg_backend_pid(), backend_start = @S.own_start()
-      WHERE name = a_lock RETURNING token INTO o_token;
+      WHERE name = a_lock RETURNING token, store INTO o_token, o_store;
   ELSE
-    UPDATE @S.session_lock
-      SET token = token + 1, request = a_request, owner = a_owner, pid = pg_backend_pid(),
-          backend_start = @S.own_start(), granted_at = clock_timestamp(),
+    UPDATE @S.session_lock k
+      SET token = nextval('@S.token'), store = m.session_store, request = a_request,
+          owner = a_owner, pid = pg_backend_pid(), backend_start = @S.own_start(),
+          granted_at = clock_timestamp(),
           expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms'
-      WHERE name = a_lock RETURNING token INTO o_token;
+      FROM @S.meta m WHERE k.name = a_lock
+      RETURNING k.token, k.store, @S.is_plain(k.token, m.token_ceiling, m.server_start, m.counter_file)
+      INTO o_token, o_store, is_plain;
+    IF NOT FOUND THEN PERFORM @S.refuse_empty(); END IF;
+    IF NOT is_plain THEN o_token := @S.session_recount(a_lock, o_token); END IF;
+    IF o_token % 64 = 0 THEN PERFORM @S.sweep(), @S.session_sweep(); END IF;
     o_fresh := true;
   END IF;
   DELETE FROM @S.session_waiter WHERE pid = pg_backend_pid();
   PERFORM set_config('idle_session_timeout', a_ttl_ms::text, false),
           set_config('lock_timeout', '10s', false);
   o_outcome := 'granted';
-  o_store := l.session_store;
 END $$;
 
 CREATE OR REPLACE FUNCTION @S.session_name(a_request uuid, a_attempt bigint) RETURNS text LANGUAGE sql
@@ -249,14 +281,13 @@ DECLARE
   done boolean;
 BEGIN
   IF num_nulls(a_lock, a_request, a_doubtful) > 0 THEN PERFORM @S.refuse_null(); END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM @S.refuse_isolation(); END IF;
   -- The row is there before it is looked at: a grant that is not committed yet is waited for.
   LOOP
     SELECT *, expires_at > clock_timestamp() AS alive INTO l FROM @S.session_lock
       WHERE name = a_lock FOR UPDATE;
     EXIT WHEN FOUND;
-    INSERT INTO @S.session_lock
-      VALUES (a_lock, 0, NULL, '', 0, '-infinity', '-infinity', '-infinity', NULL)
-      ON CONFLICT DO NOTHING;
+    INSERT INTO @S.session_lock(name) VALUES (a_lock) ON CONFLICT DO NOTHING;
   END LOOP;
   IF a_doubtful OR l.request IS DISTINCT FROM a_request OR l.pid <> pg_backend_pid() THEN
     PERFORM @S.commit_durably();
@@ -266,7 +297,7 @@ BEGIN
   IF a_doubtful THEN PERFORM @S.withdraw(a_lock, a_request); END IF;
   IF l.request = a_request THEN
     UPDATE @S.session_lock
-      SET request = NULL, expires_at = '-infinity',
+      SET request = NULL, expires_at = '-infinity', freed_at = clock_timestamp(),
           last_released = CASE WHEN l.alive THEN a_request ELSE last_released END
       WHERE name = a_lock;
     IF l.pid = pg_backend_pid() THEN
@@ -293,14 +324,14 @@ DECLARE
 BEGIN
   IF num_nulls(a_lock, a_seen) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
-  UPDATE @S.session_lock SET request = NULL, expires_at = '-infinity'
+  UPDATE @S.session_lock
+    SET request = NULL, expires_at = '-infinity', freed_at = clock_timestamp()
     WHERE name = a_lock AND request = a_seen AND expires_at > clock_timestamp() RETURNING * INTO l;
   IF NOT FOUND THEN RETURN false; END IF;
   PERFORM @S.end_session(l.pid, l.backend_start);
   RETURN true;
 END $$;
 
-DROP FUNCTION IF EXISTS @S.session_record(text, uuid, text, text, text);
 CREATE OR REPLACE FUNCTION @S.session_record(a_lock text, a_request uuid, a_key text, a_parameters bytea,
                                   a_result bytea) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -317,7 +348,7 @@ END $$;
 CREATE OR REPLACE FUNCTION @S.session_status(a_lock text)
 RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_owner text,
                o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
-               o_known_as text)
+               o_known_as text, o_counted_to bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t timestamptz := clock_timestamp();
@@ -327,7 +358,9 @@ BEGIN
     strangers AS MATERIALIZED (SELECT * FROM @S.strangers()),
     names AS (
       SELECT a_lock AS name WHERE a_lock IS NOT NULL
-      UNION SELECT l.name FROM @S.session_lock l WHERE a_lock IS NULL),
+      UNION SELECT l.name FROM @S.session_lock l WHERE a_lock IS NULL
+      UNION SELECT w.lock FROM @S.session_waiter w JOIN locks a ON a.pid = w.pid AND a.key = @S.key(w.lock)
+        WHERE a_lock IS NULL),
     rows AS (
       SELECT n.name, false AS waits, NULL::timestamptz AS since, 0 AS pid,
              CASE WHEN s.pid IS NOT NULL THEN md5(s.pid::text)::uuid
@@ -352,7 +385,7 @@ BEGIN
     SELECT r.name, m.session_store, r.waits, r.request, r.owner, r.token,
            floor(extract(epoch FROM t - r.granted_at) * 1000)::bigint,
            ceil(extract(epoch FROM r.expires_at - t) * 1000)::bigint, false,
-           format('SELECT pg_try_advisory_lock(%s)', @S.key(r.name))
+           format('SELECT pg_try_advisory_lock(%s)', @S.key(r.name)), @S.counted_to()
     FROM rows r, @S.meta m ORDER BY r.name COLLATE "C", r.waits, r.since NULLS LAST, r.pid;
 END $$;
 

@@ -206,7 +206,7 @@ Result<AcquireReply> AdvisoryStore::granted_already(const AcquireCall& call,
                                                     const CallContext& context) {
   const auto rows =
       TRY(ask(statement("",
-                        "SELECT token, session_store FROM @S.session_lock, @S.meta"
+                        "SELECT token, store FROM @S.session_lock"
                         " WHERE name = $1 AND request = $2 AND expires_at > clock_timestamp()"),
               {call.lock.str().c_str(), call.request.hex().c_str()}, context));
   if (rows.count() == 0) {

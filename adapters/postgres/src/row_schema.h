@@ -2,9 +2,10 @@
 //
 // Every change of a lock and of its queue is made by a transaction that has locked the lock's row
 // first. The clock is read after that, or its older time is the safe one. `attend` in the row says
-// that waiters or withdrawn requests are to be looked at; without it, one statement on the row
-// alone decides: if it had to wait for the row, it judges by the row as it is then. A waiter that
-// was passed over because it does not listen keeps its place: it may be connecting anew.
+// that waiters or withdrawn requests are to be looked at, as in a row that is new; without it, one
+// statement on the row alone decides: if it had to wait for the row, it judges by the row as it is
+// then, and draws its token then. A waiter that was passed over because it does not listen keeps
+// its place: it may be connecting anew.
 #pragma once
 
 namespace leasehold::postgres {
@@ -14,13 +15,15 @@ namespace leasehold::postgres {
 inline constexpr const char* kRowSchema = R"sql(
 CREATE TABLE IF NOT EXISTS @S.lock(
   name text COLLATE "C" PRIMARY KEY,
-  token bigint NOT NULL,
+  token bigint NOT NULL DEFAULT 0,
+  store uuid,
   request uuid,
-  owner text NOT NULL,
-  granted_at timestamptz NOT NULL,
-  expires_at timestamptz NOT NULL,
-  kept boolean NOT NULL,
-  attend boolean NOT NULL,
+  owner text NOT NULL DEFAULT '',
+  granted_at timestamptz NOT NULL DEFAULT '-infinity',
+  expires_at timestamptz NOT NULL DEFAULT '-infinity',
+  freed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  kept boolean NOT NULL DEFAULT false,
+  attend boolean NOT NULL DEFAULT true,
   last_released uuid) WITH (fillfactor = 50);
 
 CREATE UNLOGGED TABLE IF NOT EXISTS @S.waiter(
@@ -45,16 +48,6 @@ CREATE TABLE IF NOT EXISTS @S.once(
   parameters bytea NOT NULL,
   result bytea NOT NULL,
   PRIMARY KEY (lock, key));
--- Text up to version 3.
-DO $once$ BEGIN
-  IF EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = '@S.once'::regclass
-             AND attname = 'parameters' AND atttypid = 'text'::regtype) THEN
-    ALTER TABLE @S.once
-      ALTER parameters TYPE bytea USING convert_to(parameters, 'UTF8'),
-      ALTER result TYPE bytea USING convert_to(result, 'UTF8');
-  END IF;
-END $once$;
-DROP FUNCTION IF EXISTS @S.record(text, uuid, text, text, text);
 
 -- A comparison with NULL is neither true nor false, so that who forgets something would be told what
 -- is not so.
@@ -63,6 +56,21 @@ SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE null_value_not_allowed USING MESSAGE =
     'leasehold: invalid: an argument is NULL, or the arrays are not equally long; only the presence of a waiter may be NULL';
+END $$;
+
+-- What others did while this one waited for a lock's row would not be seen.
+CREATE OR REPLACE FUNCTION @S.refuse_isolation() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE invalid_transaction_state USING MESSAGE =
+    'leasehold: invalid: locks are taken and released in a transaction that is READ COMMITTED';
+END $$;
+
+CREATE OR REPLACE FUNCTION @S.refuse_empty() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE no_data_found USING MESSAGE =
+    'leasehold: unavailable: the table meta of this schema is empty; if the schema is being copied, let that end first';
 END $$;
 
 CREATE OR REPLACE FUNCTION @S.listens(a_presence bigint) RETURNS boolean LANGUAGE sql
@@ -118,6 +126,42 @@ BEGIN
   RETURN ceil(extract(epoch FROM patience) * 1000);
 END $$;
 
+-- A free lock leaves nothing behind but its withdrawn requests, which have a table of their own: a
+-- row that comes into being again is one to be attended to.
+-- A few pages somewhere in the table, because an index on the time would cost every grant more. So
+-- many that more rows are on them than were made since the last step, however long their names.
+CREATE OR REPLACE FUNCTION @S.sweep() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  pages bigint := pg_relation_size('@S.lock') / current_setting('block_size')::bigint;
+  page bigint := floor(random() * greatest(pages - 31, 1));
+  ended_before timestamptz := clock_timestamp() - (SELECT sweep_after FROM @S.meta);
+  rows tid[];
+BEGIN
+  SELECT array_agg(ctid) INTO rows FROM (
+    SELECT ctid FROM @S.lock
+    WHERE ctid >= format('(%s,0)', page)::tid AND ctid < format('(%s,0)', page + 32)::tid
+      AND greatest(expires_at, freed_at) < ended_before
+    LIMIT 80 FOR UPDATE SKIP LOCKED) free;
+  IF rows IS NULL THEN RETURN; END IF;
+  -- Nobody can come to wait now, and this sees who came before.
+  WITH gone AS (
+    DELETE FROM @S.lock k WHERE k.ctid = ANY (rows)
+      AND NOT EXISTS (SELECT 1 FROM @S.waiter w
+                      WHERE w.lock = k.name AND w.alive_until > clock_timestamp())
+    RETURNING name)
+  DELETE FROM @S.waiter w USING gone WHERE w.lock = gone.name;
+END $$;
+
+CREATE OR REPLACE FUNCTION @S.recount(a_lock text, a_token bigint) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  sound bigint := @S.sound_token(a_token);
+BEGIN
+  UPDATE @S.lock SET token = sound WHERE name = a_lock AND token <> sound;
+  RETURN sound;
+END $$;
+
 CREATE OR REPLACE FUNCTION @S.acquire(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_presence bigint,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
@@ -126,18 +170,25 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
   is_withdrawn boolean;
+  is_plain boolean;
 BEGIN
   IF num_nulls(a_lock, a_request, a_owner, a_ttl_ms, a_queue) > 0 THEN PERFORM @S.refuse_null(); END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM @S.refuse_isolation(); END IF;
   PERFORM @S.commit_durably();
-  UPDATE @S.lock
-    SET token = token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
+  UPDATE @S.lock k
+    SET token = nextval('@S.token'), store = m.row_store, request = a_request, owner = a_owner,
+        granted_at = clock_timestamp(),
         expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false
-    WHERE name = a_lock AND NOT attend AND expires_at <= clock_timestamp()
-      AND last_released IS DISTINCT FROM a_request
-    RETURNING token, (SELECT row_store FROM @S.meta) INTO o_token, o_store;
+    FROM @S.meta m
+    WHERE k.name = a_lock AND NOT k.attend AND k.expires_at <= clock_timestamp()
+      AND k.last_released IS DISTINCT FROM a_request
+    RETURNING k.token, k.store, @S.is_plain(k.token, m.token_ceiling, m.server_start, m.counter_file)
+    INTO o_token, o_store, is_plain;
   IF FOUND THEN
     o_outcome := 'granted';
     o_fresh := true;
+    IF NOT is_plain THEN o_token := @S.recount(a_lock, o_token); END IF;
+    IF o_token % 64 = 0 THEN PERFORM @S.sweep(), @S.session_sweep(); END IF;
     RETURN;
   END IF;
 
@@ -153,16 +204,15 @@ BEGIN
 
   -- The row first, in a statement of its own: what the next ones see is not older than the lock on it.
   LOOP
-    SELECT k.*, m.row_store INTO l FROM @S.lock k, @S.meta m WHERE k.name = a_lock FOR UPDATE OF k;
+    SELECT * INTO l FROM @S.lock WHERE name = a_lock FOR UPDATE;
     EXIT WHEN FOUND;
-    INSERT INTO @S.lock VALUES (a_lock, 0, NULL, '', '-infinity', '-infinity', false, false, NULL)
-      ON CONFLICT DO NOTHING;
+    INSERT INTO @S.lock(name) VALUES (a_lock) ON CONFLICT DO NOTHING;
   END LOOP;
   IF l.expires_at > clock_timestamp() THEN
     IF l.request = a_request AND NOT l.kept THEN
       o_outcome := 'granted';
       o_token := l.token;
-      o_store := l.row_store;
+      o_store := l.store;
       RETURN;
     END IF;
     o_ahead := @S.label(l.owner, l.kept);
@@ -178,16 +228,21 @@ BEGIN
     OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request);
   IF o_ahead IS NULL AND NOT is_withdrawn THEN
     DELETE FROM @S.waiter WHERE request = a_request;
-    UPDATE @S.lock
-      SET token = token + 1, request = a_request, owner = a_owner, granted_at = clock_timestamp(),
+    UPDATE @S.lock k
+      SET token = nextval('@S.token'), store = m.row_store, request = a_request, owner = a_owner,
+          granted_at = clock_timestamp(),
           expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false,
           attend = EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
             OR EXISTS (SELECT 1 FROM @S.withdrawn w
                        WHERE w.lock = a_lock AND w.at > clock_timestamp() - interval '1 hour')
-      WHERE name = a_lock RETURNING token INTO o_token;
+      FROM @S.meta m WHERE k.name = a_lock
+      RETURNING k.token, k.store, @S.is_plain(k.token, m.token_ceiling, m.server_start, m.counter_file)
+      INTO o_token, o_store, is_plain;
+    IF NOT FOUND THEN PERFORM @S.refuse_empty(); END IF;
     o_outcome := 'granted';
     o_fresh := true;
-    o_store := l.row_store;
+    IF NOT is_plain THEN o_token := @S.recount(a_lock, o_token); END IF;
+    IF o_token % 64 = 0 THEN PERFORM @S.sweep(), @S.session_sweep(); END IF;
   ELSIF a_queue AND NOT is_withdrawn THEN
     o_outcome := 'queued';
     o_recheck_ms := @S.enqueue(a_lock, a_request, a_owner, a_presence, l.expires_at);
@@ -235,9 +290,12 @@ DECLARE
   is_free boolean;
 BEGIN
   IF num_nulls(a_lock, a_request, a_keep_ms, a_doubtful) > 0 THEN PERFORM @S.refuse_null(); END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM @S.refuse_isolation(); END IF;
   PERFORM @S.commit_durably();
   IF a_keep_ms <= 0 AND NOT a_doubtful THEN
-    UPDATE @S.lock SET request = NULL, expires_at = '-infinity', last_released = a_request
+    UPDATE @S.lock
+      SET request = NULL, expires_at = '-infinity', freed_at = clock_timestamp(),
+          last_released = a_request
       WHERE name = a_lock AND request = a_request AND NOT attend AND NOT kept
         AND expires_at > clock_timestamp();
     IF FOUND THEN RETURN true; END IF;
@@ -246,8 +304,7 @@ BEGIN
   LOOP
     PERFORM 1 FROM @S.lock WHERE name = a_lock FOR UPDATE;
     EXIT WHEN FOUND;
-    INSERT INTO @S.lock VALUES (a_lock, 0, NULL, '', '-infinity', '-infinity', false, false, NULL)
-      ON CONFLICT DO NOTHING;
+    INSERT INTO @S.lock(name) VALUES (a_lock) ON CONFLICT DO NOTHING;
   END LOOP;
   IF a_doubtful THEN PERFORM @S.withdraw(a_lock, a_request); END IF;
   IF a_keep_ms > 0 THEN
@@ -257,7 +314,9 @@ BEGIN
       WHERE name = a_lock AND request = a_request AND expires_at > clock_timestamp() AND NOT kept;
     IF FOUND THEN RETURN true; END IF;
   ELSE
-    UPDATE @S.lock SET request = NULL, expires_at = '-infinity', last_released = a_request
+    UPDATE @S.lock
+      SET request = NULL, expires_at = '-infinity', freed_at = clock_timestamp(),
+          last_released = a_request
       WHERE name = a_lock AND request = a_request AND expires_at > clock_timestamp() AND NOT kept;
     IF FOUND THEN
       IF EXISTS (SELECT 1 FROM @S.waiter WHERE lock = a_lock) THEN
@@ -282,7 +341,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF num_nulls(a_lock, a_seen) > 0 THEN PERFORM @S.refuse_null(); END IF;
   PERFORM @S.commit_durably();
-  UPDATE @S.lock SET request = NULL, expires_at = '-infinity'
+  UPDATE @S.lock SET request = NULL, expires_at = '-infinity', freed_at = clock_timestamp()
     WHERE name = a_lock AND request = a_seen AND expires_at > clock_timestamp();
   IF NOT FOUND THEN RETURN false; END IF;
   PERFORM @S.first_waiter(a_lock, NULL, true);
@@ -313,7 +372,7 @@ END $$;
 CREATE OR REPLACE FUNCTION @S.status(a_lock text)
 RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_owner text,
                o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
-               o_known_as text)
+               o_known_as text, o_counted_to bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t timestamptz := clock_timestamp();
@@ -334,7 +393,7 @@ BEGIN
            CASE WHEN r.waits OR r.expires_at > t THEN r.request END, r.owner, r.token,
            CASE WHEN r.expires_at > t THEN floor(extract(epoch FROM t - r.granted_at) * 1000)::bigint END,
            CASE WHEN r.expires_at > t THEN ceil(extract(epoch FROM r.expires_at - t) * 1000)::bigint END,
-           r.kept, format('SELECT * FROM @S.lock WHERE name = %L', r.name)
+           r.kept, format('SELECT * FROM @S.lock WHERE name = %L', r.name), @S.counted_to()
     FROM rows r, @S.meta m ORDER BY r.name COLLATE "C", r.waits, r.place;
 END $$;
 )sql";

@@ -1,6 +1,7 @@
 #include "schema.h"
 
 #include "advisory_schema.h"
+#include "counter_schema.h"
 #include "kit/try.h"
 #include "leasehold/id.h"
 #include "part.h"
@@ -15,7 +16,11 @@ CREATE TABLE IF NOT EXISTS @S.meta(
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   version integer NOT NULL,
   row_store uuid NOT NULL,
-  session_store uuid NOT NULL);
+  session_store uuid NOT NULL,
+  token_ceiling bigint NOT NULL,
+  server_start timestamptz NOT NULL,
+  counter_file oid NOT NULL,
+  sweep_after interval NOT NULL DEFAULT '1 minute');
 )sql";
 
 // The lock makes racing clients agree. The catalogue is read by queries after it: to_regclass()
@@ -31,10 +36,8 @@ DO $do$ BEGIN
   END IF;
   IF EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
              WHERE n.nspname = '@N' AND c.relname = 'meta') THEN
-    IF EXISTS (SELECT 1 FROM @S.meta WHERE version >= @VERSION) THEN RETURN; END IF;
+    RETURN;
   END IF;
-  -- Acquires wait behind an upgrade that waits for the longest transaction.
-  PERFORM set_config('lock_timeout', '2s', true);
   PERFORM set_config('client_min_messages', 'warning', true);
   EXECUTE $ddl$ @DDL $ddl$;
   PERFORM set_config('synchronous_commit', 'on', true);
@@ -42,10 +45,13 @@ END $do$
 )sql";
 
 std::string creation(const SchemaPlace& place, Random& random) {
-  std::string ddl = std::string(kMeta) + kPartFunctions + kRowSchema + kAdvisorySchema;
-  ddl += "INSERT INTO @S.meta(version, row_store, session_store) VALUES (@VERSION, '" +
-         StoreId::random(random).hex() + "', '" + StoreId::random(random).hex() +
-         "') ON CONFLICT (one) DO UPDATE SET version = excluded.version;";
+  std::string ddl =
+      std::string(kMeta) + kPartFunctions + kCounterSchema + kRowSchema + kAdvisorySchema;
+  ddl +=
+      "INSERT INTO @S.meta(version, row_store, session_store, token_ceiling, server_start,"
+      " counter_file) VALUES (@VERSION, '" +
+      StoreId::random(random).hex() + "', '" + StoreId::random(random).hex() +
+      "', 10000, pg_postmaster_start_time(), pg_relation_filenode('@S.token'));";
   std::string sql = replaced(kCreate, "@TRUSTED", kTrustedNames);
   sql = replaced(std::move(sql), "@STRANGER", stranger_in(place));
   sql = replaced(std::move(sql), "@DDL", ddl);
@@ -62,9 +68,9 @@ Status make_schema(Connection& connection, const SchemaPlace& place, Random& ran
   if (connection.broken()) return fail(std::move(made.error()));
   return fail(ErrorCode::unavailable,
               "the schema '" + place.name +
-                  "' is not in the database, or of an earlier version, and cannot be made by this "
-                  "role, or not while others use it; let its owner, or one that may CREATE in the "
-                  "database, take a lock once, and see docs/postgres.md for the GRANT lines",
+                  "' is not in the database, and cannot be made by this role; let its owner, or "
+                  "one that may CREATE in the database, take a lock once, and see docs/postgres.md "
+                  "for the GRANT lines",
               made.error().store_words);
 }
 
@@ -81,6 +87,12 @@ Result<std::int64_t> schema_version(Connection& connection, const SchemaPlace& p
       TRY(connection.run(in_schema("SELECT version FROM @S.meta", place.name), wait));
   if (version.count() == 1) return version.number(0);
   return fail(ErrorCode::unsupported, "the schema '" + place.name + "' has no version");
+}
+
+// Its tokens have another lineage: a fence does not compare them with those of the old one.
+std::string begin_afresh(const SchemaPlace& place) {
+  return "; to begin afresh, stop all programs that use it, and DROP SCHEMA " + place.name +
+         " CASCADE, or name another one with the option schema=NAME";
 }
 
 }  // namespace
@@ -111,7 +123,7 @@ Error belongs_to_stranger(const SchemaPlace& place, std::string_view stranger) {
 Status ensure_schema(Connection& connection, const SchemaPlace& place, Random& random,
                      waiting::CallWait& wait) {
   auto version = schema_version(connection, place, wait);
-  if (version && *version < kSchemaVersion) {
+  if (version && *version == 0) {
     TRY(make_schema(connection, place, random, wait));
     version = schema_version(connection, place, wait);
   }
@@ -119,7 +131,8 @@ Status ensure_schema(Connection& connection, const SchemaPlace& place, Random& r
   if (*version == kSchemaVersion) return {};
   return fail(ErrorCode::unsupported,
               "the schema '" + place.name + "' has version " + std::to_string(*version) +
-                  "; this program works with version " + std::to_string(kSchemaVersion));
+                  "; this program works with version " + std::to_string(kSchemaVersion) +
+                  (*version < kSchemaVersion ? begin_afresh(place) : ""));
 }
 
 }  // namespace leasehold::postgres

@@ -9,16 +9,16 @@
 namespace leasehold::postgres {
 
 // The only one that this program works with.
-inline constexpr std::int64_t kSchemaVersion = 6;
+inline constexpr std::int64_t kSchemaVersion = 7;
 
 struct SchemaPlace {
   std::string name;
   std::string owner;  // whom the user trusts; may be empty
 };
 
-// Makes the schema unless it is there, and brings one of an earlier version up to date; clients
-// that race agree. `unavailable` if the role may not do that, or the schema belongs to somebody
-// whom this role had better not trust; `unsupported` if a later version is there.
+// Makes the schema unless it is there; clients that race agree. `unavailable` if the role may not
+// do that, or the schema belongs to somebody whom this role had better not trust; `unsupported` if
+// another version is there.
 [[nodiscard]] Status ensure_schema(Connection& connection, const SchemaPlace& place, Random& random,
                                    waiting::CallWait& wait);
 

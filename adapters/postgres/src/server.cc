@@ -112,6 +112,7 @@ Result<Server> Server::look(Connection& connection, const Options& options,
   traits.address = options.address;
   traits.queues = true;
   traits.keeps_after_release = options.mode == Mode::rows;
+  traits.one_counter = true;
   traits.why = doubt(look, options);
   if (!traits.why.empty()) {
     traits.guarantee = Guarantee::efficiency;
@@ -120,8 +121,8 @@ Result<Server> Server::look(Connection& connection, const Options& options,
   }
   traits.guarantee = Guarantee::correctness;
   traits.why =
-      "each token is counted in a row that is never deleted, and committed durably before it is "
-      "granted";
+      "each token is drawn from one counter, and committed durably with its lock's row before it "
+      "is granted";
   traits.instead = "Nothing more is to be had from a lock; put a fence at the resource";
   return server;
 }

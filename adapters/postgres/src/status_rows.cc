@@ -15,7 +15,8 @@ enum Column {
   kHeldMs,
   kRemainingMs,
   kKept,
-  kKnownAs
+  kKnownAs,
+  kCountedTo
 };
 
 Millis not_negative(std::int64_t milliseconds) {
@@ -33,7 +34,7 @@ std::optional<LockStatus> status_of(const Rows& rows, int row) {
                     .known_as = std::string(rows.text(kKnownAs, row))};
   const auto token = TokenNumber::of(rows.number(kToken, row));
   if (token) status.last_token = *token;
-  status.counted_to = token ? token->value() : 0;
+  status.counted_to = rows.number(kCountedTo, row);
   const auto request = rows.id<RequestId>(kRequest, row);
   if (token && request && !rows.is_null(kRemainingMs, row)) {
     status.holder = LockStatus::Holder{.request = *request,

@@ -12,6 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreConformance,
                          ::testing::Values(StoreCase{
@@ -107,6 +108,8 @@ TEST_F(RowStoreTest, RoleThatMayNotMakeTheSchemaIsToldSo) {
   psql("GRANT USAGE ON SCHEMA leasehold TO " + server.database() + "_guest");
   psql("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA leasehold TO " +
        server.database() + "_guest");
+  psql("GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA leasehold TO " + server.database() +
+       "_guest");
   auto opened = open_postgres(guest);
   ASSERT_TRUE(opened) << to_string(opened.error());
   Client client(std::move(*opened));
@@ -115,11 +118,20 @@ TEST_F(RowStoreTest, RoleThatMayNotMakeTheSchemaIsToldSo) {
 
 TEST_F(RowStoreTest, AnotherVersionOfTheSchemaIsRefused) {
   server.open();
-  psql("UPDATE leasehold.meta SET version = 7");
-  const auto refused = open_postgres(server.url());
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(refused.error().message, HasSubstr("version 7"));
+  psql("UPDATE leasehold.meta SET version = 8");
+  const auto later = open_postgres(server.url());
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(later.error().message, HasSubstr("version 8"));
+  EXPECT_THAT(later.error().message, Not(HasSubstr("DROP")));
+  psql("UPDATE leasehold.meta SET version = 6");
+  const auto earlier = open_postgres(server.url());
+  ASSERT_FALSE(earlier);
+  EXPECT_EQ(earlier.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(earlier.error().message, HasSubstr("version 6"));
+  EXPECT_THAT(earlier.error().message, HasSubstr("DROP SCHEMA leasehold CASCADE"));
+  psql("DROP SCHEMA leasehold CASCADE");
+  EXPECT_TRUE(open_postgres(server.url()));
 }
 
 TEST_F(RowStoreTest, SchemaMayHaveANameThatIsAWordOfSql) {

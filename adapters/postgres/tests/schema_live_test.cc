@@ -80,7 +80,8 @@ class TrustTest : public SchemaTest {
     EXPECT_TRUE(good(open_store("maker")));
     EXPECT_EQ(user_.exec("GRANT USAGE ON SCHEMA leasehold TO app;"
                          "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA leasehold"
-                         " TO app"),
+                         " TO app;"
+                         "GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA leasehold TO app"),
               "");
   }
   ~TrustTest() override {

@@ -254,39 +254,6 @@ TEST_F(StrangerTest, SchemaOfAnotherRoleIsUsedByOrdinaryRolesAndMadeByItsOwner) 
   EXPECT_EQ(user_.exec("DROP OWNED BY clerk; DROP ROLE clerk"), "");
 }
 
-TEST_F(StrangerTest, EarlierStoreIsBroughtUpToDateByItsOwner) {
-  ASSERT_TRUE(good(open_store()));
-  const char* const meta = "SELECT version || ' ' || row_store FROM leasehold.meta";
-  const std::string present = user_.ask(meta);
-  ASSERT_EQ(user_.exec("SELECT leasehold.acquire('l', gen_random_uuid(), 'me', 60000, false, NULL);"
-                       "UPDATE leasehold.meta SET version = 2;"
-                       "ALTER FUNCTION leasehold.acquire RESET ALL;"
-                       "ALTER TABLE leasehold.once ALTER parameters TYPE text USING '',"
-                       "                           ALTER result TYPE text USING '';"
-                       "INSERT INTO leasehold.once VALUES ('l', 'k', 'C:\\x41 ü', '0');"
-                       "GRANT USAGE ON SCHEMA leasehold TO stranger;"
-                       "GRANT SELECT ON leasehold.meta TO stranger"),
-            "");
-  const auto refused = open_store("stranger");
-  ASSERT_TRUE(bad(refused, ErrorCode::unavailable));
-  EXPECT_THAT(refused.error().message, HasSubstr("let its owner"));
-  const UserConnection reader(fence_server().url(database_));
-  ASSERT_EQ(reader.exec("BEGIN; LOCK TABLE leasehold.once IN ACCESS SHARE MODE"), "");
-  const auto in_use = open_store();
-  ASSERT_TRUE(bad(in_use, ErrorCode::unavailable));
-  EXPECT_THAT(in_use.error().store_words, HasSubstr("lock timeout")) << "acquires wait behind it";
-  ASSERT_EQ(reader.exec("COMMIT"), "");
-  EXPECT_TRUE(good(open_store()));
-  EXPECT_EQ(user_.ask(meta), present);
-  EXPECT_EQ(user_.ask("SELECT convert_from(parameters, 'UTF8') || convert_from(result, 'UTF8')"
-                      " FROM leasehold.once"),
-            "C:\\x41 ü0");
-  EXPECT_EQ(user_.ask("SELECT token FROM leasehold.lock"), "1");
-  EXPECT_EQ(user_.ask("SELECT proconfig IS NOT NULL FROM pg_proc"
-                      " WHERE oid = 'leasehold.acquire'::regproc"),
-            "t");
-}
-
 TEST_F(StrangerTest, NothingOfOursFindsWhatSomebodyElsePutThere) {
   ASSERT_TRUE(good(remove_fence(user_.get())));
   set_traps();

@@ -22,7 +22,7 @@ Rows one_row(std::vector<std::string> columns) {
 TEST(StatusRows, NoTimeIsNegativeWhateverStandsInTheTable) {
   const std::string id(32, 'a');
   const auto locks =
-      read_status(one_row({"job", id, "f", id, "\033[2J", "34", "-5", "-7", "f", "job"}));
+      read_status(one_row({"job", id, "f", id, "\033[2J", "34", "-5", "-7", "f", "job", "34"}));
   ASSERT_TRUE(locks);
   ASSERT_EQ(locks->size(), 1u);
   ASSERT_TRUE(locks->front().holder);
