@@ -13,8 +13,6 @@ using resp::Value;
 
 namespace {
 
-// How long a counter outlives the last grant of its lock. It is for people to read.
-constexpr Millis kCounterLife = std::chrono::hours(24 * 7);
 // How long an acquire may be on its way.
 constexpr Millis kReleaseRemembered = std::chrono::hours(1);
 
@@ -58,11 +56,11 @@ std::string ahead_of(const Value& value, const Value& waiter) {
 
 ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, bool queue,
                         const std::string& channel, const StoreId& new_store, std::int64_t number) {
-  return {Scripts::all().acquire,
-          {keys.lock, keys.token(), kStoreKey, released_key(call.request), keys.queue(),
-           keys.waiters()},
-          {call.request.hex(), call.owner.str(), text(call.ttl.length()), queue ? "1" : "0",
-           channel, new_store.hex(), text(kCounterLife), std::to_string(number)}};
+  return {
+      Scripts::all().acquire,
+      {keys.lock, kTokenKey, kStoreKey, released_key(call.request), keys.queue(), keys.waiters()},
+      {call.request.hex(), call.owner.str(), text(call.ttl.length()), queue ? "1" : "0", channel,
+       new_store.hex(), std::to_string(number)}};
 }
 
 ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& calls) {
@@ -88,8 +86,7 @@ ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen) {
 }
 
 ScriptCall inspect_call(const LockKeys& keys) {
-  return {Scripts::all().inspect,
-          {keys.lock, keys.token(), kStoreKey, keys.queue(), keys.waiters()}};
+  return {Scripts::all().inspect, {keys.lock, kStoreKey, keys.queue(), keys.waiters()}};
 }
 
 ScriptCall record_call(const LockKeys& keys, const RequestId& request, const std::string& key,
@@ -101,7 +98,15 @@ ScriptCall record_call(const LockKeys& keys, const RequestId& request, const std
 }
 
 ScriptCall begin_call(const StoreId& new_store) {
-  return {Scripts::all().begin, {kStoreKey}, {new_store.hex()}};
+  return {Scripts::all().begin, {kStoreKey}, {new_store.hex(), "begin"}};
+}
+
+ScriptCall rotate_call(const StoreId& id) {
+  return {Scripts::all().begin, {kStoreKey}, {id.hex(), "rotate"}};
+}
+
+ScriptCall look_call() {
+  return {Scripts::all().begin, {kStoreKey}, {"", "look"}};
 }
 
 std::string recall_command(const LockKeys& keys, const std::string& key) {
@@ -122,12 +127,6 @@ std::string forget_command(const LockKeys& keys, const std::string& key) {
   return command;
 }
 
-std::string rotate_command(const StoreId& id) {
-  std::string command;
-  resp::append_command(command, {"SET", kStoreKey, id.hex()});
-  return command;
-}
-
 LockValue LockValue::parse(std::string_view value) {
   LockValue stranger;
   stranger.owner = kStranger;
@@ -138,9 +137,10 @@ LockValue LockValue::parse(std::string_view value) {
   if (!ours.request || (value[32] != ' ' && !ours.kept)) return stranger;
   value.remove_prefix(33);
   ours.token = token_in(take_word(value));
+  ours.store = StoreId::from_hex(take_word(value));
   const auto since = kit::number_in<std::int64_t>(take_word(value));
   const auto call = kit::number_in<std::int64_t>(take_word(value));
-  if (!ours.token || !since || !call) return stranger;
+  if (!ours.token || !ours.store || !since || !call) return stranger;
   ours.since = *since;
   ours.owner = readable_label(value);
   return ours;
@@ -178,20 +178,21 @@ Result<ReleaseReply> read_release(const Value& reply) {
 }
 
 Result<LockStatus> read_status(const Value& reply, const LockName& lock, const LockKeys& keys) {
-  if (reply.items.size() != 8) return unexpected_reply();
+  if (reply.items.size() != 7) return unexpected_reply();
   const std::string& value = reply.at(0).text;
   const std::int64_t left = reply.at(2).integer;
   const std::int64_t now = reply.at(3).integer;
-  const std::int64_t life = reply.at(6).integer;
+  const std::int64_t life = reply.at(5).integer;
   LockStatus status{.lock = lock,
-                    .store = StoreId::from_hex(reply.at(5).text),
-                    .last_token = token_in(reply.at(4).text),
+                    .store = StoreId::from_hex(reply.at(4).text),
+                    .last_token = {},
                     .holder = {},
                     .waiters = {},
                     .known_as = keys.lock};
   const std::string_view fingerprint = reply.at(1).text;
   if (!fingerprint.empty()) {
     const LockValue holder = LockValue::parse(value);
+    status.last_token = holder.token;
     // A stranger has no request id; the fingerprint stands for one.
     const auto request =
         holder.request ? holder.request : RequestId::from_hex(fingerprint.substr(0, 32));
@@ -208,7 +209,7 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
         .foreign = !holder.request,
         .foreign_end = left < 0 ? LockStatus::Holder::End::never : LockStatus::Holder::End::timed};
   }
-  const Value& waiting = reply.at(7);
+  const Value& waiting = reply.at(6);
   for (std::size_t i = 0; i + 1 < waiting.items.size(); i += 2) {
     const auto request = RequestId::from_hex(waiting.items[i].text);
     std::string_view entry = waiting.items[i + 1].text;

@@ -26,15 +26,18 @@ ScriptCall inspect_call(const LockKeys& keys);
 ScriptCall record_call(const LockKeys& keys, const RequestId& request, const std::string& key,
                        const OnceRecord& what);
 ScriptCall begin_call(const StoreId& new_store);
+ScriptCall rotate_call(const StoreId& id);
+// Answers the id, or an empty text if the store was not begun yet.
+ScriptCall look_call();
 std::string recall_command(const LockKeys& keys, const std::string& key);
 std::string list_keys_command(const LockKeys& keys);
 std::string forget_command(const LockKeys& keys, const std::string& key);
-std::string rotate_command(const StoreId& id);
 
 // The value of a lock key.
 struct LockValue {
   std::optional<RequestId> request;  // none: another program's
   std::optional<TokenNumber> token;
+  std::optional<StoreId> store;
   std::int64_t since = 0;  // milliseconds
   bool kept = false;
   std::string owner;

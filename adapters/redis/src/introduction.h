@@ -29,7 +29,7 @@ Introduction introduction_of(const resp::Greeting& greeting, const std::string& 
 // Whether it can ever be used: `unsupported` for a cluster or a sentinel, `unavailable` if it is
 // too old.
 [[nodiscard]] Status check_usable(const Introduction& introduction, const std::string& address);
-// Whether it takes writes: `unavailable` if not.
+// Whether it takes writes: `unavailable` if not, `unsupported` if the store is in another format.
 [[nodiscard]] Status check_writes(Server& server, const StoreId& new_store,
                                   const CallContext& context);
 

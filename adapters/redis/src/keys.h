@@ -15,8 +15,12 @@ namespace leasehold::redis {
 inline constexpr std::string_view kOwnKeys = "leasehold:";
 
 inline constexpr const char* kStoreKey = "leasehold:store";
-inline constexpr std::string_view kTokenKeys = "leasehold:token:";
+inline constexpr const char* kTokenKey = "leasehold:token";  // the counter of all locks
+inline constexpr std::string_view kQueueKeys = "leasehold:queue:";
 inline constexpr std::string_view kFenceKeys = "leasehold:fence:";
+
+// How everything here is kept. The value of kStoreKey begins with it, then has a space and the id.
+inline constexpr std::string_view kStoreFormat = "2";
 
 struct LockKeys {
   explicit LockKeys(std::string lock_key) : lock(std::move(lock_key)) {}
@@ -35,8 +39,7 @@ struct LockKeys {
   bool usable() const { return !lock.starts_with(kOwnKeys); }
 
   const std::string lock;
-  std::string token() const { return std::string(kTokenKeys) + lock; }
-  std::string queue() const { return "leasehold:queue:" + lock; }
+  std::string queue() const { return std::string(kQueueKeys) + lock; }
   std::string waiters() const { return "leasehold:waiters:" + lock; }
   std::string once() const { return "leasehold:once:" + lock; }
 };

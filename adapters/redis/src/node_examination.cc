@@ -1,7 +1,7 @@
 #include "node_examination.h"
 
+#include "calls.h"
 #include "doctor/findings.h"
-#include "keys.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
 #include "leasehold/resp/command.h"
@@ -49,7 +49,7 @@ class NodeExamination {
     judge_writes();
     sample_clock();
     doctor::judge_clock(findings_, "redis", clock_, doctor::Expiry::wall_clock, ttl_);
-    if (role_ != NodeRole::fence) found.lineage = read_lineage();
+    if (!fenced()) found.usable = judge_store(found) && found.usable;
     found.findings = findings_.take();
     return found;
   }
@@ -253,10 +253,26 @@ class NodeExamination {
     }
   }
 
-  std::optional<StoreId> read_lineage() {
-    const auto id = ask({"GET", kStoreKey});
-    if (!id) return std::nullopt;
-    return StoreId::from_hex(id->text);
+  // False if Leasehold refuses what is there.
+  bool judge_store(NodeDiagnosis& found) {
+    constexpr const char* check = "redis.store";
+    const auto id = server_.run(look_call(), context_);
+    if (id) {
+      found.lineage = StoreId::from_hex(id->text);
+      if (found.lineage) {
+        findings_.ok(check, "It has a lock store in format " + std::string(kStoreFormat) + ".");
+      }
+      return true;
+    }
+    const std::string& word = id.error().store_code;
+    const bool refused = id.error().code == ErrorCode::unsupported || word == "WRONGTYPE";
+    if (!refused) return true;
+    findings_.add(
+        Severity::danger, check,
+        {"Leasehold refuses what is there: " + sentence(id.error()) + ".", "No lock can be taken.",
+         std::string("Give the locks another database or server, or delete ") + kStoreKey +
+             " when nobody uses it"});
+    return false;
   }
 
   Server& server_;

@@ -85,7 +85,10 @@ class RedisStore final : public BlockingStore {
   Result<std::vector<LockStatus>> do_list(const CallContext& context) override {
     const auto names = TRY(find_used_locks(*server_, options_.prefix, context));
     std::vector<LockStatus> locks;
-    for (const LockName& name : names) locks.push_back(TRY(do_inspect({name}, context)));
+    for (const LockName& name : names) {
+      auto status = TRY(do_inspect({name}, context));
+      if (status.holder || !status.waiters.empty()) locks.push_back(std::move(status));
+    }
     return locks;
   }
 
@@ -93,7 +96,7 @@ class RedisStore final : public BlockingStore {
 
   Result<StoreId> do_rotate_store_id(const CallContext& context) override {
     const StoreId id = StoreId::random(system_random());
-    TRY(server_->run(rotate_command(id), context));
+    TRY(server_->run(rotate_call(id), context));
     return id;
   }
 
@@ -155,7 +158,8 @@ StoreTraits redis_traits(const Options& options, const Introduction& introductio
               "Use a store with durable tokens (etcd, ZooKeeper, PostgreSQL, SQLite), or protect "
               "the resource by a claim instead of a token.",
           .queues = true,
-          .keeps_after_release = true};
+          .keeps_after_release = true,
+          .one_counter = true};
 }
 
 Result<std::unique_ptr<Store>> open_redis(const Url& url, const OpenOptions& opening) {

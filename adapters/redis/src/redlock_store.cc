@@ -52,7 +52,9 @@ Meeting meet(Server& server, const StoreId& new_store, const CallContext& contex
   const auto introduction = learn(server, context);
   if (!introduction) return {{}, fail(introduction.error())};
   if (auto ok = check_usable(*introduction, server.address()); !ok) return {ok, ok};
-  return {{}, check_writes(server, new_store, context)};
+  const auto writes = check_writes(server, new_store, context);
+  const bool never = !writes && writes.error().code == ErrorCode::unsupported;
+  return {never ? writes : Status(), writes};
 }
 
 Error not_waited_for(const Server& server) {
@@ -370,7 +372,7 @@ Result<std::vector<LockStatus>> RedlockStore::do_list(const CallContext& context
 Result<StoreId> RedlockStore::do_rotate_store_id(const CallContext& context) {
   const StoreId id = StoreId::random(system_random());
   const Answers answers =
-      quorum_->ask(Question{rotate_command(id)}, context, options_.node_timeout);
+      quorum_->ask(Question::of(rotate_call(id)), context, options_.node_timeout);
   const Tally tally = count(answers, [](const Value&) { return true; });
   if (tally.yes >= quorum_->majority()) return id;
   return fail(too_few(answers, tally.yes, tally.yes + tally.unknown > 0));

@@ -18,9 +18,8 @@ std::string literally(std::string_view text) {
 
 }  // namespace
 
-Result<std::set<std::string>> find_keys(Server& server, std::string_view begins,
-                                        const CallContext& context) {
-  std::set<std::string> keys;
+Status scan_keys(Server& server, std::string_view begins, const CallContext& context,
+                 const std::function<Status(std::vector<std::string>)>& found) {
   std::string cursor = "0";
   do {
     std::string command;
@@ -28,11 +27,23 @@ Result<std::set<std::string>> find_keys(Server& server, std::string_view begins,
                          {"SCAN", cursor, "MATCH", literally(begins) + "*", "COUNT", "1000"});
     const auto page = TRY(server.run(command, context));
     cursor = page.at(0).text;
+    std::vector<std::string> keys;
     for (const resp::Value& key : page.at(1).items) {
-      if (key.text.starts_with(begins)) keys.insert(key.text);
+      if (key.text.starts_with(begins)) keys.push_back(key.text);
     }
+    TRY(found(std::move(keys)));
   } while (cursor != "0" && !cursor.empty());
-  return keys;
+  return {};
+}
+
+Result<std::set<std::string>> find_keys(Server& server, std::string_view begins,
+                                        const CallContext& context) {
+  std::set<std::string> all;
+  TRY(scan_keys(server, begins, context, [&](std::vector<std::string> keys) -> Status {
+    all.insert(keys.begin(), keys.end());
+    return {};
+  }));
+  return all;
 }
 
 }  // namespace leasehold::redis

@@ -3,17 +3,20 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <initializer_list>
 #include <span>
 
+#include "keys.h"
 #include "leasehold/id.h"
 #include "leasehold/resp/command.h"
 
 namespace leasehold::redis {
 namespace {
 
-// The value of a lock key: "<request> <token> <since> <call> <owner>" while it is held, and with a
-// '+' in place of the first space when it was released and is kept. `since` is in milliseconds of
-// the server's clock; `call` is the number of the last call that asked for it.
+// The value of a lock key: "<request> <token> <store> <since> <call> <owner>" while it is held, and
+// with a '+' in place of the first space when it was released and is kept. `store` is the store's
+// id at the grant; `since` is in milliseconds of the server's clock; `call` is the number of the
+// last call that asked for it.
 //
 // A waiter's entry: "<asked> <channel> <owner>"; the channel is '-' where it cannot be told.
 //
@@ -31,28 +34,32 @@ local function signed(value, request, sign)
   return value and string.sub(value, 1, 33) == request .. sign
 end
 
--- What stands in for a value that is no string, or empty: another program's.
-local unreadable = '?'
-
-local function is_ours(value)
-  return string.find(value, '^' .. string.rep('%x', 32) .. '[ +]')
+local function refused(reply)
+  return type(reply) == 'table' and reply.err
 end
 
--- A hash of what is at the key, whatever its type; nil if there is nothing.
-local function fingerprint(key, value)
-  value = value or redis.call('DUMP', key)
-  return value and redis.sha1hex(value)
+local function theirs(key)
+  return redis.error_reply('WRONGTYPE another program has a value of its own at ' .. key)
+end
+
+-- A refusal for the reason that the value at the key is another program's names the key.
+local function refusal_at(key, reply)
+  local word = string.match(reply.err, '^%S*')
+  if word == 'ERR' or word == 'WRONGTYPE' then return theirs(key) end
+  return reply
 end
 
 -- The first in the queue who lives is told to ask again; its owner is returned. Nil if there is
 -- none, or if it is `asking` (then the second result is true). The dead before it lose their places.
+-- Where another program has a value of its own, nobody waits.
 local function wake_first(queue, waiters, asking)
   local place = 0
   while true do
-    local first = redis.call('ZRANGE', queue, place, place)[1]
+    local first = redis.pcall('ZRANGE', queue, place, place)[1]
     if not first then return nil, false end
     if first == asking then return nil, true end
-    local entry = redis.call('HGET', waiters, first) or ''
+    local entry = redis.pcall('HGET', waiters, first) or ''
+    if refused(entry) then return nil, false end
     local asked, channel, owner = string.match(entry, '^(%d+) (%S+) (.*)$')
     local silent = asked and now() - asked
     local limit = channel == '-' and deaf_life or life
@@ -68,57 +75,130 @@ local function wake_first(queue, waiters, asking)
 end
 )lua";
 
+// `format` is put before it.
+constexpr const char* kStoreFunctions = R"lua(
+-- The id in the value of the store's key, "<format> <id>"; nil if there is none. The second result
+-- refuses what is not in this format. The first builds wrote the id alone.
+local function store_id(key, value)
+  if not value then
+    if redis.call('EXISTS', key) == 1 then return nil, theirs(key) end
+    return nil
+  end
+  local its, id = string.match(value, '^(%d%d?%d?) (%x+)$')
+  if its == format and #id == 32 then return id end
+  if #value == 32 and string.find(value, '^%x+$') then its = '1' end
+  if not its or its == format then return nil, theirs(key) end
+  return nil, redis.error_reply('FORMAT ' .. its)
+end
+)lua";
+
+constexpr const char* kLookingFunctions = R"lua(
+-- What stands in for a value of another program.
+local unreadable = '?'
+
+local function is_ours(value)
+  local request, store = string.match(value, '^(%x+)[ +]%d+ (%x+) %d+ %d+ ')
+  return request and #request == 32 and #store == 32
+end
+)lua";
+
+// Another program may have anything at a lock's key, of any size: only a part of it is read.
+constexpr const char* kForeignFunctions = R"lua(
+-- All of a value that is ours; empty if it is no string.
+local function beginning(key)
+  if redis.call('TYPE', key).ok ~= 'string' then return '' end
+  return redis.call('GETRANGE', key, 0, 1023)
+end
+
+-- Stands for the holder of a lock when it is another program; nil if there is nothing at the key.
+-- A forced release compares it, so that of two that have the lock one after the other each must have
+-- its own. What programs lock by is short and partly random: then the whole of it is taken. What is
+-- larger is data, which does not change hands: its kind and size are enough, and both ends of a text.
+local counts = {hash = 'HLEN', list = 'LLEN', set = 'SCARD', zset = 'ZCARD', stream = 'XLEN'}
+local function fingerprint(key)
+  local kind = redis.call('TYPE', key).ok
+  if kind == 'none' then return nil end
+  if kind == 'string' then
+    return redis.sha1hex(redis.call('STRLEN', key) .. ' ' .. redis.call('GETRANGE', key, 0, 4095) ..
+                         redis.call('GETRANGE', key, -4096, -1))
+  end
+  local count = counts[kind] and redis.call(counts[kind], key)
+  local few = count and count <= 1000
+  local size = redis.pcall('MEMORY', 'USAGE', key, 'SAMPLES', few and 0 or 5)
+  if refused(size) then size = 0 end
+  if few and size <= 65536 then return redis.sha1hex(redis.call('DUMP', key)) end
+  return redis.sha1hex(kind .. ' ' .. (count or 0) .. ' ' .. size)
+end
+)lua";
+
 // KEYS: lock, token, store, released, queue, waiters
-// ARGV: request, owner, ttl, '1' to queue, channel, store id for a new store, life of the counter,
-//       number of this call
+// ARGV: request, owner, ttl, '1' to queue, channel, store id for a new store, number of this call
 // Answers {1, token, store, 1 if granted now, 0 if before}, {2, recheck, value, owner} (queued),
 // {3, value, owner} (busy).
 constexpr const char* kAcquire = R"lua(
+-- As digits: INCR counts in 64 bits, and a number of Lua is exact below 2^53 only. The second result
+-- is why there is none.
+local function next_token(key, last)
+  if last and not string.find(last, '^%d+$') then return nil, theirs(key) end
+  local token = redis.pcall('INCR', key)
+  if refused(token) then return nil, refusal_at(key, token) end
+  if token < 9007199254740992 then return string.format('%.0f', token) end
+  return redis.call('GET', key)
+end
+
 local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
-local value, last, store, released = seen[1], seen[2], seen[3], seen[4]
+local value, last, released = seen[1], seen[2], seen[4]
+local store, refusal = store_id(KEYS[3], seen[3])
+if refusal then return refusal end
 if signed(value, ARGV[1], ' ') then
-  local head, call, owner = string.match(value, '^(%x+ %d+ %d+ )(%d+)( .*)$')
+  local head, call, owner = string.match(value, '^(%x+ %d+ %x+ %d+ )(%d+)( .*)$')
   local left = redis.call('PTTL', KEYS[1])
-  if head and tonumber(call) < tonumber(ARGV[8]) and left > 0 then
-    redis.pcall('SET', KEYS[1], head .. ARGV[8] .. owner, 'PX', left)
+  if head and tonumber(call) < tonumber(ARGV[7]) and left > 0 then
+    redis.pcall('SET', KEYS[1], head .. ARGV[7] .. owner, 'PX', left)
   end
-  return {1, string.match(value, '^%x+ (%d+)'), store or ARGV[6], 0}
+  local token, its_store = string.match(value, '^%x+ (%d+) (%x+)')
+  return {1, token, its_store, 0}
 end
 -- Overtaken by a release that came later.
-if released and tonumber(ARGV[8]) <= (tonumber(released) or 0) then return {3, '', ''} end
+if released and tonumber(ARGV[7]) <= (tonumber(released) or 0) then return {3, '', ''} end
 local ahead, was_first = nil, false
-if not value then ahead, was_first = wake_first(KEYS[5], KEYS[6], ARGV[1]) end
-
-if not value and not ahead then
-  local token = tonumber(last) or 0
-  if not (token >= 0 and token < 9007199254740991) then token = 0 end
-  token = string.format('%.0f', token + 1)
-  local entry = ARGV[1] .. ' ' .. token .. ' ' .. string.format('%.0f', now()) .. ' ' ..
-                ARGV[8] .. ' ' .. ARGV[2]
-  if redis.call('SET', KEYS[1], entry, 'NX', 'PX', ARGV[3]) then
-    redis.call('SET', KEYS[2], token, 'PX', ARGV[7])
-    if not store then
-      store = ARGV[6]
-      redis.call('SET', KEYS[3], store)
-    end
-    if was_first then
-      redis.call('ZREM', KEYS[5], ARGV[1])
-      redis.call('HDEL', KEYS[6], ARGV[1])
-    end
-    return {1, token, store, 1}
+if not value and redis.call('EXISTS', KEYS[1], KEYS[5]) > 0 then
+  if redis.call('EXISTS', KEYS[1]) == 1 then
+    value = unreadable  -- no string
+  else
+    ahead, was_first = wake_first(KEYS[5], KEYS[6], ARGV[1])
   end
-  value = unreadable
 end
 
-if value == '' then value = unreadable end
+if not value and not ahead then
+  local token, refusal = next_token(KEYS[2], last)
+  if refusal then return refusal end
+  local entry = ARGV[1] .. ' ' .. token .. ' ' .. (store or ARGV[6]) .. ' ' ..
+                string.format('%.0f', now()) .. ' ' .. ARGV[7] .. ' ' .. ARGV[2]
+  redis.call('SET', KEYS[1], entry, 'PX', ARGV[3])
+  if not store then
+    store = ARGV[6]
+    redis.call('SET', KEYS[3], format .. ' ' .. store)
+  end
+  if was_first then
+    redis.call('ZREM', KEYS[5], ARGV[1])
+    redis.pcall('HDEL', KEYS[6], ARGV[1])
+  end
+  return {1, token, store, 1}
+end
+
+if value and not is_ours(value) then value = unreadable end
 if ARGV[4] ~= '1' then return {3, value or '', ahead or ''} end
-local rank = redis.call('ZRANK', KEYS[5], ARGV[1])
+local rank = redis.pcall('ZRANK', KEYS[5], ARGV[1])
+if refused(rank) then return refusal_at(KEYS[5], rank) end
+local entered = redis.pcall('HSET', KEYS[6], ARGV[1],
+                            string.format('%.0f', now()) .. ' ' .. ARGV[5] .. ' ' .. ARGV[2])
+if refused(entered) then return refusal_at(KEYS[6], entered) end
 if not rank then
   local behind = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2] or 0
   redis.call('ZADD', KEYS[5], behind + 1, ARGV[1])
   rank = redis.call('ZCARD', KEYS[5]) - 1
 end
-redis.call('HSET', KEYS[6], ARGV[1], string.format('%.0f', now()) .. ' ' .. ARGV[5] .. ' ' .. ARGV[2])
 redis.call('PEXPIRE', KEYS[5], 10 * life)
 redis.call('PEXPIRE', KEYS[6], 10 * life)
 local recheck = 2000
@@ -132,7 +212,7 @@ if rank < 2 then
 end
 -- Other programs do not queue, and their release tells nobody: to get a turn among them the first
 -- must look as often as they do.
-if rank == 0 and value and not is_ours(value) then recheck = math.min(recheck, 50) end
+if rank == 0 and value == unreadable then recheck = math.min(recheck, 50) end
 return {2, recheck, value or '', ahead or ''}
 )lua";
 
@@ -163,7 +243,7 @@ if ARGV[3] ~= '0' then
 end
 if signed(value, ARGV[1], ' ') then
   -- Overtaken by an acquire that came later, of a client that asks again after taking a vote back.
-  local call = tonumber(string.match(value, '^%x+ %d+ %d+ (%d+)')) or 0
+  local call = tonumber(string.match(value, '^%x+ %d+ %x+ %d+ (%d+)')) or 0
   if call > tonumber(ARGV[4]) then return 0 end
   if ARGV[2] ~= '0' then
     redis.call('SET', KEYS[1], ARGV[1] .. '+' .. string.sub(value, 34), 'PX', ARGV[2])
@@ -182,36 +262,38 @@ return 1
 
 // KEYS: lock, queue, waiters. ARGV: request. Answers 1 or 0.
 constexpr const char* kForceRelease = R"lua(
-local value = redis.call('MGET', KEYS[1])[1]
+local value = beginning(KEYS[1])
 local seen = signed(value, ARGV[1], ' ') or signed(value, ARGV[1], '+') or
-             string.sub(fingerprint(KEYS[1], value) or '', 1, 32) == ARGV[1]
+             string.sub(fingerprint(KEYS[1]) or '', 1, 32) == ARGV[1]
 if not seen then return 0 end
 redis.call('DEL', KEYS[1])
 pcall(wake_first, KEYS[2], KEYS[3])
 return 1
 )lua";
 
-// KEYS: lock, token, store, queue, waiters.
-// Answers {value, fingerprint ('': the key is not there), what is left, now, token, store, life,
+// KEYS: lock, store, queue, waiters.
+// Answers {value, fingerprint ('': the key is not there), what is left, now, store, life,
 // {request, entry, ...}}.
 constexpr const char* kInspect = R"lua(
-local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
 local waiting = {}
-for _, request in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do
+for _, request in ipairs(redis.pcall('ZRANGE', KEYS[3], 0, -1)) do
+  local entry = redis.pcall('HGET', KEYS[4], request)
+  if refused(entry) then break end
   waiting[#waiting + 1] = request
-  waiting[#waiting + 1] = redis.call('HGET', KEYS[5], request) or ''
+  waiting[#waiting + 1] = entry or ''
 end
-return {seen[1] or '', fingerprint(KEYS[1], seen[1]) or '', redis.call('PTTL', KEYS[1]),
-        now(), seen[2] or '', seen[3] or '', life, waiting}
+local store = store_id(KEYS[2], redis.call('MGET', KEYS[2])[1])
+return {beginning(KEYS[1]), fingerprint(KEYS[1]) or '', redis.call('PTTL', KEYS[1]), now(),
+        store or '', life, waiting}
 )lua";
 
-// KEYS: lock, queue, lock, queue ... Answers the numbers, from 1 on, of those that are in use.
-constexpr const char* kFindUsed = R"lua(
-local used = {}
-for i = 1, #KEYS, 2 do
-  if redis.call('EXISTS', KEYS[i], KEYS[i + 1]) > 0 then used[#used + 1] = (i + 1) / 2 end
+// KEYS: any. Answers the numbers, from 1 on, of those that are locks of ours.
+constexpr const char* kFindOurs = R"lua(
+local ours = {}
+for i, key in ipairs(KEYS) do
+  if is_ours(beginning(key)) then ours[#ours + 1] = i end
 end
-return used
+return ours
 )lua";
 
 // KEYS: lock, once. ARGV: request, key, what. Answers 1, or 0 if the request has not the lock.
@@ -221,11 +303,14 @@ redis.call('HSETNX', KEYS[2], ARGV[2], ARGV[3])
 return 1
 )lua";
 
-// KEYS: store. ARGV: id for a new store. Answers the id. Writes in any case, because it is how a
-// client finds out at its start whether it may.
+// KEYS: store. ARGV: id for a new store, 'begin', 'rotate' or 'look'. Answers the id. To begin
+// writes in any case, because it is how a client finds out at its start whether it may.
 constexpr const char* kBegin = R"lua(
-local id = redis.call('GET', KEYS[1]) or ARGV[1]
-redis.call('SET', KEYS[1], id)
+local id, refusal = store_id(KEYS[1], redis.call('MGET', KEYS[1])[1])
+if refusal then return refusal end
+if ARGV[2] == 'look' then return id or '' end
+if not id or ARGV[2] == 'rotate' then id = ARGV[1] end
+redis.call('SET', KEYS[1], format .. ' ' .. id)
 return id
 )lua";
 
@@ -236,8 +321,14 @@ std::string sha1(const std::string& text) {
   return leasehold::detail::to_hex(std::span<const std::uint8_t>(digest.data(), size));
 }
 
-Script with_functions(const char* body) {
-  return Script(std::string(kFunctions) + body);
+Script with_functions(std::initializer_list<std::string> parts) {
+  std::string source = kFunctions;
+  for (const std::string& part : parts) source += part;
+  return Script(std::move(source));
+}
+
+std::string store_functions() {
+  return "local format = '" + std::string(kStoreFormat) + "'" + kStoreFunctions;
 }
 
 }  // namespace
@@ -245,14 +336,15 @@ Script with_functions(const char* body) {
 Script::Script(std::string source) : source_(std::move(source)), sha_(sha1(source_)) {}
 
 const Scripts& Scripts::all() {
-  static const Scripts scripts{.acquire = with_functions(kAcquire),
-                               .renew = with_functions(kRenew),
-                               .release = with_functions(kRelease),
-                               .force_release = with_functions(kForceRelease),
-                               .inspect = with_functions(kInspect),
-                               .find_used = Script(kFindUsed),
-                               .record = with_functions(kRecord),
-                               .begin = Script(kBegin)};
+  static const Scripts scripts{
+      .acquire = with_functions({store_functions(), kLookingFunctions, kAcquire}),
+      .renew = with_functions({kRenew}),
+      .release = with_functions({kRelease}),
+      .force_release = with_functions({kForeignFunctions, kForceRelease}),
+      .inspect = with_functions({store_functions(), kForeignFunctions, kInspect}),
+      .find_ours = with_functions({kLookingFunctions, kForeignFunctions, kFindOurs}),
+      .record = with_functions({kRecord}),
+      .begin = with_functions({store_functions(), kBegin})};
   return scripts;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "keys.h"
 #include "kit/try.h"
 
 namespace leasehold::redis {
@@ -13,18 +14,26 @@ using waiting::CallWait;
 
 namespace {
 
+// What our scripts answer before the number of the store's format.
+constexpr std::string_view kOtherFormat = "FORMAT";
+
 // Replies that begin so are given before a script has written anything.
-constexpr std::array<std::string_view, 17> kRefusals = {
+constexpr std::array<std::string_view, 18> kRefusals = {
     "NOSCRIPT",   "READONLY",    "LOADING",  "MISCONF",   "OOM",       "NOREPLICAS",
     "MASTERDOWN", "NOAUTH",      "NOPERM",   "WRONGPASS", "MOVED",     "ASK",
-    "CROSSSLOT",  "CLUSTERDOWN", "TRYAGAIN", "BUSY",      "WRONGTYPE",
+    "CROSSSLOT",  "CLUSTERDOWN", "TRYAGAIN", "BUSY",      "WRONGTYPE", kOtherFormat,
 };
 
 std::string_view first_word(std::string_view words) {
   return words.substr(0, words.find(' '));
 }
 
-std::string explained(std::string_view word) {
+std::string_view format_in(std::string_view words) {
+  return words.substr(std::min(words.size(), kOtherFormat.size() + 1));
+}
+
+std::string explained(std::string_view words) {
+  const std::string_view word = first_word(words);
   if (word == "READONLY") return "the server is a read-only replica";
   if (word == "LOADING") return "the server is still loading its data";
   if (word == "MISCONF") return "the server cannot save its data, and takes no writes";
@@ -35,6 +44,12 @@ std::string explained(std::string_view word) {
   if (word == "WRONGTYPE") {
     return "another program has a value of its own at one of the keys that Leasehold uses "
            "(docs/redis.md lists them)";
+  }
+  if (word == kOtherFormat) {
+    return "the store has format " + std::string(format_in(words)) +
+           ", of an earlier or newer build of Leasehold, and this program knows only format " +
+           std::string(kStoreFormat) +
+           "; to begin afresh, end the programs that use it and delete the key " + kStoreKey;
   }
   if (word == "MOVED" || word == "ASK" || word == "CROSSSLOT" || word == "CLUSTERDOWN") {
     return "the server is part of a cluster, which is not supported";
@@ -57,7 +72,8 @@ Error error_of(const std::string& words) {
   const std::string_view word = first_word(words);
   const bool refused = std::find(kRefusals.begin(), kRefusals.end(), word) != kRefusals.end();
   Error error =
-      refused ? Error(ErrorCode::unavailable, explained(word), words)
+      refused ? Error(word == kOtherFormat ? ErrorCode::unsupported : ErrorCode::unavailable,
+                      explained(words), words)
               : Error(ErrorCode::outcome_unknown, "the server failed, perhaps half way", words);
   error.store_code = word;
   return error;

@@ -12,7 +12,8 @@
 
 namespace leasehold::redis {
 
-// What a server's error reply means: `unavailable` if nothing was done, else `outcome_unknown`.
+// What a server's error reply means: `unavailable` if nothing was done (`unsupported` if the store
+// is in another format), else `outcome_unknown`.
 Error error_of(const std::string& words);
 // Whether the script must be sent in full.
 bool is_unknown_script(const resp::Value& reply);

@@ -10,46 +10,59 @@
 namespace leasehold::redis {
 namespace {
 
-constexpr std::size_t kAtOnce = 500;
+using Names = std::set<LockName>;
 
-// Adds those whose key is `begins` and the name.
-Status add_names(std::set<LockName>& names, Server& server, const std::string& begins,
+constexpr std::size_t kAtOnce = 100;
+
+void add_name(Names& names, std::string_view text) {
+  if (auto name = LockName::parse(text)) names.insert(std::move(*name));
+}
+
+// Those whose key is `begins` and the name.
+Status add_names(Names& names, Server& server, const std::string& begins,
                  const CallContext& context) {
-  const auto keys = TRY(find_keys(server, begins, context));
-  for (const std::string& key : keys) {
-    if (auto name = LockName::parse(std::string_view(key).substr(begins.size()))) {
-      names.insert(std::move(*name));
+  return scan_keys(server, begins, context, [&](const std::vector<std::string>& keys) -> Status {
+    for (const std::string& key : keys) {
+      add_name(names, std::string_view(key).substr(begins.size()));
     }
+    return {};
+  });
+}
+
+Status add_ours_among(Names& names, Server& server, std::vector<std::string> keys,
+                      const CallContext& context) {
+  const ScriptCall call{Scripts::all().find_ours, std::move(keys)};
+  const auto reply = TRY(server.run(call, context));
+  for (const resp::Value& number : reply.items) {
+    const auto index = static_cast<std::size_t>(number.integer) - 1;
+    if (index < call.keys.size()) add_name(names, call.keys[index]);
   }
   return {};
+}
+
+// Those whose key is the name, and has a value of ours.
+Status add_ours(Names& names, Server& server, const CallContext& context) {
+  return scan_keys(server, "", context, [&](std::vector<std::string> keys) -> Status {
+    std::erase_if(keys, [](const std::string& key) { return !LockKeys(key).usable(); });
+    for (std::size_t from = 0; from < keys.size(); from += kAtOnce) {
+      const auto begin = keys.begin() + static_cast<std::ptrdiff_t>(from);
+      const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kAtOnce, keys.size() - from));
+      TRY(add_ours_among(names, server, {begin, end}, context));
+    }
+    return {};
+  });
 }
 
 }  // namespace
 
 Result<std::set<LockName>> find_used_locks(Server& server, const std::string& prefix,
                                            const CallContext& context) {
-  std::set<LockName> names;
-  TRY(add_names(names, server, std::string(kTokenKeys) + prefix, context));
-  // Those that only other programs ever took. Without a prefix they cannot be told from other data.
-  if (!prefix.empty()) TRY(add_names(names, server, prefix, context));
+  Names names;
+  TRY(add_names(names, server, std::string(kQueueKeys) + prefix, context));
+  TRY(prefix.empty() ? add_ours(names, server, context)
+                     : add_names(names, server, prefix, context));
   std::erase_if(names, [&](const LockName& it) { return !LockKeys::of(prefix, it).usable(); });
-  const std::vector<LockName> all(names.begin(), names.end());
-  std::set<LockName> used;
-  for (std::size_t from = 0; from < all.size(); from += kAtOnce) {
-    const std::size_t to = std::min(all.size(), from + kAtOnce);
-    ScriptCall call{Scripts::all().find_used, {}};
-    for (std::size_t i = from; i < to; ++i) {
-      const LockKeys keys = LockKeys::of(prefix, all[i]);
-      call.keys.push_back(keys.lock);
-      call.keys.push_back(keys.queue());
-    }
-    const auto reply = TRY(server.run(call, context));
-    for (const resp::Value& number : reply.items) {
-      const std::size_t index = from + static_cast<std::size_t>(number.integer) - 1;
-      if (index < to) used.insert(all[index]);
-    }
-  }
-  return used;
+  return names;
 }
 
 }  // namespace leasehold::redis

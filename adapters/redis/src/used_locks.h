@@ -1,4 +1,4 @@
-// Which locks of a server are held or waited for.
+// Which locks of a server may be held or waited for.
 #pragma once
 
 #include <set>
@@ -8,6 +8,8 @@
 
 namespace leasehold::redis {
 
+// Those that have a queue, or a key: with a prefix anybody's, without one only what a client of
+// ours took, as the locks of other programs cannot be told from their data.
 [[nodiscard]] Result<std::set<LockName>> find_used_locks(Server& server, const std::string& prefix,
                                                          const CallContext& context);
 

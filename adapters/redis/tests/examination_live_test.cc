@@ -74,6 +74,17 @@ TEST_F(ExaminationTest, AFullMemoryIsAWarningAndARefusedWriteADanger) {
                                          Finds("redis.writes", Severity::danger, "OOM")));
 }
 
+TEST_F(ExaminationTest, AStoreOfAnotherFormatIsADanger) {
+  const rig::RedisServer server;
+  ASSERT_TRUE(connect(server.url(), {}, registry));
+  EXPECT_THAT(found(server.url()), is_ok("redis.store"));
+  server.cli({"SET", "leasehold:store", std::string(32, 'a')});
+  EXPECT_THAT(found(server.url()), Finds("redis.store", Severity::danger, "has format 1"));
+  server.cli({"SET", "leasehold:store", "theirs"});
+  EXPECT_THAT(found(server.url()), Finds("redis.store", Severity::danger, "another program"));
+  EXPECT_EQ(server.cli({"GET", "leasehold:store"}), "theirs") << "the doctor changes nothing";
+}
+
 TEST_F(ExaminationTest, PersistenceIsJudgedByWhatARestartForgets) {
   const rig::RedisServer forgetful({.durable = false});
   EXPECT_THAT(found(forgetful.url()),

@@ -2,6 +2,7 @@
 // wake-ups, failover.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <future>
 #include <sstream>
 #include <thread>
@@ -16,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using ::testing::UnorderedElementsAre;
+using ::testing::Not;
 
 // What the Redis documentation gives for releasing.
 const std::string kCompareAndDelete =
@@ -42,6 +43,13 @@ std::unique_ptr<redis::Server> server_at(const rig::RedisServer& at) {
 class RedisLive : public ::testing::Test {
  protected:
   std::string cli(std::vector<std::string> words) { return under.server().cli(std::move(words)); }
+  std::string sorted_keys() {
+    auto keys = lines(cli({"KEYS", "*"}));
+    std::sort(keys.begin(), keys.end());
+    std::string text;
+    for (const std::string& key : keys) text += key + "\n";
+    return text;
+  }
   RedisUnderTest under;
 };
 
@@ -98,6 +106,83 @@ TEST_F(RedisLive, WhatTheyHaveAtTheQueuesKeyHoldsUpNoRelease) {
   EXPECT_EQ(cli({"EXISTS", "lock:job"}), "0");
 }
 
+TEST_F(RedisLive, WhatTheyHaveAtAQueuesKeysHidesNoLock) {
+  for (const std::string key : {"leasehold:queue:lock:job", "leasehold:waiters:lock:job"}) {
+    SCOPED_TRACE(key);
+    cli({"FLUSHALL"});
+    Client client(under.open());
+    const auto job = client.acquire("job");
+    const auto other = client.acquire("other");
+    EXPECT_EQ(cli({"SET", key, "theirs"}), "OK");
+    const auto locks = client.list();
+    ASSERT_TRUE(locks) << to_string(locks.error());
+    EXPECT_EQ(locks->size(), 2u);
+    const auto shown = client.inspect(lock_name("job"));
+    ASSERT_TRUE(shown) << to_string(shown.error());
+    EXPECT_TRUE(shown->holder);
+    EXPECT_TRUE(shown->waiters.empty());
+  }
+}
+
+TEST_F(RedisLive, NobodyQueuesWhereTheyHaveSomething) {
+  for (const std::string key : {"leasehold:queue:lock:job", "leasehold:waiters:lock:job"}) {
+    SCOPED_TRACE(key);
+    cli({"FLUSHALL"});
+    RawStore store(under.open());
+    const RequestId holder = new_request();
+    ASSERT_TRUE(store.acquire(holder));
+    EXPECT_EQ(cli({"SET", key, "theirs"}), "OK");
+    const std::string before = sorted_keys();
+    const auto refused = store.acquire(new_request(), 30s, true);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+    EXPECT_THAT(refused.error().message, HasSubstr("another program has a value of its own"));
+    EXPECT_THAT(refused.error().store_words, HasSubstr(key));
+    EXPECT_EQ(sorted_keys(), before) << "nothing is left behind";
+    EXPECT_EQ(cli({"GET", key}), "theirs");
+    EXPECT_TRUE(std::holds_alternative<Busy>(store.acquire(new_request()).value()));
+    EXPECT_EQ(store.release(holder), ReleaseReply::released);
+    EXPECT_TRUE(std::holds_alternative<Granted>(store.acquire(new_request(), 30s, true).value()))
+        << "a free lock needs no queue";
+  }
+}
+
+TEST_F(RedisLive, WhatTheyHaveAtTheWaitersKeyDoesNotHalveAGrant) {
+  RawStore store(under.open());
+  const RequestId holder = new_request();
+  const RequestId waiter = new_request();
+  ASSERT_TRUE(store.acquire(holder));
+  ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(waiter, 30s, true).value()));
+  EXPECT_EQ(cli({"SET", "leasehold:waiters:lock:job", "theirs"}), "OK");
+  EXPECT_EQ(store.release(holder), ReleaseReply::released);
+  EXPECT_TRUE(std::holds_alternative<Granted>(store.acquire(waiter, 30s, true).value()));
+  EXPECT_EQ(cli({"EXISTS", "leasehold:queue:lock:job"}), "0") << "it has left the queue";
+}
+
+TEST_F(RedisLive, WaitersThatCannotBeReadHoldUpNobody) {
+  RawStore store(under.open());
+  const RequestId holder = new_request();
+  ASSERT_TRUE(store.acquire(holder));
+  ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(new_request(), 30s, true).value()));
+  EXPECT_EQ(cli({"SET", "leasehold:waiters:lock:job", "theirs"}), "OK");
+  EXPECT_EQ(store.release(holder), ReleaseReply::released);
+  const auto reply = store.acquire(new_request());
+  ASSERT_TRUE(reply) << to_string(reply.error());
+  EXPECT_TRUE(std::holds_alternative<Granted>(*reply));
+}
+
+TEST_F(RedisLive, QueueWithoutReadableWaitersIsShownWithoutWaiters) {
+  RawStore store(under.open());
+  ASSERT_TRUE(store.acquire(new_request()));
+  ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(new_request(), 30s, true).value()));
+  EXPECT_EQ(store.inspect()->waiters.size(), 1u);
+  EXPECT_EQ(cli({"SET", "leasehold:waiters:lock:job", "theirs"}), "OK");
+  const auto shown = store.inspect();
+  ASSERT_TRUE(shown) << to_string(shown.error());
+  EXPECT_TRUE(shown->holder);
+  EXPECT_TRUE(shown->waiters.empty());
+}
+
 TEST_F(RedisLive, TheirLockCanBeReleasedByForce) {
   RawStore store(under.open());
   EXPECT_EQ(cli({"SET", "lock:job", "value", "NX", "PX", "30000"}), "OK");
@@ -131,6 +216,7 @@ TEST_F(RedisLive, DataOfAnotherKindIsNeverOverwritten) {
   EXPECT_EQ(store.release(new_request()), ReleaseReply::not_held);
   EXPECT_EQ(store.renew(new_request()), RenewReply::gone);
   EXPECT_EQ(cli({"HGET", "lock:job", "field"}), "value");
+  EXPECT_EQ(cli({"EXISTS", "leasehold:token"}), "0") << "who gets nothing draws no token";
 }
 
 TEST_F(RedisLive, KeyOfAnyKindIsHeldForEveryCall) {
@@ -151,6 +237,81 @@ TEST_F(RedisLive, KeyOfAnyKindIsHeldForEveryCall) {
     EXPECT_EQ(store.force_release(seen->request).value(), ReleaseReply::released);
     EXPECT_FALSE(store.inspect()->holder);
   }
+}
+
+// Of a lock whose holder has changed, the successor must not be released.
+TEST_F(RedisLive, TheirSuccessorIsNotReleasedByForce) {
+  using Words = std::vector<std::string>;
+  const std::string much(100'000, 'x');
+  const std::vector<std::pair<Words, Words>> successions = {
+      {{"SET", "lock:job", "one"}, {"SET", "lock:job", "two"}},
+      {{"HSET", "lock:job", "one", "1"}, {"HSET", "lock:job", "two", "1"}},
+      {{"RPUSH", "lock:job", "one"}, {"RPUSH", "lock:job", "two"}},
+      {{"ZADD", "lock:job", "1", "one"}, {"ZADD", "lock:job", "1", "two"}},
+      {{"SADD", "lock:job", "one"}, {"RPUSH", "lock:job", "one"}},
+      {{"SET", "lock:job", "one" + much}, {"SET", "lock:job", "two" + much}},
+      {{"SET", "lock:job", much + "one"}, {"SET", "lock:job", much + "two"}},
+      {{"RPUSH", "lock:job", much}, {"RPUSH", "lock:job", much, much}}};
+  RawStore store(under.open());
+  for (const auto& [first, second] : successions) {
+    SCOPED_TRACE(first.front() + " " + second.back().substr(0, 3));
+    cli(first);
+    const auto seen = store.inspect()->holder;
+    ASSERT_TRUE(seen && seen->foreign);
+    cli({"DEL", "lock:job"});
+    cli(second);
+    EXPECT_EQ(store.force_release(seen->request).value(), ReleaseReply::not_held);
+    const auto successor = store.inspect()->holder;
+    ASSERT_TRUE(successor);
+    EXPECT_EQ(store.force_release(successor->request).value(), ReleaseReply::released);
+  }
+}
+
+TEST_F(RedisLive, LargeThingsOfTheirsAreNotReadWhole) {
+  const auto fill = [&](const std::string& command) {
+    cli({"EVAL", command, "1", "lock:job", std::string(1000, 'x')});
+  };
+  const std::vector<std::string> large = {
+      "for i = 1, 2000 do redis.call('HSET', KEYS[1], i, '') end",         // many
+      "for i = 1, 100 do redis.call('HSET', KEYS[1], i, ARGV[1]) end",     // long
+      "for i = 1, 100 do redis.call('RPUSH', KEYS[1], ARGV[1] .. i) end",  // both
+      "redis.call('SET', KEYS[1], string.rep(ARGV[1], 1000))"};
+  RawStore store(under.open());
+  for (const std::string& command : large) {
+    SCOPED_TRACE(command);
+    fill(command);
+    cli({"CONFIG", "RESETSTAT"});
+    const auto seen = store.inspect()->holder;
+    ASSERT_TRUE(seen && seen->foreign);
+    ASSERT_TRUE(std::holds_alternative<Busy>(store.acquire(new_request()).value()));
+    EXPECT_EQ(store.force_release(new_request()).value(), ReleaseReply::not_held);
+    EXPECT_EQ(store.force_release(seen->request).value(), ReleaseReply::released);
+    EXPECT_THAT(cli({"INFO", "commandstats"}), Not(HasSubstr("cmdstat_dump")));
+    const std::string sent = cli({"INFO", "stats"});
+    const std::string field = "total_net_output_bytes:";
+    EXPECT_LT(std::stol(sent.substr(sent.find(field) + field.size())), 50'000);
+  }
+}
+
+TEST_F(RedisLive, ListTellsLocksFromDataWithoutAPrefix) {
+  Client client(open_url(under.url() + "?prefix="));
+  cli({"EVAL", "for i = 1, 3000 do redis.call('SET', 'data:' .. i, i) end", "0"});
+  cli({"SET", "like-ours", std::string(32, 'a') + " of another program"});
+  cli({"HSET", "hash", "field", "value"});
+  cli({"RPUSH", "leasehold:queue:theirs", "value"});
+  const auto held = client.acquire("held");
+  ASSERT_TRUE(held);
+  cli({"SET", "waited-for", "theirs"});
+  RawStore waiter(open_url(under.url() + "?prefix="), "waited-for");
+  ASSERT_TRUE(waiter.acquire(new_request(), 30s, true));
+  const auto kept = client.acquire("kept");
+  ASSERT_TRUE(kept);
+  const auto locks = client.list().value();
+  ASSERT_EQ(locks.size(), 3u);
+  EXPECT_EQ(locks[0].lock.str(), "held");
+  EXPECT_EQ(locks[1].lock.str(), "kept");
+  EXPECT_EQ(locks[2].lock.str(), "waited-for");
+  EXPECT_EQ(locks[2].waiters.size(), 1u);
 }
 
 // Programs of the recipe try again every tenth of a second or so, and tell nobody of a release.
@@ -178,7 +339,7 @@ TEST_F(RedisLive, PrefixIsTheUsersAndOwnKeysAreRefused) {
   EXPECT_EQ(own.try_release(new_request()).error().code, ErrorCode::invalid);
 }
 
-TEST_F(RedisLive, OnlyTheCounterStaysBehindAndItExpires) {
+TEST_F(RedisLive, FreeLockLeavesNothingBehind) {
   {
     Client client(under.open());
     auto lease = client.acquire("job");
@@ -187,10 +348,12 @@ TEST_F(RedisLive, OnlyTheCounterStaysBehindAndItExpires) {
     while (client.inspect(lock_name("job"))->waiters.empty()) std::this_thread::sleep_for(1ms);
     ASSERT_TRUE(lease->release());
     ASSERT_TRUE(waiting.get()->release());
+    ASSERT_TRUE(client.acquire("another")->release());
+    EXPECT_FALSE(client.inspect(lock_name("job"))->last_token);
+    EXPECT_TRUE(client.list()->empty());
   }
-  EXPECT_THAT(lines(cli({"KEYS", "*"})),
-              UnorderedElementsAre("leasehold:store", "leasehold:token:lock:job"));
-  EXPECT_GT(std::stol(cli({"TTL", "leasehold:token:lock:job"})), 6 * 24 * 3600);
+  EXPECT_EQ(sorted_keys(), "leasehold:store\nleasehold:token\n");
+  EXPECT_EQ(cli({"TTL", "leasehold:token"}), "-1") << "the counter of all locks stays";
 }
 
 // For people, and only as long as the server remembers; but so long it does grow.
@@ -198,23 +361,76 @@ TEST_F(RedisLive, TokenGrowsWithEveryGrantWhoeverAsks) {
   std::int64_t last = 0;
   for (int life = 0; life < 3; ++life) {
     RawStore store(under.open());
+    RawStore another(open_url(under.url() + "?prefix=other:"), "another");
     for (int i = 0; i < 3; ++i) {
       const RequestId request = new_request();
       EXPECT_EQ(store.token(request), ++last);
       EXPECT_EQ(store.token(request), last) << "the same grant";
-      EXPECT_EQ(store.release(request), ReleaseReply::released);
       EXPECT_EQ(store.inspect()->last_token->value(), last);
+      EXPECT_EQ(store.release(request), ReleaseReply::released);
+      const RequestId elsewhere = new_request();
+      EXPECT_EQ(another.token(elsewhere), ++last) << "from the same counter";
+      EXPECT_EQ(another.release(elsewhere), ReleaseReply::released);
     }
     ++last;  // of one that is never released
     ASSERT_TRUE(store.acquire(new_request(), 100ms));
     while (store.inspect()->holder) std::this_thread::sleep_for(1ms);
     under.restart();
   }
-  RawStore another(under.open(), "another");
-  EXPECT_EQ(another.token(new_request()), 1) << "a counter of its own";
-  cli({"DEL", "leasehold:token:lock:job"});  // as after a week
+}
+
+TEST_F(RedisLive, TokensAreExactToTheLast) {
   RawStore store(under.open());
+  const auto token_after = [&](const std::string& counted) {
+    cli({"SET", "leasehold:token", counted});
+    const RequestId request = new_request();
+    const std::int64_t token = store.token(request);
+    EXPECT_EQ(store.inspect()->holder->token.value(), token);
+    EXPECT_EQ(store.token(request), token) << "the same grant";
+    EXPECT_EQ(store.release(request), ReleaseReply::released);
+    return token;
+  };
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;
+  for (const std::int64_t counted : {kExact - 2, kExact - 1, kExact, kExact + 1, INT64_MAX - 1}) {
+    EXPECT_EQ(token_after(std::to_string(counted)), counted + 1);
+  }
+}
+
+TEST_F(RedisLive, WhatTheyHaveAtTheCountersKeyGrantsNothing) {
+  RawStore store(under.open());
+  const auto everything = [&] {
+    return sorted_keys() + cli({"EVAL", "return redis.sha1hex(redis.call('DUMP', KEYS[1]))", "1",
+                                "leasehold:token"});
+  };
+  const std::vector<std::vector<std::string>> kinds = {
+      {"SET", "leasehold:token", "theirs"}, {"SET", "leasehold:token", ""},
+      {"SET", "leasehold:token", "-7"},     {"SET", "leasehold:token", "007"},
+      {"SET", "leasehold:token", "1.5"},    {"SET", "leasehold:token", "9223372036854775807"},
+      {"HSET", "leasehold:token", "a", "b"}};
+  for (const auto& kind : kinds) {
+    SCOPED_TRACE(kind.back());
+    cli({"DEL", "leasehold:token"});
+    cli(kind);
+    const std::string before = everything();
+    const auto refused = store.acquire(new_request(), 30s, true);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::unavailable) << to_string(refused.error());
+    EXPECT_THAT(refused.error().store_words, HasSubstr("leasehold:token"));
+    EXPECT_EQ(everything(), before);
+  }
+  cli({"DEL", "leasehold:token"});
   EXPECT_EQ(store.token(new_request()), 1);
+}
+
+TEST_F(RedisLive, RepeatedAcquireTellsTheStoreOfItsGrant) {
+  RawStore store(under.open());
+  const RequestId request = new_request();
+  const auto granted = std::get<Granted>(store.acquire(request).value());
+  cli({"SET", "leasehold:store", "2 " + std::string(32, 'a')});  // as after a rotation
+  EXPECT_EQ(std::get<Granted>(store.acquire(request).value()).store, granted.store);
+  EXPECT_EQ(store.release(request), ReleaseReply::released);
+  EXPECT_EQ(std::get<Granted>(store.acquire(new_request()).value()).store.hex(),
+            std::string(32, 'a'));
 }
 
 TEST_F(RedisLive, DatabasesAreApart) {
@@ -402,7 +618,7 @@ TEST(RedisFailover, LockIsGrantedTwiceWhenTheReplicaLagsAtThePromotion) {
   }
   Client first(open_url(primary.url()));
   ASSERT_TRUE(first.acquire("warm-up"));
-  while (replica.cli({"EXISTS", "leasehold:token:lock:warm-up"}) != "1") {
+  while (replica.cli({"EXISTS", "leasehold:token"}) != "1") {
     std::this_thread::sleep_for(1ms);
   }
   link.hold(true);  // the replica lags

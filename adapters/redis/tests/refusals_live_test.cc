@@ -177,7 +177,7 @@ TEST(Refusals, NoHelloMeansResp2) {
        .cli = {"-a", "s3cret-word"}});
   Client client(open_url("redis://:s3cret-word@" + server.address() + "/1"));
   expect_hand_over(client);
-  EXPECT_EQ(server.cli({"-n", "1", "EXISTS", "leasehold:token:lock:job"}), "1");
+  EXPECT_EQ(server.cli({"-n", "1", "EXISTS", "leasehold:token"}), "1");
   expect_unavailable(refusal("redis://:wr0ng-word@" + server.address()), server.address(),
                      "WRONGPASS");
 }
@@ -246,6 +246,54 @@ TEST(Refusals, ServerThatIsStillLoading) {
   server.cli({"CONFIG", "SET", "key-load-delay", "0"});
   server.process().wait_until_it_answers();
   EXPECT_EQ(store.renew(request), RenewReply::renewed) << "the lock was in the file";
+}
+
+const std::string kSomeId(32, 'a');
+
+TEST(Refusals, StoreOfAnotherFormat) {
+  rig::RedisServer server;
+  Client client(open_url(server.url()));
+  auto held = client.acquire("held");
+  ASSERT_TRUE(held);
+  const auto refuses = [&](const std::string& value, const std::string& words) {
+    server.cli({"SET", "leasehold:store", value});
+    const Error error = refusal(server.url());
+    EXPECT_EQ(error.code, ErrorCode::unsupported) << to_string(error);
+    EXPECT_THAT(sentence(error), AllOf(HasSubstr(server.address()), HasSubstr(words),
+                                       HasSubstr("delete the key leasehold:store")));
+    EXPECT_EQ(client.acquire("job").error().code, ErrorCode::unsupported) << "begun meanwhile";
+    EXPECT_EQ(client.rotate_store_id().error().code, ErrorCode::unsupported);
+    EXPECT_EQ(server.cli({"GET", "leasehold:store"}), value) << "left as it is";
+    EXPECT_EQ(server.cli({"EXISTS", "lock:job"}), "0");
+  };
+  refuses(kSomeId, "has format 1");
+  refuses("3 " + kSomeId, "has format 3");
+  EXPECT_EQ(held->release().value(), ReleaseOutcome::released);
+  server.cli({"DEL", "leasehold:store"});
+  EXPECT_TRUE(takes_a_lock(server.url())) << "begun afresh";
+}
+
+TEST(Refusals, SomethingElseAtTheStoresKey) {
+  rig::RedisServer server;
+  const auto refuses = [&] {
+    const Error error = refusal(server.url());
+    expect_unavailable(error, server.address(), "leasehold:store");
+    EXPECT_THAT(error.message, HasSubstr("another program has a value of its own"));
+  };
+  for (const std::string& value : {std::string("theirs"), std::string(), "2 " + kSomeId + "a"}) {
+    server.cli({"SET", "leasehold:store", value});
+    refuses();
+    EXPECT_EQ(server.cli({"GET", "leasehold:store"}), value);
+  }
+  server.cli({"DEL", "leasehold:store"});
+  Client client(open_url(server.url()));
+  server.cli({"DEL", "leasehold:store"});
+  server.cli({"RPUSH", "leasehold:store", "theirs"});
+  refuses();
+  EXPECT_EQ(client.acquire("job").error().code, ErrorCode::unavailable);
+  EXPECT_FALSE(client.rotate_store_id());
+  EXPECT_EQ(server.cli({"LRANGE", "leasehold:store", "0", "-1"}), "theirs");
+  EXPECT_EQ(server.cli({"EXISTS", "lock:job"}), "0");
 }
 
 TEST(Refusals, Cluster) {
@@ -456,6 +504,14 @@ TEST(RedlockRefusals, OldServersAndClusters) {
   const Error of_many = refusal(redlock_url({a.address(), cluster.address(), b.address()}));
   EXPECT_EQ(of_many.code, ErrorCode::unsupported);
   EXPECT_THAT(of_many.message, HasSubstr(cluster.address() + ": the server runs as a cluster"));
+}
+
+TEST(RedlockRefusals, NodeOfAnotherFormat) {
+  const ThreeServers servers;
+  servers[1].cli({"SET", "leasehold:store", kSomeId});
+  const Error error = refusal(servers.url());
+  EXPECT_EQ(error.code, ErrorCode::unsupported);
+  EXPECT_THAT(error.message, AllOf(HasSubstr(servers[1].address()), HasSubstr("has format 1")));
 }
 
 TEST(Refusals, Urls) {

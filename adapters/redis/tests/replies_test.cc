@@ -11,6 +11,12 @@ using resp::Type;
 using resp::Value;
 
 const std::string kRequest(32, 'a');
+const std::string kStore(32, '7');
+
+// As it is at a lock's key.
+std::string held(const std::string& since, const std::string& owner) {
+  return kRequest + " 34 " + kStore + " " + since + " 1 " + owner;
+}
 
 Value text(std::string bytes) {
   Value value;
@@ -35,27 +41,26 @@ Value list(std::vector<Value> items) {
 
 // As the script `inspect` answers.
 Result<LockStatus> status(const std::string& value, std::int64_t now, const std::string& waiter) {
-  return read_status(
-      list({text(value), text(kRequest), number(500), number(now), text("34"),
-            text(std::string(32, '7')), number(6000), list({text(kRequest), text(waiter)})}),
-      LockName::parse("job").value(), LockKeys("lock:job"));
+  return read_status(list({text(value), text(kRequest), number(500), number(now), text(kStore),
+                           number(6000), list({text(kRequest), text(waiter)})}),
+                     LockName::parse("job").value(), LockKeys("lock:job"));
 }
 
 TEST(RedisReplies, TimesThatAnotherProgramWroteDoNotOverflow) {
   constexpr std::int64_t kMost = INT64_MAX;
   const std::string least = std::to_string(INT64_MIN);
-  const auto found = status(kRequest + " 34 " + least + " 1 me", kMost, least + " - you");
+  const auto found = status(held(least, "me"), kMost, least + " - you");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->holder->held_for, Millis(0));
-  EXPECT_EQ(status(kRequest + " 34 100 1 me", 90, "80 - you")->holder->held_for, Millis(0));
-  EXPECT_EQ(status(kRequest + " 34 100 1 me", 130, "80 - you")->holder->held_for, Millis(30));
-  EXPECT_EQ(status(kRequest + " 34 100 1 me", 130, "80 - you")->waiters.size(), 1u);
-  EXPECT_EQ(status(kRequest + " 34 100 1 me", 6130, "80 - you")->waiters.size(), 0u);
+  EXPECT_EQ(status(held("100", "me"), 90, "80 - you")->holder->held_for, Millis(0));
+  EXPECT_EQ(status(held("100", "me"), 130, "80 - you")->holder->held_for, Millis(30));
+  EXPECT_EQ(status(held("100", "me"), 130, "80 - you")->waiters.size(), 1u);
+  EXPECT_EQ(status(held("100", "me"), 6130, "80 - you")->waiters.size(), 0u);
 }
 
 TEST(RedisReplies, LabelsThatAnotherProgramWroteCanBeShown) {
   const std::string hidden = "(an unreadable label)";
-  const auto found = status(kRequest + " 34 100 1 \033[2J", 130, "80 - \033[2J");
+  const auto found = status(held("100", "\033[2J"), 130, "80 - \033[2J");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->holder->owner, hidden);
   ASSERT_EQ(found->waiters.size(), 1u);
@@ -65,6 +70,13 @@ TEST(RedisReplies, LabelsThatAnotherProgramWroteCanBeShown) {
   EXPECT_EQ(std::get<Busy>(*busy).ahead, hidden);
   const auto nobody = read_acquire(list({number(3), text(""), text("")}), Millis(1000));
   EXPECT_EQ(std::get<Busy>(*nobody).ahead, "");
+}
+
+TEST(RedisReplies, LastTokenIsTheHoldersOrNone) {
+  EXPECT_EQ(status(held("100", "me"), 130, "")->last_token, TokenNumber::of(34).value());
+  const auto theirs = status(kRequest + " 34 100 1 me", 130, "");  // of an earlier build
+  EXPECT_TRUE(theirs->holder->foreign);
+  EXPECT_FALSE(theirs->last_token);
 }
 
 TEST(ServerNumbersTest, TimesThatNoClockShowsAreNone) {
