@@ -14,11 +14,11 @@ demo: ## build Leasehold with its embedded store and watch it work: about ten se
 	@cmake --build --preset demo
 	@build/demo/cli/leasehold demo
 
-test: ## all tests once, with real servers, under ASan+UBSan: at most 12 minutes (ONLY=adapters/redis: that folder's)
+test: ## all tests once, with real servers, under ASan+UBSan: 12 to 20 minutes on two cores (ONLY=adapters/redis: that folder's)
 	@scripts/need build stores test npm
 	@scripts/test --name test $(if $(ONLY)$(PRESETS),,--at-most 720) $(if $(ONLY),--only "$(ONLY)") $(or $(PRESETS),asan)
 
-check: ## what else there is, at most 23 minutes: as shipped by gcc, TSan, fuzzers, long simulation, formatting, layers, documents
+check: ## what else there is, 16 to 28 minutes: as shipped by gcc, TSan, fuzzers, long simulation, formatting, layers, documents
 	@scripts/need build stores test
 	@scripts/test --name check --at-most 1380 shipped tsan fuzz formatting
 

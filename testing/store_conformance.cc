@@ -439,6 +439,21 @@ TEST_P(StoreConformance, StatusTellsHowFarTokensWereCounted) {
   }
 }
 
+TEST_P(StoreConformance, TokensOfOneCounterRiseFromLockToLock) {
+  RawStore one(store->open(), "one");
+  RawStore two(store->open(), "two");
+  if (!one.traits().one_counter) return;  // nothing promised
+  std::int64_t last = 0;
+  for (int turn = 0; turn < 10; ++turn) {
+    RawStore& asking = turn % 2 == 0 ? one : two;
+    const RequestId request = new_request();
+    const std::int64_t token = asking.token(request);
+    EXPECT_GT(token, last);
+    last = token;
+    EXPECT_EQ(asking.release(request), ReleaseReply::released);
+  }
+}
+
 // ---- lost replies --------------------------------------------------------------------------
 
 TEST_P(StoreConformance, AcquireWhoseReplyWasLostIsOneGrant) {

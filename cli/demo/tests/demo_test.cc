@@ -106,20 +106,20 @@ TEST_F(DemoTest, tells_the_story_in_time_and_leaves_nothing) {
   EXPECT_THAT(race, AllOf(HasSubstr("exit status 75"), HasSubstr("'nightly' is held by")));
 
   const std::string bare = between(end.out, "Act 2", "Act 3");
-  EXPECT_EQ(numbers(bare, "(?:┏|┣) token (\\d+)"), (std::vector{1, 2}));
+  EXPECT_EQ(numbers(bare, "(?:┏|┣) token (\\d+)"), (std::vector{2, 3}));
   EXPECT_EQ(numbers(bare, "should be +(\\d+)"), std::vector{160});
   EXPECT_EQ(numbers(bare, "\n +is +(\\d+)"), std::vector{110});
   EXPECT_THAT(bare, AllOf(HasSubstr("50 lost"), HasSubstr("SIGSTOP")));
   EXPECT_GE(numbers(bare, "frozen (\\d+)").size(), 3u);
 
   const std::string fenced = between(end.out, "Act 3", "What you saw");
-  EXPECT_EQ(numbers(fenced, "(?:┏|┣) token (\\d+)"), (std::vector{3, 4, 5}));
-  EXPECT_EQ(numbers(fenced, "refused token (\\d+)"), std::vector{3});
-  EXPECT_EQ(numbers(fenced, "its mark is (\\d+)"), std::vector{4});
+  EXPECT_EQ(numbers(fenced, "(?:┏|┣) token (\\d+)"), (std::vector{4, 5, 6}));
+  EXPECT_EQ(numbers(fenced, "refused token (\\d+)"), std::vector{4});
+  EXPECT_EQ(numbers(fenced, "its mark is (\\d+)"), std::vector{5});
   EXPECT_EQ(numbers(fenced, "should be +(\\d+)"), std::vector{160});
   EXPECT_EQ(numbers(fenced, "\n +is +(\\d+)"), std::vector{160});
   EXPECT_THAT(fenced, AllOf(HasSubstr("it said 'lost'"), Not(HasSubstr("50 lost"))));
-  EXPECT_THAT(end.out, HasSubstr("token 3 was refused, because token 4 had entered"));
+  EXPECT_THAT(end.out, HasSubstr("token 4 was refused, because token 5 had entered"));
   EXPECT_THAT(end.out, HasSubstr(LEASEHOLD_PROGRAM " run nightly"));
 }
 

@@ -38,7 +38,7 @@ TEST_F(AdminTest, LsShowsHeldAndFreeLocks) {
   EXPECT_THAT(list.out, ::testing::StartsWith(
                             "NAME     STATE  HOLDER  TOKEN  HELD FOR  REMAINING  WAITERS\n"));
   EXPECT_THAT(list.out, HasSubstr("\nold      free   -       1      -         -          0\n"));
-  EXPECT_THAT(list.out, HasSubstr("\nünïcode  held   me      1      "));
+  EXPECT_THAT(list.out, HasSubstr("\nünïcode  held   me      2      "));
 }
 
 TEST_F(AdminTest, WhatAStoreHoldsCannotCommandTheTerminal) {
