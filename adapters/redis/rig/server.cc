@@ -26,6 +26,10 @@ RedisServer::RedisServer(Options options) : options_(std::move(options)) {
   } else {
     add({"--port", port_.str()});
   }
+  if (options_.cluster) {
+    cluster_port_ = Port::take();
+    add({"--cluster-enabled", "yes", "--cluster-port", cluster_port_->str()});
+  }
   add(options_.more);
   process_ =
       std::make_unique<ServerProcess>(ServerProcess::Plan{.argv = std::move(argv),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ class RedisServer {
  public:
   struct Options {
     bool durable = true;
+    bool cluster = false;                // of this node alone, without slots
     bool tls = false;                    // the port speaks TLS alone; certificates are made
     bool demands_certificates = false;   // of its clients; with tls
     std::vector<std::string> more = {};  // further arguments: {"--requirepass", "secret"}
@@ -45,6 +47,7 @@ class RedisServer {
 
   TempFolder folder_;
   Port port_ = Port::take();
+  std::optional<Port> cluster_port_;  // by default port + 10000, which a client may have
   Options options_;
   std::unique_ptr<ServerProcess> process_;
 };

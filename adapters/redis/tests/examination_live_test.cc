@@ -185,7 +185,7 @@ TEST_F(ExaminationTest, ReplicasAreSeenFromBothSides) {
 }
 
 TEST_F(ExaminationTest, AClusterIsRefusedAndSaidSo) {
-  const rig::RedisServer node({.durable = true, .more = {"--cluster-enabled", "yes"}});
+  const rig::RedisServer node({.cluster = true});
   const auto diagnosis = look(node.url());
   ASSERT_TRUE(diagnosis);
   EXPECT_THAT(diagnosis->findings, Finds("redis.version", Severity::danger, "cluster"));

@@ -177,9 +177,7 @@ TEST_F(RedisFenceScript, DataThatIsNoMarkIsLeftAlone) {
 }
 
 TEST_F(RedisFenceScript, InAClusterTheHashTagOfTheResourceIsTheKeys) {
-  const rig::Port bus = rig::Port::take();
-  rig::RedisServer cluster(
-      {.durable = false, .more = {"--cluster-enabled", "yes", "--cluster-port", bus.str()}});
+  rig::RedisServer cluster({.durable = false, .cluster = true});
   cluster.cli({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
   while (cluster.cli({"CLUSTER", "INFO"}).find("cluster_state:ok") == std::string::npos) {
   }

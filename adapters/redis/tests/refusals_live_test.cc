@@ -297,9 +297,7 @@ TEST(Refusals, SomethingElseAtTheStoresKey) {
 }
 
 TEST(Refusals, Cluster) {
-  const rig::Port bus = rig::Port::take();
-  rig::RedisServer server(
-      {.durable = false, .more = {"--cluster-enabled", "yes", "--cluster-port", bus.str()}});
+  rig::RedisServer server({.durable = false, .cluster = true});
   const Error error = refusal(server.url());
   EXPECT_EQ(error.code, ErrorCode::unsupported);
   EXPECT_THAT(error.message, HasSubstr("cluster"));
@@ -498,9 +496,7 @@ TEST(RedlockRefusals, OldServersAndClusters) {
   const Error too_old = refusal(redlock_url({a.address(), b.address(), old.address()}));
   EXPECT_EQ(too_old.code, ErrorCode::unavailable);
   EXPECT_THAT(too_old.message, HasSubstr(old.address() + ": the server is Redis 4.0.14"));
-  const rig::Port bus = rig::Port::take();
-  const rig::RedisServer cluster(
-      {.durable = false, .more = {"--cluster-enabled", "yes", "--cluster-port", bus.str()}});
+  const rig::RedisServer cluster({.durable = false, .cluster = true});
   const Error of_many = refusal(redlock_url({a.address(), cluster.address(), b.address()}));
   EXPECT_EQ(of_many.code, ErrorCode::unsupported);
   EXPECT_THAT(of_many.message, HasSubstr(cluster.address() + ": the server runs as a cluster"));
