@@ -147,7 +147,7 @@ class CountingStore final : public Store {
     done(LockStatus{.lock = std::move(lock),
                     .store = kStore,
                     .last_token = {},
-                    .holder = {},
+                    .holders = {},
                     .waiters = {},
                     .known_as = {},
                     .counted_to = counted_to_});

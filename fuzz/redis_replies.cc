@@ -42,10 +42,10 @@ void check_acquire(const resp::Value& value) {
 void check_status(const resp::Value& value) {
   const auto status = read_status(value, lock(), LockKeys("lock:lock"));
   if (!status) return;
-  if (status->holder) {
-    must(status->holder->held_for >= Millis(0), "nobody holds since the future");
-    must(status->holder->remaining >= Millis(0), "no lease has less than nothing left");
-    must(is_printable(status->holder->owner), "a label can be printed");
+  if (status->holder()) {
+    must(status->holder()->held_for >= Millis(0), "nobody holds since the future");
+    must(status->holder()->remaining >= Millis(0), "no lease has less than nothing left");
+    must(is_printable(status->holder()->owner), "a label can be printed");
   }
   for (const WaiterStatus& waiter : status->waiters) {
     must(is_printable(waiter.owner), "a label can be printed");

@@ -61,6 +61,9 @@ struct BlockingStore::Alone {
   auto reply(const ForceReleaseCall& call, const CallContext& context) const {
     return store.do_force_release(call, context);
   }
+  auto reply(const SetPermitsCall& call, const CallContext& context) const {
+    return store.do_set_permits(call, context).map([] { return std::monostate(); });
+  }
   auto reply(const RotateCall&, const CallContext& context) const {
     return store.do_rotate_store_id(context);
   }
@@ -149,6 +152,11 @@ void BlockingStore::list(CallContext context, Completion<std::vector<LockStatus>
 void BlockingStore::force_release(LockName lock, RequestId seen, CallContext context,
                                   Completion<ReleaseReply> done) {
   ask(ForceReleaseCall{std::move(lock), seen}, std::move(context), done);
+}
+
+void BlockingStore::set_permits(LockName lock, std::optional<std::int64_t> permits,
+                                CallContext context, Completion<std::monostate> done) {
+  ask(SetPermitsCall{std::move(lock), permits}, std::move(context), done);
 }
 
 void BlockingStore::rotate_store_id(CallContext context, Completion<StoreId> done) {

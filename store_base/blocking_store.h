@@ -21,6 +21,10 @@ struct ForceReleaseCall {
   LockName lock;
   RequestId seen;
 };
+struct SetPermitsCall {
+  LockName lock;
+  std::optional<std::int64_t> permits;
+};
 struct RotateCall {};
 struct RecallCall {
   LockName lock;
@@ -55,9 +59,9 @@ using AnyAsked =
                  Asked<std::vector<RenewCall>, std::vector<RenewReply>>*,
                  Asked<ReleaseCall, ReleaseReply>*, Asked<InspectCall, LockStatus>*,
                  Asked<ListCall, std::vector<LockStatus>>*, Asked<ForceReleaseCall, ReleaseReply>*,
-                 Asked<RotateCall, StoreId>*, Asked<RecallCall, std::optional<OnceRecord>>*,
-                 Asked<RecordCall, std::monostate>*, Asked<ListKeysCall, std::vector<std::string>>*,
-                 Asked<ForgetCall, bool>*>;
+                 Asked<SetPermitsCall, std::monostate>*, Asked<RotateCall, StoreId>*,
+                 Asked<RecallCall, std::optional<OnceRecord>>*, Asked<RecordCall, std::monostate>*,
+                 Asked<ListKeysCall, std::vector<std::string>>*, Asked<ForgetCall, bool>*>;
 
 // Keeps the rules of Store that are the same for every such store:
 // - The completion is called exactly once, also if the store throws: then it is `outcome_unknown`.
@@ -81,6 +85,8 @@ class BlockingStore : public Store, protected OnceRecords {
   void list(CallContext context, Completion<std::vector<LockStatus>> done) final;
   void force_release(LockName lock, RequestId seen, CallContext context,
                      Completion<ReleaseReply> done) final;
+  void set_permits(LockName lock, std::optional<std::int64_t> permits, CallContext context,
+                   Completion<std::monostate> done) final;
   void rotate_store_id(CallContext context, Completion<StoreId> done) final;
 
  protected:
@@ -110,6 +116,7 @@ class BlockingStore : public Store, protected OnceRecords {
   virtual Result<ReleaseReply> do_force_release(const ForceReleaseCall&, const CallContext&) {
     return not_offered();
   }
+  virtual Status do_set_permits(const SetPermitsCall&, const CallContext&) { return not_offered(); }
   virtual Result<StoreId> do_rotate_store_id(const CallContext&) { return not_offered(); }
   virtual Result<std::optional<OnceRecord>> do_recall(const RecallCall&, const CallContext&) {
     return not_offered();

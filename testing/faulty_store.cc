@@ -111,6 +111,10 @@ class FaultyStore final : public Store {
   void list(CallContext context, Completion<std::vector<LockStatus>> done) override {
     inner_->list(std::move(context), std::move(done));
   }
+  void set_permits(LockName lock, std::optional<std::int64_t> permits, CallContext context,
+                   Completion<std::monostate> done) override {
+    inner_->set_permits(std::move(lock), permits, std::move(context), std::move(done));
+  }
   void rotate_store_id(CallContext context, Completion<StoreId> done) override {
     inner_->rotate_store_id(std::move(context), std::move(done));
   }

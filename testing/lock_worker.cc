@@ -1,8 +1,8 @@
 // Another process that takes locks, told what to do on its standard input and answering by lines.
 //
-//   lock_worker URL hold NAME TTL_MS WAIT_MS
-//     takes it, printing "asking", then "held TOKEN" (0: none) or "error CODE"; then obeys
-//     "release" and "state"; prints "lost" on loss
+//   lock_worker URL hold NAME TTL_MS WAIT_MS [MODE]
+//     takes it (MODE: Mode::code()), printing "asking", then "held TOKEN" (0: none) or "error
+//     CODE"; then obeys "release" and "state"; prints "lost" on loss
 //   lock_worker URL count NAME FILE TIMES
 //     raises the number in FILE under the lock, TIMES times, printing each token
 #include <chrono>
@@ -30,9 +30,9 @@ int failed(const Error& error) {
   return 1;
 }
 
-int hold(Client& client, const std::string& name, Millis ttl, Millis wait) {
+int hold(Client& client, const std::string& name, Millis ttl, Millis wait, Mode mode) {
   say("asking");
-  auto held = testing::take(client, name, {.ttl = ttl, .wait = wait});
+  auto held = testing::take(client, name, {.ttl = ttl, .wait = wait, .mode = mode});
   if (!held) return failed(held.error());
   Lease& lease = held->lease;
   const std::stop_callback on_loss(lease.lost(), [] { say("lost"); });
@@ -66,13 +66,15 @@ int count(Client& client, const std::string& name, const std::string& file, int 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) return 64;
+  if (argc != 6 && argc != 7) return 64;
   register_stores();
   auto client = connect(argv[1]);
   if (!client) return failed(client.error());
   const std::string order = argv[2];
   if (order == "hold") {
-    return hold(*client, argv[3], Millis(std::stol(argv[4])), Millis(std::stol(argv[5])));
+    const auto mode = argc == 7 ? Mode::from_code(std::stol(argv[6])) : Mode::exclusive();
+    return hold(*client, argv[3], Millis(std::stol(argv[4])), Millis(std::stol(argv[5])),
+                mode.value());
   }
   if (order == "count") return count(*client, argv[3], argv[4], std::stoi(argv[5]));
   return 64;

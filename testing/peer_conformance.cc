@@ -59,7 +59,7 @@ TEST_P(PeerConformance, LeaseholdSeesThePeersLock) {
   EXPECT_TRUE(bad(mine.acquire(meeting.lock), ErrorCode::busy));
   const auto status = mine.inspect(lock_name(meeting.lock));
   ASSERT_TRUE(good(status));
-  EXPECT_TRUE(status->holder);
+  EXPECT_TRUE(status->holder());
   ASSERT_EQ(ask(other, "give"), "free");
   EXPECT_TRUE(good(mine.acquire(meeting.lock)));
 }

@@ -80,6 +80,20 @@ class RawStore {
           std::move(done));
     });
   }
+  Result<AcquireReply> acquire_as(Mode mode, const RequestId& request, bool queue = false,
+                                  Millis ttl = std::chrono::seconds(30),
+                                  std::string_view note = "") {
+    return ask<AcquireReply>([&](auto done) {
+      store_->acquire({lock_, request, OwnerLabel::parse("raw").value(), Ttl::of(ttl).value(),
+                       queue, mode, Note::parse(note).value()},
+                      context(), std::move(done));
+    });
+  }
+  Status set_permits(std::optional<std::int64_t> permits) {
+    const auto set = ask<std::monostate>(
+        [&](auto done) { store_->set_permits(lock_, permits, context(), std::move(done)); });
+    return set ? Status() : fail(set.error());
+  }
   Result<std::vector<RenewReply>> try_renew(const RequestId& request,
                                             Millis ttl = std::chrono::seconds(30)) {
     return renew_together({{lock_, request, Ttl::of(ttl).value()}});

@@ -119,6 +119,24 @@ TEST_P(StoreConformance, ManyThreadsOfOneClientExcludeEachOther) {
   expect_threads_exclude_each_other(shared, 8, 25);
 }
 
+TEST_P(StoreConformance, AStoreWithoutModesSaysWhy) {
+  Client one = client();
+  const StoreTraits& traits = one.store();
+  for (const AcquireOptions& options :
+       {AcquireOptions{.mode = Mode::shared()}, AcquireOptions{.mode = Mode::permit_of(2)},
+        AcquireOptions{.note = "here"}}) {
+    auto lease = one.acquire("job", options);
+    EXPECT_EQ(lease.has_value(), traits.modes);
+    if (lease) {
+      EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
+      continue;
+    }
+    EXPECT_EQ(lease.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(lease.error().message, HasSubstr(traits.why_no_modes));
+  }
+  EXPECT_TRUE(one.acquire("job"));
+}
+
 // ---- waiting -------------------------------------------------------------------------------
 
 TEST_P(StoreConformance, WaitersComeInTheOrderOfArrival) {
@@ -136,10 +154,10 @@ TEST_P(StoreConformance, WaitersComeInTheOrderOfArrival) {
   for (Worker& waiter : waiters) {
     EXPECT_EQ(waiter.line(), "asking");
     const std::int64_t token = token_in(waiter.line());
-    ASSERT_TRUE(status(holder, "job").holder);
+    ASSERT_TRUE(status(holder, "job").holder());
     if (fenced()) {
       EXPECT_GT(token, last);
-      EXPECT_EQ(status(holder, "job").holder->token.value(), token);
+      EXPECT_EQ(status(holder, "job").holder()->token.value(), token);
     }
     last = token;
     waiter.tell("release");
@@ -300,7 +318,7 @@ TEST_P(StoreConformance, FrozenHolderLosesTheLockAndIsTold) {
   holder.tell("release");
   EXPECT_EQ(holder.line(), "too_late");
   EXPECT_EQ(holder.wait(), 0);
-  EXPECT_EQ(status(successor, "job").holder->request, next->lease.request())
+  EXPECT_EQ(status(successor, "job").holder()->request, next->lease.request())
       << "the late release did not touch the successor";
 }
 
@@ -314,7 +332,7 @@ TEST_P(StoreConformance, RenewedLeaseOutlivesItsTtlManyTimes) {
   for (int round = 1; round <= 4; ++round) {
     faults->wait_for_calls(Operation::renew, 2 * round);
     EXPECT_EQ(other.acquire("job").error().code, ErrorCode::busy);
-    EXPECT_EQ(status(other, "job").holder->request, request);
+    EXPECT_EQ(status(other, "job").holder()->request, request);
   }
   EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
 }
@@ -324,7 +342,7 @@ TEST_P(StoreConformance, HoldersDeadlineIsBeforeTheStores) {
   auto lease = one.acquire("job", {.ttl = 10s});
   ASSERT_TRUE(lease);
   const auto seen = status(one, "job");
-  EXPECT_LT(lease->deadline(), BootClock::now() + seen.holder->remaining);
+  EXPECT_LT(lease->deadline(), BootClock::now() + seen.holder()->remaining);
 }
 
 TEST_P(StoreConformance, LossIsToldAndReleaseAfterItIsTooLate) {
@@ -355,7 +373,7 @@ TEST_P(StoreConformance, AcquireDoesNotRenew) {
   Client observer = client();
   const RequestId request = new_request();
   const std::int64_t token = raw.token(request);
-  if (status(observer, "job").holder->at_most) {  // then only the end of the grant shows it
+  if (status(observer, "job").holder()->at_most) {  // then only the end of the grant shows it
     const auto is_the_same = [&] {
       const auto reply = raw.acquire(request);
       const auto* granted = reply ? std::get_if<Granted>(&*reply) : nullptr;
@@ -364,11 +382,11 @@ TEST_P(StoreConformance, AcquireDoesNotRenew) {
     while (is_the_same()) std::this_thread::sleep_for(1ms);
     return;
   }
-  const Millis first = status(observer, "job").holder->remaining;
-  while (status(observer, "job").holder->remaining >= first) std::this_thread::sleep_for(1ms);
-  const Millis before = status(observer, "job").holder->remaining;
+  const Millis first = status(observer, "job").holder()->remaining;
+  while (status(observer, "job").holder()->remaining >= first) std::this_thread::sleep_for(1ms);
+  const Millis before = status(observer, "job").holder()->remaining;
   ASSERT_TRUE(raw.acquire(request));
-  EXPECT_LE(status(observer, "job").holder->remaining, before);
+  EXPECT_LE(status(observer, "job").holder()->remaining, before);
 }
 
 TEST_P(StoreConformance, ReleaseAndRenewTouchOnlyTheirOwn) {
@@ -379,11 +397,11 @@ TEST_P(StoreConformance, ReleaseAndRenewTouchOnlyTheirOwn) {
   ASSERT_TRUE(raw.acquire(mine));
   EXPECT_EQ(raw.release(other), ReleaseReply::not_held);
   EXPECT_EQ(raw.renew(other), RenewReply::gone);
-  EXPECT_EQ(status(observer, "job").holder->request, mine);
+  EXPECT_EQ(status(observer, "job").holder()->request, mine);
   EXPECT_EQ(raw.renew(mine), RenewReply::renewed);
   EXPECT_EQ(raw.release(mine), ReleaseReply::released);
   EXPECT_EQ(raw.renew(mine), RenewReply::gone) << "renew never acquires";
-  EXPECT_FALSE(status(observer, "job").holder);
+  EXPECT_FALSE(status(observer, "job").holder());
 }
 
 TEST_P(StoreConformance, OldGrantTouchesNothingAfterASuccessorCame) {
@@ -396,7 +414,7 @@ TEST_P(StoreConformance, OldGrantTouchesNothingAfterASuccessorCame) {
   expect_larger(raw.token(next), first);
   raw.release(old);
   EXPECT_EQ(raw.renew(old), RenewReply::gone);
-  EXPECT_EQ(status(observer, "job").holder->request, next);
+  EXPECT_EQ(status(observer, "job").holder()->request, next);
 }
 
 TEST_P(StoreConformance, ExpiredGrantIsNeitherRenewedNorReleased) {
@@ -404,7 +422,7 @@ TEST_P(StoreConformance, ExpiredGrantIsNeitherRenewedNorReleased) {
   const RequestId request = new_request();
   ASSERT_TRUE(raw.acquire(request, 100ms));
   Client observer = client();
-  while (status(observer, "job").holder) std::this_thread::sleep_for(1ms);
+  while (status(observer, "job").holder()) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(raw.renew(request), RenewReply::gone);
   EXPECT_EQ(raw.release(request), ReleaseReply::not_held);
 }
@@ -464,7 +482,7 @@ TEST_P(StoreConformance, AcquireWhoseReplyWasLostIsOneGrant) {
   auto held = take(one, "job");
   ASSERT_TRUE(held) << to_string(held.error());
   EXPECT_EQ(faults->calls(Operation::acquire), 3);
-  EXPECT_EQ(status(observer, "job").holder->request, held->lease.request());
+  EXPECT_EQ(status(observer, "job").holder()->request, held->lease.request());
   if (held->token) {
     EXPECT_EQ(status(observer, "job").last_token, held->token->number) << "granted once";
   }
@@ -492,7 +510,7 @@ TEST_P(StoreConformance, WaiterWhoseReplyWasLostKeepsItsPlace) {
   ASSERT_TRUE(lease->release());
   const auto got = waiting.get();
   ASSERT_TRUE(got) << to_string(got.error());
-  EXPECT_EQ(status(one, "job").holder->request, got->request());
+  EXPECT_EQ(status(one, "job").holder()->request, got->request());
 }
 
 TEST_P(StoreConformance, AbandonedAcquireIsGivenBackInTheBackground) {
@@ -554,7 +572,7 @@ TEST_P(StoreConformance, ForceReleaseWhoseReplyWasLostIsSafeToRepeat) {
   ASSERT_TRUE(second);
   EXPECT_EQ(operator_client.force_release(lock_name("job"), first->request()).value(),
             ReleaseReply::not_held);
-  EXPECT_EQ(status(one, "job").holder->request, second->request()) << "not the successor";
+  EXPECT_EQ(status(one, "job").holder()->request, second->request()) << "not the successor";
 }
 
 // ---- the limits of a call ------------------------------------------------------------------
@@ -697,7 +715,7 @@ TEST_P(StoreConformance, ForceReleaseTakesFromTheSeenHolderAndTellsIt) {
   Client operator_client = client();
   auto stuck = take(one, "job", {.ttl = 2s});
   ASSERT_TRUE(stuck);
-  const auto seen = status(operator_client, "job").holder->request;
+  const auto seen = status(operator_client, "job").holder()->request;
   EXPECT_EQ(operator_client.force_release(lock_name("job"), seen).value(), ReleaseReply::released);
   auto next = take(operator_client, "job");
   ASSERT_TRUE(next);
@@ -788,12 +806,12 @@ TEST_P(StoreConformance, KeptLockStaysTakenWithoutItsHolder) {
     EXPECT_EQ(lease->state(), LeaseState::lost);
   }
   const auto kept = status(observer, "job");
-  ASSERT_TRUE(kept.holder);
-  EXPECT_TRUE(kept.holder->kept);
-  EXPECT_EQ(kept.holder->owner, default_owner_label().str());
+  ASSERT_TRUE(kept.holder());
+  EXPECT_TRUE(kept.holder()->kept);
+  EXPECT_EQ(kept.holder()->owner, default_owner_label().str());
   const Error busy = observer.acquire("job").error();
   EXPECT_EQ(busy.code, ErrorCode::busy);
-  EXPECT_NE(busy.message.find(kept.holder->owner + " (which has finished"), std::string::npos)
+  EXPECT_NE(busy.message.find(kept.holder()->owner + " (which has finished"), std::string::npos)
       << busy.message;
   EXPECT_TRUE(observer.acquire("job", {.wait = 30s})) << "and then it is free";
 }
@@ -881,14 +899,14 @@ TEST_P(StoreConformance, ListShowsEveryHeldLock) {
   auto locks = one.list().value();
   if (locks.size() == 2) {  // a store may forget a free lock, or remember its counter
     EXPECT_EQ(locks[0].lock.str(), "free");
-    EXPECT_FALSE(locks[0].holder);
+    EXPECT_FALSE(locks[0].holder());
     locks.erase(locks.begin());
   }
   ASSERT_EQ(locks.size(), 1u);
   EXPECT_EQ(locks[0].lock.str(), "held");
-  ASSERT_TRUE(locks[0].holder);
-  EXPECT_EQ(locks[0].holder->owner, default_owner_label().str());
-  EXPECT_EQ(locks[0].holder->request, held->lease.request());
+  ASSERT_TRUE(locks[0].holder());
+  EXPECT_EQ(locks[0].holder()->owner, default_owner_label().str());
+  EXPECT_EQ(locks[0].holder()->request, held->lease.request());
 }
 
 TEST_P(StoreConformance, ForkedChildHoldsNothing) {
@@ -904,7 +922,7 @@ TEST_P(StoreConformance, ForkedChildHoldsNothing) {
   int status_of_child = 0;
   ASSERT_EQ(waitpid(child, &status_of_child, 0), child);
   EXPECT_EQ(status_of_child, 0);
-  EXPECT_EQ(status(one, "job").holder->request, lease->request());
+  EXPECT_EQ(status(one, "job").holder()->request, lease->request());
   EXPECT_EQ(lease->release().value(), ReleaseOutcome::released);
 }
 
@@ -928,7 +946,7 @@ TEST_P(StoreConformance, HostileNamesAreJustNames) {
     auto lease = one.acquire(hostile);
     ASSERT_TRUE(lease) << hostile;
     EXPECT_EQ(one.acquire(hostile).error().code, ErrorCode::busy);
-    EXPECT_EQ(status(one, hostile).holder->request, lease->request());
+    EXPECT_EQ(status(one, hostile).holder()->request, lease->request());
     EXPECT_TRUE(lease->release());
   }
 }

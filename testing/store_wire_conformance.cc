@@ -66,18 +66,18 @@ void expect_clear(const Error& error, bool done) {
 
 bool held_by(RawStore& direct, const RequestId& request) {
   const auto status = direct.inspect();
-  return status && status->holder && status->holder->request == request;
+  return status && status->holder() && status->holder()->request == request;
 }
 
 bool is_free(RawStore& direct) {
   const auto status = direct.inspect();
-  return status && !status->holder && status->waiters.empty();
+  return status && !status->holder() && status->waiters.empty();
 }
 
 // When the grant ends; long ago if there is none.
 BootTime end_of_grant(RawStore& direct) {
   const auto status = direct.inspect();
-  return status && status->holder ? BootClock::now() + status->holder->remaining : BootTime{};
+  return status && status->holder() ? BootClock::now() + status->holder()->remaining : BootTime{};
 }
 
 // After a restart a connection may be lost once more, and a write with it.
@@ -259,7 +259,8 @@ TEST_P(StoreWireConformance, KeptLockStaysTakenThoughNobodyWasTold) {
   ASSERT_TRUE(faulty.acquire(request, 4s));
   const auto kept = [&] {
     const auto status = direct.inspect();
-    return status && status->holder && status->holder->request == request && status->holder->kept;
+    return status && status->holder() && status->holder()->request == request &&
+           status->holder()->kept;
   };
   const auto told = with_fault(
       rig::WireFault::lose_reply, [&] { return faulty.try_release(request, 60s); }, kept);
@@ -315,7 +316,7 @@ TEST_P(StoreWireConformance, ClientGetsTheLockDespiteEachFault) {
     ASSERT_TRUE(faulty.inspect(lock_name(lock_for(fault))));
     auto lease = with_fault(
         fault, [&] { return faulty.acquire(lock_for(fault), {.store_timeout = 30s}); },
-        [&] { return direct.inspect().value().holder.has_value(); });
+        [&] { return direct.inspect().value().holder().has_value(); });
     ASSERT_TRUE(lease) << to_string(lease.error());
     EXPECT_TRUE(held_by(direct, lease->request()));
     EXPECT_TRUE(std::holds_alternative<Busy>(direct.acquire(new_request()).value()));
@@ -387,7 +388,7 @@ TEST_P(StoreWireConformance, WaiterGetsItsTurnDespiteEachFault) {
     const auto patience =
         BootClock::now() + 2s;  // it may have been another request of the waiter's
     wait_for_fault(fault, [&] {
-      return direct.inspect().value().holder.has_value() || BootClock::now() > patience;
+      return direct.inspect().value().holder().has_value() || BootClock::now() > patience;
     });
     const auto lease = waiting.get();
     ASSERT_TRUE(lease) << to_string(lease.error());
@@ -408,7 +409,7 @@ TEST_P(StoreWireConformance, AbandonedAcquireIsGivenBackWhenTheWireIsBack) {
   auto answer = std::async(std::launch::async,
                            [&] { return faulty.acquire("job", {.ttl = 1h, .store_timeout = 2s}); });
   wait_for_fault(rig::WireFault::lose_reply, [&] {
-    if (!direct.inspect().value().holder) return false;
+    if (!direct.inspect().value().holder()) return false;
     refuse(true);
     return true;
   });

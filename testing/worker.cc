@@ -33,6 +33,12 @@ Worker Worker::hold(const std::string& url, const std::string& lock, Millis ttl,
   return Worker(std::move(under));
 }
 
+Worker Worker::hold(const std::string& url, const std::string& lock, Millis ttl, Millis wait,
+                    Mode mode) {
+  return Worker({LEASEHOLD_LOCK_WORKER, url, "hold", lock, std::to_string(ttl.count()),
+                 std::to_string(wait.count()), std::to_string(mode.code())});
+}
+
 Worker Worker::count(const std::string& url, const std::string& lock, const std::string& file,
                      int times) {
   return Worker({LEASEHOLD_LOCK_WORKER, url, "count", lock, file, std::to_string(times)});

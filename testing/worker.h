@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "leasehold/mode.h"
 #include "leasehold/process/child.h"
 #include "leasehold/time.h"
 
@@ -16,6 +17,8 @@ class Worker {
   // `under`: a command that runs the worker, such as {"env", "A=b"}.
   static Worker hold(const std::string& url, const std::string& lock, Millis ttl,
                      Millis wait = Millis(0), std::vector<std::string> under = {});
+  static Worker hold(const std::string& url, const std::string& lock, Millis ttl, Millis wait,
+                     Mode mode);
   static Worker count(const std::string& url, const std::string& lock, const std::string& file,
                       int times);
 

@@ -23,8 +23,25 @@ void declare_lease(Arguments& arguments, LeaseOptions& into, const std::string& 
   arguments.flag(
       "--fenced", into.fenced,
       "Give " + holder + " a token for a fence; refused by stores that cannot make safe ones");
+  arguments.flag("--shared", into.shared,
+                 "Hold it beside others who share it; who wants it alone waits for all of them");
+  arguments.number("--permits", into.permits,
+                   "Hold one of so many permits. All who use the lock name the same number",
+                   kPermitCounts);
   arguments.option("--owner", "LABEL", into.owner,
                    "Who holds it, for people to read; default " + usual_owner);
+  arguments.option("--note", "TEXT", into.note,
+                   "What 'leasehold show' tells of this holder, as an address; at most 1024 bytes");
+}
+
+Result<Mode> chosen_mode(const LeaseOptions& options) {
+  if (options.shared && options.permits) {
+    return fail(ErrorCode::invalid,
+                "--shared and --permits cannot be used together: a lock is shared by any number, "
+                "or has so many permits");
+  }
+  if (options.permits) return Mode::permit_of(*options.permits);
+  return options.shared ? Mode::shared() : Mode::exclusive();
 }
 
 // "host:pid:command" says more than "host:pid:leasehold".
@@ -53,8 +70,13 @@ Result<TakenLease> taken(Client& client, const LockName& lock, const LeaseOption
 
 Result<TakenLease> take_lease(Client& client, const LockName& lock, const LeaseOptions& options,
                               std::stop_token stop) {
+  const Mode mode = TRY(chosen_mode(options));
   auto lease = taken(client, lock, options,
-                     {.ttl = options.ttl, .wait = options.wait, .stop = std::move(stop)});
+                     {.ttl = options.ttl,
+                      .wait = options.wait,
+                      .stop = std::move(stop),
+                      .mode = mode,
+                      .note = options.note.value_or("")});
   if (!lease) return lease;
   const Millis given = lease->lease.ttl();
   if (given < options.ttl / 2) {  // ZooKeeper may give a little less now and then

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <string>
 
+#include "cli/command/number.h"
 #include "leasehold/client.h"
 
 namespace leasehold::cli {
@@ -18,10 +19,16 @@ struct LeaseOptions {
   Millis wait{0};
   bool fenced = false;
   std::optional<std::string> owner;
+  bool shared = false;
+  std::optional<std::int64_t> permits;
+  std::optional<std::string> note;
 };
 
-// Declares NAME, --store, --ttl, --wait, --fenced and --owner. `holder`: who works while the lease
-// is held, as in "the command"; `usual_owner`: the default of --owner, for the help.
+inline constexpr Range<std::int64_t> kPermitCounts{1, Mode::kMostPermits};
+
+// Declares NAME, --store, --ttl, --wait, --fenced, --shared, --permits, --owner and --note.
+// `holder`: who works while the lease is held, as in "the command"; `usual_owner`: the default of
+// --owner, for the help.
 void declare_lease(Arguments& arguments, LeaseOptions& into, const std::string& holder,
                    const std::string& usual_owner);
 
@@ -34,8 +41,11 @@ struct TakenLease {
   std::optional<Token> token;  // with --fenced
 };
 
-// Fails as Client::acquire() and acquire_fenced() do. Says so if the store gives much less than
-// was asked for.
+// Of --shared and --permits, of which there can be one.
+[[nodiscard]] Result<Mode> chosen_mode(const LeaseOptions& options);
+
+// Fails as Client::acquire(), acquire_fenced() and chosen_mode() do. Says so if the store gives
+// much less than was asked for.
 [[nodiscard]] Result<TakenLease> take_lease(Client& client, const LockName& lock,
                                             const LeaseOptions& options, std::stop_token stop);
 

@@ -64,8 +64,8 @@ void Waiting::tell_holder() {
   const LockName& lock = told_->lock;
   const auto status =
       told_->client.inspect(lock, {.store_timeout = kAskFor, .stop = cancel_.get_token()});
-  if (!status || !status->holder) return;
-  const LockStatus::Holder& holder = *status->holder;
+  if (!status || status->holders.empty()) return;
+  const LockStatus::Holder& holder = status->holders.front();
   const std::string left = (holder.at_most ? "at most " : "") + format_duration(holder.remaining);
   std::string held = "held by " + holder.owner;
   if (!holder.foreign) {

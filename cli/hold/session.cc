@@ -243,6 +243,7 @@ void HoldSession::tell_state(const Held& held) {
                                          : std::nullopt)},
                  {"lineage", or_null(token ? std::optional(token->lineage.str()) : std::nullopt)},
                  {"request", lease.request().hex()},
+                 {"slot", lease.slot() ? Json(lease.slot()->number) : Json(nullptr)},
                  {"remaining_ms", in_millis(lease.remaining())},
                  {"ttl_ms", lease.ttl().count()},
                  {"heartbeat_ms", heartbeat_ ? Json(heartbeat_->count()) : Json(nullptr)}});

@@ -11,6 +11,8 @@ namespace leasehold::cli {
 
 // "held", "kept" (released, but nobody gets it yet) or "free".
 std::string state_of(const LockStatus& lock);
+// "shared by 3", "2 of 4", or nothing if at most one can hold it, as far as is known.
+std::optional<std::string> use_of(const LockStatus& lock);
 
 // Whether `remaining` says how long it lasts.
 bool tells_remaining(const LockStatus::Holder& holder);

@@ -11,18 +11,20 @@ namespace {
 
 std::vector<Table::Cell> row_of(const StoreTraits& store, const LockStatus& lock) {
   const std::string state = state_of(lock);
-  const Colour colour = !lock.holder        ? Colour::dim
-                        : lock.holder->kept ? Colour::yellow
-                                            : Colour::green;
+  const Colour colour = state == "free"   ? Colour::dim
+                        : state == "kept" ? Colour::yellow
+                                          : Colour::green;
+  const std::string use = use_of(lock).value_or(state);
   const std::string waiters = store.queues ? std::to_string(lock.waiters.size()) : "-";
-  if (!lock.holder) {
+  if (lock.holders.empty()) {
     const std::string token = lock.last_token ? std::to_string(lock.last_token->value()) : "-";
-    return {{pasteable(lock.lock.str())}, {state, colour}, {"-"}, {token}, {"-"}, {"-"}, {waiters}};
+    return {{pasteable(lock.lock.str())}, {use, colour}, {"-"}, {token}, {"-"}, {"-"}, {waiters}};
   }
-  const LockStatus::Holder& holder = *lock.holder;
+  const LockStatus::Holder& holder = lock.holders.front();
+  const std::size_t others = lock.holders.size() - 1;
   return {{pasteable(lock.lock.str())},
-          {state, colour},
-          {holder.owner},
+          {use, colour},
+          {holder.owner + (others > 0 ? " and " + std::to_string(others) + " more" : "")},
           {holder.foreign ? "-" : std::to_string(holder.token.value())},
           {holder.foreign ? "-" : format_duration(holder.held_for)},
           {remaining_of(holder).value_or("-")},
@@ -70,7 +72,7 @@ class Ls final : public Subcommand {
   }
 
   bool wanted(const LockStatus& lock) const {
-    if (held_ && !lock.holder) return false;
+    if (held_ && lock.holders.empty()) return false;
     return lock.lock.str().starts_with(prefix_.value_or(""));
   }
 

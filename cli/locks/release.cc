@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
 #include "cli/command/store_choice.h"
@@ -54,12 +56,22 @@ class Release final : public Subcommand {
                               const std::optional<RequestId>& wanted) {
     const auto seen = client.inspect(name);
     if (!seen) return report(seen.error());
-    if (!seen->holder) return gone(name, "is not held");
-    const LockStatus::Holder& holder = *seen->holder;
-    if (wanted && holder.request != *wanted) {
-      return gone(name, "is held by another request now: " + holder.owner + ", request " +
-                            holder.request.hex());
+    if (seen->holders.empty()) return gone(name, "is not held");
+    const auto& holders = seen->holders;
+    if (holders.size() > 1 && !wanted) {
+      return report(Error(ErrorCode::invalid,
+                          "lock " + in_quotes(name.str()) + " is held by " +
+                              std::to_string(holders.size()) +
+                              "; say from whom to take it with --request: 'leasehold show' prints "
+                              "the request id of each"));
     }
+    const auto is_wanted = [&](const auto& it) { return !wanted || it.request == *wanted; };
+    const auto found = std::ranges::find_if(holders, is_wanted);
+    if (found == holders.end()) {
+      return gone(name, "is held by another request now: " + holders.front().owner + ", request " +
+                            holders.front().request.hex());
+    }
+    const LockStatus::Holder& holder = *found;
     const auto reply = client.force_release(name, holder.request);
     if (!reply) return report(reply.error());
     if (*reply == ReleaseReply::not_held) {

@@ -9,8 +9,9 @@ namespace leasehold::cli {
 namespace {
 
 std::string state_text(const LockStatus& lock) {
-  if (!lock.holder) return "free";
-  return lock.holder->kept ? "kept: the holder has finished, and nobody gets it yet" : "held";
+  const std::string state = state_of(lock);
+  if (const auto use = use_of(lock)) return state + ", " + *use;
+  return state == "kept" ? "kept: the holder has finished, and nobody gets it yet" : state;
 }
 
 std::string page(const std::optional<StoreTraits>& store, const LockStatus& lock) {
@@ -20,15 +21,18 @@ std::string page(const std::optional<StoreTraits>& store, const LockStatus& lock
   };
   line("lock", pasteable(lock.lock.str()));
   line("state", state_text(lock));
-  if (lock.holder) {
-    line("holder", lock.holder->owner);
-    line("request", lock.holder->request.hex());
-    if (!lock.holder->foreign) {
-      line("token", std::to_string(lock.holder->token.value()));
-      line("held for", format_duration(lock.holder->held_for));
+  for (const LockStatus::Holder& holder : lock.holders) {
+    line("holder", holder.owner);
+    line("request", holder.request.hex());
+    if (holder.slot) line("slot", std::to_string(holder.slot->number));
+    if (!holder.note.empty()) line("note", holder.note);
+    if (!holder.foreign) {
+      line("token", std::to_string(holder.token.value()));
+      line("held for", format_duration(holder.held_for));
     }
-    if (auto remaining = remaining_of(*lock.holder)) line("remaining", std::move(*remaining));
-  } else if (lock.last_token) {
+    if (auto remaining = remaining_of(holder)) line("remaining", std::move(*remaining));
+  }
+  if (lock.holders.empty() && lock.last_token) {
     line("last token", std::to_string(lock.last_token->value()));
   }
   if (lock.store) line("lineage", pasteable(Lineage{*lock.store, lock.lock}.str()));
@@ -38,7 +42,9 @@ std::string page(const std::optional<StoreTraits>& store, const LockStatus& lock
   }
   line("waiters", store->queues ? std::to_string(lock.waiters.size()) : "unknown: it has no queue");
   for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
-    line("  " + std::to_string(i + 1) + ".", lock.waiters[i].owner);
+    const WaiterStatus& waiter = lock.waiters[i];
+    const std::string mode = waiter.mode.is_exclusive() ? "" : " (" + to_string(waiter.mode) + ")";
+    line("  " + std::to_string(i + 1) + ".", waiter.owner + mode);
   }
   if (!lock.known_as.empty()) line("known as", lock.known_as);
   line("store", store->address);

@@ -93,7 +93,8 @@ Ending RunSession::go() {
   if (!grant && !asked_to_end_) return not_taken(grant.error());
   if (asked_to_end_ || signals_.take_end_request()) return not_started();
   say("took " + in_quotes(lock_.str()) + " for " + format_duration(grant->lease.ttl()) +
-      (grant->token ? ", token " + std::to_string(grant->token->number.value()) : ""));
+      (grant->token ? ", token " + std::to_string(grant->token->number.value()) : "") +
+      (grant->lease.slot() ? ", slot " + std::to_string(grant->lease.slot()->number) : ""));
   if (options_.once) {
     if (const auto ending = replay(*grant)) return *ending;
   }
@@ -124,7 +125,11 @@ process::Command RunSession::command_for(const Grant& grant) const {
                          {"LEASEHOLD_REQUEST", grant.lease.request().hex()},
                          // Else those of an outer run would stay, and belong to another lock.
                          {"LEASEHOLD_TOKEN", std::nullopt},
-                         {"LEASEHOLD_LINEAGE", std::nullopt}};
+                         {"LEASEHOLD_LINEAGE", std::nullopt},
+                         {"LEASEHOLD_SLOT", std::nullopt}};
+  if (const auto slot = grant.lease.slot()) {
+    command.environment.emplace_back("LEASEHOLD_SLOT", std::to_string(slot->number));
+  }
   if (grant.token) {
     command.environment.emplace_back("LEASEHOLD_TOKEN",
                                      std::to_string(grant.token->number.value()));
@@ -268,7 +273,9 @@ void Run::declare(Arguments& arguments) {
   arguments.description(
       "Takes the lock NAME, runs the command, gives the lock back and exits as the command did. "
       "The command runs in a process group of its own and gets LEASEHOLD_LOCK, LEASEHOLD_STORE, "
-      "LEASEHOLD_REQUEST and, with --fenced, LEASEHOLD_TOKEN and LEASEHOLD_LINEAGE. Signals are "
+      "LEASEHOLD_REQUEST and, with --fenced, LEASEHOLD_TOKEN and LEASEHOLD_LINEAGE; with "
+      "--permits, "
+      "LEASEHOLD_SLOT: which of them it has, from 0 on. Signals are "
       "passed on to it. If the lease is lost, its whole process group is ended. What it leaves "
       "running in the background is ended when it ends.");
   declare_lease(arguments, o, "the command", "host:pid:command");
@@ -313,11 +320,15 @@ void Run::declare(Arguments& arguments) {
                     "in a crontab: not twice at the same time");
   arguments.example("leasehold run report --wait 5m --ttl 1m -- make report",
                     "wait for the other one to finish");
+  arguments.example(
+      "leasehold run gpu --permits 4 --wait 1h -- sh -c 'train --gpu $LEASEHOLD_SLOT'",
+      "at most four at the same time, each on a GPU of its own");
   arguments.example("leasehold run invoices --once \"$(date +%F)\" --at-least 1m -- send-invoices",
                     "once a day, whoever comes first");
 }
 
 Status Run::check() const {
+  TRY(chosen_mode(options_));
   if (options_.grace && *options_.grace > options_.ttl / 2) {
     return fail(ErrorCode::invalid, "--grace: " + format_duration(*options_.grace) +
                                         " is more than half of the ttl of " +

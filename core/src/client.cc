@@ -102,6 +102,16 @@ Result<ReleaseReply> Client::force_release(const LockName& lock, const RequestId
   });
 }
 
+Status Client::set_permits(const LockName& lock, std::optional<std::int64_t> permits,
+                           CallOptions options) {
+  if (permits) TRY(Mode::permit_of(*permits).check());
+  TRY(core_->check_modes());
+  TRY(ask<std::monostate>(*core_, options, [&](Store& store, CallContext context, auto done) {
+    store.set_permits(lock, permits, std::move(context), std::move(done));
+  }));
+  return {};
+}
+
 Result<StoreId> Client::rotate_store_id(CallOptions options) {
   return ask<StoreId>(*core_, options, [&](Store& store, CallContext context, auto done) {
     store.rotate_store_id(std::move(context), std::move(done));

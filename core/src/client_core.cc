@@ -98,6 +98,14 @@ Status ClientCore::check_process() const {
                                       "; a forked child does not have it");
 }
 
+Status ClientCore::check_modes() const {
+  if (traits().modes) return {};
+  return fail(error_at(
+      traits().address,
+      Error(ErrorCode::unsupported,
+            "this store grants exclusive locks only, without notes: " + traits().why_no_modes)));
+}
+
 // ---- callers -------------------------------------------------------------------------------
 
 Result<Lease> ClientCore::acquire(const LockName& lock, const AcquireOptions& options) {
@@ -122,6 +130,9 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
   TRY(check_process());
   const auto ttl = TRY(Ttl::of(options.ttl));
   if (options.wait < Millis(0)) return fail(ErrorCode::invalid, "wait is negative");
+  TRY(options.mode.check());
+  auto note = TRY(Note::parse(options.note));
+  if (!options.mode.is_exclusive() || !note.empty()) TRY(check_modes());
   TRY(check_store_timeout(options.store_timeout));
   if (options.stop.stop_requested()) {
     return fail(ErrorCode::cancelled,
@@ -138,7 +149,8 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
   std::optional<RequestId> request;
   make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
                request = engine.acquire(clock_.now(),
-                                        {lock, owner_, ttl, options.wait, options.store_timeout});
+                                        {lock, owner_, ttl, options.wait, options.store_timeout,
+                                         options.mode, std::move(note)});
                acquiring_.emplace(*request, &slot);
              }),
              options.stop);

@@ -97,6 +97,8 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   void resume_renewing(const LeaseControl& lease) LEASEHOLD_EXCLUDES(mutex_);
   std::optional<Error> renewal_error() LEASEHOLD_EXCLUDES(mutex_);
 
+  // Fails with `unsupported` if the store grants exclusive locks only.
+  Status check_modes() const;
   // Fails with `invalid` in a forked child.
   Status check_process() const;
   Store& store() { return *store_; }

@@ -57,6 +57,12 @@ const LockName& Lease::lock() const {
 const RequestId& Lease::request() const {
   return control_->grant.request;
 }
+Mode Lease::mode() const {
+  return control_->grant.mode;
+}
+std::optional<Slot> Lease::slot() const {
+  return control_->grant.slot;
+}
 Millis Lease::ttl() const {
   return control_->grant.ttl;
 }

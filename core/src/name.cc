@@ -34,12 +34,18 @@ std::size_t utf8_length(std::string_view text) {
 }
 
 Status check_name(std::string_view field, std::string_view text) {
+  return check_text(field, text, kMaxNameBytes);
+}
+
+Status check_text(std::string_view field, std::string_view text, std::size_t most) {
   const std::string name(field);
-  if (text.empty())
-    return fail(ErrorCode::invalid, name + " is empty; it must have 1 to 512 bytes");
-  if (text.size() > kMaxNameBytes) {
-    return fail(ErrorCode::invalid,
-                name + " has " + std::to_string(text.size()) + " bytes; at most 512 are allowed");
+  const std::string limit = std::to_string(most);
+  if (text.empty()) {
+    return fail(ErrorCode::invalid, name + " is empty; it must have 1 to " + limit + " bytes");
+  }
+  if (text.size() > most) {
+    return fail(ErrorCode::invalid, name + " has " + std::to_string(text.size()) +
+                                        " bytes; at most " + limit + " are allowed");
   }
   for (std::size_t at = 0; at < text.size();) {
     const kit::Decoded decoded = kit::decode_utf8(text.substr(at));

@@ -26,6 +26,11 @@ void Store::force_release(LockName, RequestId, CallContext, Completion<ReleaseRe
   done(fail(cannot(*this, "take a lock away from its holder")));
 }
 
+void Store::set_permits(LockName, std::optional<std::int64_t>, CallContext,
+                        Completion<std::monostate> done) {
+  done(fail(cannot(*this, "set a number of permits")));
+}
+
 void Store::rotate_store_id(CallContext, Completion<StoreId> done) {
   done(fail(cannot(*this, "take a new id")));
 }

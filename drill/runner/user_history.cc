@@ -16,7 +16,7 @@ std::int64_t deadline_of(const LockStatus::Holder& holder) {
 }  // namespace
 
 void UserHistory::took(const std::string& who, const LockStatus& status) {
-  const LockStatus::Holder& holder = *status.holder;
+  const LockStatus::Holder& holder = status.holders.front();
   Held held;
   held.request = history_.request(holder.request);
   if (status.store) held.store = history_.store(*status.store);
@@ -27,7 +27,7 @@ void UserHistory::took(const std::string& who, const LockStatus& status) {
 }
 
 void UserHistory::still_has(const std::string& who, const LockStatus& status) {
-  client(who, Kind::ok, Operation::renew, deadline_of(*status.holder));
+  client(who, Kind::ok, Operation::renew, deadline_of(status.holders.front()));
 }
 
 void UserHistory::gave_back(const std::string& who, Kind answer) {

@@ -30,6 +30,7 @@ Result<Lookout> Lookout::open(const UserPlan& plan, const std::string& store) {
                      {"LEASEHOLD_FENCE", std::nullopt},
                      // Of a `leasehold run` around the drill: they belong to another lock.
                      {"LEASEHOLD_REQUEST", std::nullopt},
+                     {"LEASEHOLD_SLOT", std::nullopt},
                      {"LEASEHOLD_TOKEN", std::nullopt},
                      {"LEASEHOLD_LINEAGE", std::nullopt}};
   if (!plan.fence) return it;
@@ -44,7 +45,7 @@ Result<Lookout> Lookout::open(const UserPlan& plan, const std::string& store) {
 
 Result<LockStatus> Lookout::look_at_lock() {
   auto status = client_.inspect(lock_);
-  if (status && status->holder && status->holder->kept) status->holder.reset();
+  if (status) std::erase_if(status->holders, [](const auto& holder) { return holder.kept; });
   return status;
 }
 

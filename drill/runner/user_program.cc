@@ -157,12 +157,12 @@ Result<UserWorker> UserDrill::start() {
 // A lease that nobody renews any more ends by itself.
 Status UserDrill::wait_until_free() {
   const auto now = TRY(lookout_.look_at_lock());
-  const Millis longest = kPatience + (now.holder ? now.holder->remaining : 0ms);
+  const Millis longest = kPatience + (now.holder() ? now.holder()->remaining : 0ms);
   std::string owner;
   const Status freed = look_until(longest, [&]() -> Result<bool> {
     const auto status = TRY(lookout_.look_at_lock());
-    if (status.holder) owner = status.holder->owner;
-    return !status.holder;
+    if (status.holder()) owner = status.holder()->owner;
+    return !status.holder();
   });
   if (!timed_out(freed)) return freed;
   return fail(ErrorCode::invalid, "lock '" + plan_.lock + "' does not become free; '" + owner +
@@ -175,7 +175,7 @@ Result<std::optional<UserDrill::Frozen>> UserDrill::freeze_a_holder(const std::s
   std::optional<LockStatus> taken;
   const Status held = look_until(kPatience, [&]() -> Result<bool> {
     const auto status = TRY(lookout_.look_at_lock());
-    if (status.holder) taken = status;
+    if (status.holder()) taken = status;
     return taken || worker.has_ended();
   });
   if (!held && !timed_out(held)) return fail(held.error());
@@ -191,7 +191,7 @@ Result<std::optional<UserDrill::Frozen>> UserDrill::freeze_a_holder(const std::s
   const auto now = TRY(lookout_.look_at_lock());
   const auto content = lookout_.look_at_resource();
   // An unreadable resource: frozen inside it, in a place where nobody else can even read.
-  const bool holds = now.holder && now.holder->request == taken->holder->request;
+  const bool holds = now.holder() && now.holder()->request == taken->holder()->request;
   if (!holds || !content || *content != before) {
     history_.gave_back(name, Kind::unknown);
     return std::nullopt;
@@ -199,7 +199,7 @@ Result<std::optional<UserDrill::Frozen>> UserDrill::freeze_a_holder(const std::s
   history_.still_has(name, now);
   history_.froze(name);
   ++outcome_.faults.at(0).times;
-  return Frozen{std::move(worker), name, now.holder->request, process_in(now.holder->owner),
+  return Frozen{std::move(worker), name, now.holder()->request, process_in(now.holder()->owner),
                 *content};
 }
 
@@ -214,15 +214,15 @@ Result<std::optional<UserDrill::Succession>> UserDrill::let_successor_work(const
   std::string looked = frozen.content;
   int failures = 0;
   const auto lease = TRY(lookout_.look_at_lock());
-  const Millis left = lease.holder ? lease.holder->remaining : 0ms;
+  const Millis left = lease.holder() ? lease.holder()->remaining : 0ms;
   const Status worked = look_until(left + kPatience + patience(), [&]() -> Result<bool> {
     if (!worker) {
       auto started = TRY(start());
       worker.emplace(std::move(started));
     }
     const auto status = TRY(lookout_.look_at_lock());
-    if (status.holder && status.holder->request != known) {
-      known = status.holder->request;
+    if (status.holder() && status.holder()->request != known) {
+      known = status.holder()->request;
       history_.gave_back(name, Kind::ok);
       history_.took(name, status);
     }
@@ -269,7 +269,7 @@ Result<Lease> UserDrill::stand_in() {
   auto lease =
       TRY(lookout_.client().acquire(lookout_.lock(), {.ttl = 30s, .wait = plan_.ttl + kPatience}));
   const auto status = TRY(lookout_.look_at_lock());
-  if (status.holder) history_.took(kDrill, status);
+  if (status.holder()) history_.took(kDrill, status);
   return lease;
 }
 
@@ -361,8 +361,8 @@ Status UserDrill::rehearse() {
   const Status seen = look_until(2 * kPatience, [&]() -> Result<bool> {
     const bool ended = worker.has_ended();
     const auto status = TRY(lookout_.look_at_lock());
-    if (!held && status.holder) since = Clock::now();
-    held = held || status.holder;
+    if (!held && status.holder()) since = Clock::now();
+    held = held || status.holder();
     const auto content = TRY(lookout_.look_at_resource());
     changed = content != before;
     return (held && changed) || ended;

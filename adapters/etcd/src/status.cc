@@ -50,7 +50,7 @@ class Survey final : public std::enable_shared_from_this<Survey> {
       locks_.push_back(LockStatus{.lock = lock,
                                   .store = store,
                                   .last_token = std::nullopt,
-                                  .holder = std::nullopt,
+                                  .holders = {},
                                   .waiters = {},
                                   .known_as = session_.keys.known_as(lock),
                                   .counted_to = revision_});
@@ -88,13 +88,13 @@ class Survey final : public std::enable_shared_from_this<Survey> {
     if (found.at_name != nullptr && !at_name)
       owner += ", and " + owner_of(found.at_name->key(), std::nullopt);
     status.last_token = token;
-    status.holder = LockStatus::Holder{.request = request_at(*holder),
-                                       .token = token,
-                                       .owner = std::move(owner),
-                                       .held_for = held_for,
-                                       .remaining = Millis(0),
-                                       .kept = value && value->state == OwnValue::State::kept,
-                                       .foreign = !value};
+    status.holders = {LockStatus::Holder{.request = request_at(*holder),
+                                         .token = token,
+                                         .owner = std::move(owner),
+                                         .held_for = held_for,
+                                         .remaining = Millis(0),
+                                         .kept = value && value->state == OwnValue::State::kept,
+                                         .foreign = !value}};
     lease = holder->lease();
   }
 
@@ -141,7 +141,7 @@ class Survey final : public std::enable_shared_from_this<Survey> {
       MutexLock lock(mutex_);
       failure = failure_;
       for (std::size_t i = 0; i < locks_.size(); ++i) {
-        if (locks_[i].holder) locks_[i].holder->remaining = remaining_[holder_leases_[i]];
+        for (auto& holder : locks_[i].holders) holder.remaining = remaining_[holder_leases_[i]];
       }
     }
     if (failure) return done_(fail(session_.error(*failure)));
@@ -194,7 +194,7 @@ void inspect(Session& session, LockName lock, CallContext context, Completion<Lo
         done(LockStatus{.lock = lock,
                         .store = survey->lock()->store(),
                         .last_token = std::nullopt,
-                        .holder = std::nullopt,
+                        .holders = {},
                         .waiters = {},
                         .known_as = session.keys.known_as(lock),
                         .counted_to = survey->lock()->revision()});

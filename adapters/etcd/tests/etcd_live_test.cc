@@ -87,7 +87,7 @@ TEST_F(EtcdTest, GrantThatIsNotRenewedEndsThoughItsLeaseLives) {
   const RequestId kept = new_request();
   acquire("left", left);
   acquire("kept", kept);
-  while (observer.inspect(lock_name("left")).value().holder) {
+  while (observer.inspect(lock_name("left")).value().holder()) {
     ASSERT_EQ(renew("kept", kept), RenewReply::renewed);
   }
   EXPECT_EQ(renew("left", left), RenewReply::gone);
@@ -104,7 +104,7 @@ TEST_F(EtcdTest, NewGrantOnAnOldLeaseLastsItsTime) {
   const BootTime asked = BootClock::now();
   const auto second = std::get<Granted>(raw.acquire(new_request(), 6s).value());
   EXPECT_GE(second.ttl, 5s) << "not below 5/6 of what was asked";
-  const Millis remaining = raw.inspect().value().holder->remaining;
+  const Millis remaining = raw.inspect().value().holder()->remaining;
   EXPECT_GE(remaining + (BootClock::now() - asked), 5s) << "and the server knows";
 }
 
@@ -187,7 +187,7 @@ TEST_F(EtcdTest, KeptLockStaysOnItsOwnLease) {
   auto told = std::async(std::launch::async, [&] { return one.try_release(request, 1h); });
   ASSERT_TRUE(proxy().wait_for_fault(30s));
   const auto kept = [&] {
-    const auto holder = direct.inspect().value().holder;
+    const auto holder = direct.inspect().value().holder();
     return holder && holder->kept && holder->request == request && holder->remaining > 30min;
   };
   while (!kept()) std::this_thread::sleep_for(1ms);
@@ -220,7 +220,7 @@ TEST_F(EtcdTest, AttemptInDoubtIsWithdrawnAlsoWhenTheLockIsKept) {
   const BootTime late = BootClock::now() + 30s;
   while (marks() < 2 && BootClock::now() < late) std::this_thread::sleep_for(10ms);
   EXPECT_EQ(marks(), 2) << "one of the kept lock, one of the attempt";
-  EXPECT_TRUE(one.inspect()->holder->kept);
+  EXPECT_TRUE(one.inspect()->holder()->kept);
 }
 
 TEST_F(EtcdTest, RecordThatIsNotOursDoesNotMeanThatNothingWasDone) {
@@ -363,8 +363,8 @@ TEST_F(EtcdTest, EtcdctlAndWeExcludeEachOtherAndQueueTogether) {
   EXPECT_TRUE(last.has_lock(30s));
 
   const auto status = one.inspect(lock_name("a/b")).value();
-  ASSERT_TRUE(status.holder);
-  EXPECT_EQ(one.force_release(lock_name("a/b"), status.holder->request).value(),
+  ASSERT_TRUE(status.holder());
+  EXPECT_EQ(one.force_release(lock_name("a/b"), status.holder()->request).value(),
             ReleaseReply::released);
   EXPECT_TRUE(one.acquire("a/b")) << "the operator took it away";
 }
@@ -397,14 +397,14 @@ TEST_F(LockAtTheNameTest, IsSomebodyElsesAndCanBeTakenAway) {
   EXPECT_THAT(refused.error().message, HasSubstr("another program (etcd key " + key("job") + ")"));
 
   const auto status = one.inspect(lock_name("job")).value();
-  ASSERT_TRUE(status.holder);
-  EXPECT_TRUE(status.holder->foreign);
-  EXPECT_GT(status.holder->remaining, 500s);
+  ASSERT_TRUE(status.holder());
+  EXPECT_TRUE(status.holder()->foreign);
+  EXPECT_GT(status.holder()->remaining, 500s);
   const auto all = one.list().value();
   ASSERT_EQ(all.size(), 1);
-  EXPECT_EQ(all[0].holder->request, status.holder->request);
+  EXPECT_EQ(all[0].holder()->request, status.holder()->request);
   EXPECT_EQ(one.force_release(lock_name("job"), new_request()).value(), ReleaseReply::not_held);
-  EXPECT_EQ(one.force_release(lock_name("job"), status.holder->request).value(),
+  EXPECT_EQ(one.force_release(lock_name("job"), status.holder()->request).value(),
             ReleaseReply::released);
   EXPECT_TRUE(one.acquire("job"));
 }
@@ -422,7 +422,7 @@ TEST_F(LockAtTheNameTest, WaitersAreWokenWhenItGoesAndOvertakenIfItComesAgain) {
   ASSERT_TRUE(queued(first));
   ASSERT_TRUE(queued(second));
   const auto status = waiters.inspect().value();
-  EXPECT_TRUE(status.holder && status.holder->foreign);
+  EXPECT_TRUE(status.holder() && status.holder()->foreign);
   ASSERT_EQ(status.waiters.size(), 2);
   EXPECT_EQ(status.waiters[0].request, first);
 
@@ -430,7 +430,7 @@ TEST_F(LockAtTheNameTest, WaitersAreWokenWhenItGoesAndOvertakenIfItComesAgain) {
   ASSERT_TRUE(waiters.events.wait_for_nudge(first, 30s)) << "long before it would ask again";
   waiters.events.forget_nudges();
   put();  // by one that does not queue
-  EXPECT_TRUE(waiters.inspect().value().holder);
+  EXPECT_TRUE(waiters.inspect().value().holder());
   ASSERT_TRUE(queued(first));
   remove();
   ASSERT_TRUE(waiters.events.wait_for_nudge(first, 30s));
@@ -460,17 +460,17 @@ TEST_F(LockAtTheNameTest, IsShownBesideALeaseIfItsProgramDidNotLook) {
   auto lease = one.acquire("job", {.ttl = 60s});
   put();
   const auto both = one.inspect(lock_name("job")).value();
-  EXPECT_THAT(both.holder->owner,
+  EXPECT_THAT(both.holder()->owner,
               AllOf(StartsWith(default_owner_label().str()), HasSubstr(", and another program")));
-  EXPECT_FALSE(both.holder->foreign);
+  EXPECT_FALSE(both.holder()->foreign);
   ASSERT_TRUE(lease->release());
-  EXPECT_TRUE(one.inspect(lock_name("job")).value().holder->foreign);
+  EXPECT_TRUE(one.inspect(lock_name("job")).value().holder()->foreign);
 }
 
 TEST_F(LockAtTheNameTest, DataIsNoLock) {
   Client one = client();
   ASSERT_EQ(etcd.server().ctl({"put", key("job"), "no lease"}).status, 0);
-  EXPECT_FALSE(one.inspect(lock_name("job")).value().holder);
+  EXPECT_FALSE(one.inspect(lock_name("job")).value().holder());
   EXPECT_TRUE(one.list().value().empty());
   auto lease = one.acquire("job");
   ASSERT_TRUE(lease) << to_string(lease.error());
@@ -584,7 +584,7 @@ TEST(EtcdQuotaTest, FullServerIsUnavailableWithItsWords) {
   auto opened = open_etcd("etcd://" + server.address());
   ASSERT_TRUE(opened) << to_string(opened.error());
   Client late(std::move(*opened));
-  EXPECT_EQ(late.inspect(lock_name("job"))->holder->request, lease->request());
+  EXPECT_EQ(late.inspect(lock_name("job"))->holder()->request, lease->request());
   EXPECT_EQ(lease->release().value(), ReleaseOutcome::released) << "what is held can be let go";
 }
 

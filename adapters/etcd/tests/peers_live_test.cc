@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Etcd, BareNameTest,
 TEST_P(BareNameTest, IsSeenAndWaitedFor) {
   ASSERT_EQ(ask("try"), "held");
   EXPECT_TRUE(bad(mine.acquire("job"), ErrorCode::busy));
-  EXPECT_TRUE(mine.inspect(lock_name("job"))->holder->foreign);
+  EXPECT_TRUE(mine.inspect(lock_name("job"))->holder()->foreign);
   auto waiting = std::async(std::launch::async, [&] { return mine.acquire("job", {.wait = 60s}); });
   while (mine.inspect(lock_name("job"))->waiters.empty() &&
          waiting.wait_for(1ms) == std::future_status::timeout) {

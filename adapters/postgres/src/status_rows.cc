@@ -29,7 +29,7 @@ std::optional<LockStatus> status_of(const Rows& rows, int row) {
   LockStatus status{.lock = std::move(*name),
                     .store = rows.id<StoreId>(kStore, row),
                     .last_token = {},
-                    .holder = {},
+                    .holders = {},
                     .waiters = {},
                     .known_as = std::string(rows.text(kKnownAs, row))};
   const auto token = TokenNumber::of(rows.number(kToken, row));
@@ -37,14 +37,14 @@ std::optional<LockStatus> status_of(const Rows& rows, int row) {
   status.counted_to = rows.number(kCountedTo, row);
   const auto request = rows.id<RequestId>(kRequest, row);
   if (token && request && !rows.is_null(kRemainingMs, row)) {
-    status.holder = LockStatus::Holder{.request = *request,
-                                       .token = *token,
-                                       .owner = readable_label(rows.text(kOwner, row)),
-                                       .held_for = not_negative(rows.number(kHeldMs, row)),
-                                       .remaining = not_negative(rows.number(kRemainingMs, row)),
-                                       .kept = rows.flag(kKept, row),
-                                       // A lease that is alive has a millisecond left at least.
-                                       .foreign = rows.number(kRemainingMs, row) == 0};
+    status.holders = {LockStatus::Holder{.request = *request,
+                                         .token = *token,
+                                         .owner = readable_label(rows.text(kOwner, row)),
+                                         .held_for = not_negative(rows.number(kHeldMs, row)),
+                                         .remaining = not_negative(rows.number(kRemainingMs, row)),
+                                         .kept = rows.flag(kKept, row),
+                                         // A lease that is alive has a millisecond left at least.
+                                         .foreign = rows.number(kRemainingMs, row) == 0}};
   }
   return status;
 }

@@ -184,8 +184,8 @@ TEST_F(AdvisoryStoreTest, PsqlAndLeaseholdExcludeEachOther) {
   EXPECT_EQ(refused.error().code, ErrorCode::busy);
   EXPECT_THAT(refused.error().message, HasSubstr("user postgres"));
   const auto status = client.inspect(lock_name("job")).value();
-  ASSERT_TRUE(status.holder);
-  EXPECT_THAT(status.holder->owner, HasSubstr("pid " + other.run("SELECT pg_backend_pid()")));
+  ASSERT_TRUE(status.holder());
+  EXPECT_THAT(status.holder()->owner, HasSubstr("pid " + other.run("SELECT pg_backend_pid()")));
 
   auto waiting =
       std::async(std::launch::async, [&] { return client.acquire("job", {.wait = 60s}); });
@@ -220,13 +220,13 @@ TEST_F(AdvisoryStoreTest, OtherProgramsThatWaitAreListedInTheirTurn) {
   const std::string export_py = "export.py, pid " + pid + ", user postgres";
   const auto owner = [](const std::string& it) { return Field(&WaiterStatus::owner, it); };
   EXPECT_THAT(before.waiters, ElementsAre(owner(export_py), owner(default_owner_label().str())));
-  EXPECT_FALSE(before.holder->foreign);
+  EXPECT_FALSE(before.holder()->foreign);
 
   ASSERT_TRUE(lease->release());
   first.get();
   const auto after = client.inspect(lock_name("job")).value();
-  EXPECT_EQ(after.holder->owner, export_py);
-  EXPECT_TRUE(after.holder->foreign);
+  EXPECT_EQ(after.holder()->owner, export_py);
+  EXPECT_TRUE(after.holder()->foreign);
   EXPECT_EQ(after.waiters.size(), 1);
   other.run("SELECT pg_advisory_unlock_all()");
   EXPECT_TRUE(second.get());
@@ -238,7 +238,7 @@ TEST_F(AdvisoryStoreTest, OtherProgramsThatShareItAreOneHolder) {
   Libpq two(plain_url());
   ASSERT_EQ(one.run(share), "t");
   ASSERT_EQ(two.run(share), "t");
-  EXPECT_TRUE(client.inspect(lock_name("job")).value().holder->foreign);
+  EXPECT_TRUE(client.inspect(lock_name("job")).value().holder()->foreign);
   ASSERT_FALSE(client.acquire("job"));
   psql("INSERT INTO leasehold.session_lock(name) VALUES ('job')");
   EXPECT_EQ(client.list().value().size(), 1);
@@ -248,15 +248,15 @@ TEST_F(AdvisoryStoreTest, ProgramThatHasTheLockIsNamedAndNotADeadHolder) {
   RawStore raw(server.open());
   ASSERT_TRUE(raw.acquire(new_request(), 10min));
   psql("SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'");
-  EXPECT_EQ(raw.inspect().value().holder->owner, "raw") << "its lease is waited out";
+  EXPECT_EQ(raw.inspect().value().holder()->owner, "raw") << "its lease is waited out";
   EXPECT_EQ(busy_with("job"), "raw");
 
   Libpq other(plain_url());
   ASSERT_EQ(other.run(known_as()), "t");
   const std::string pid = "pid " + other.run("SELECT pg_backend_pid()");
   const auto status = client.inspect(lock_name("job")).value();
-  EXPECT_THAT(status.holder->owner, HasSubstr(pid));
-  EXPECT_TRUE(status.holder->foreign);
+  EXPECT_THAT(status.holder()->owner, HasSubstr(pid));
+  EXPECT_TRUE(status.holder()->foreign);
   EXPECT_THAT(busy_with("job"), HasSubstr(pid));
   Libpq mine(plain_url());
   mine.run("BEGIN");

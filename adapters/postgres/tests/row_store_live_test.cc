@@ -79,7 +79,7 @@ TEST_F(RowStoreTest, TokensAreCommittedDurablyWhateverTheRoleSays) {
     const auto status = again.inspect();
     ASSERT_TRUE(status && status->last_token);
     const std::int64_t last = status->last_token->value();
-    ASSERT_TRUE(again.force_release(status->holder->request));
+    ASSERT_TRUE(again.force_release(status->holder()->request));
     const std::int64_t token = again.token(new_request());
     EXPECT_GT(token, last);
     server.restart();

@@ -25,10 +25,10 @@ TEST(StatusRows, NoTimeIsNegativeWhateverStandsInTheTable) {
       read_status(one_row({"job", id, "f", id, "\033[2J", "34", "-5", "-7", "f", "job", "34"}));
   ASSERT_TRUE(locks);
   ASSERT_EQ(locks->size(), 1u);
-  ASSERT_TRUE(locks->front().holder);
-  EXPECT_EQ(locks->front().holder->held_for, Millis(0));
-  EXPECT_EQ(locks->front().holder->remaining, Millis(0));
-  EXPECT_EQ(locks->front().holder->owner, "(an unreadable label)");
+  ASSERT_TRUE(locks->front().holder());
+  EXPECT_EQ(locks->front().holder()->held_for, Millis(0));
+  EXPECT_EQ(locks->front().holder()->remaining, Millis(0));
+  EXPECT_EQ(locks->front().holder()->owner, "(an unreadable label)");
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST_P(SweepTest, HeldAndKeptAndWaitedForLocksStay) {
         waited_for.acquire(new_request(), 30s, /*queue=*/true).value()));
     ASSERT_EQ(waited_for.release(first), ReleaseReply::released);
   }
-  while (ended.inspect()->holder) std::this_thread::sleep_for(1ms);
+  while (ended.inspect()->holder()) std::this_thread::sleep_for(1ms);
   sweep_at_once();
   sweep();
   EXPECT_EQ(names(), rows() ? "held kept waited for" : "held");

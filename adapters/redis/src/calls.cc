@@ -186,7 +186,7 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
   LockStatus status{.lock = lock,
                     .store = StoreId::from_hex(reply.at(4).text),
                     .last_token = {},
-                    .holder = {},
+                    .holders = {},
                     .waiters = {},
                     .known_as = keys.lock};
   const std::string_view fingerprint = reply.at(1).text;
@@ -199,7 +199,7 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
     if (!request) return unexpected_reply();
     // Without an expiry it lasts until it is deleted: longer than any lease.
     const Millis remaining = left < 0 ? Ttl::kMax : Millis(left);
-    status.holder = LockStatus::Holder{
+    status.holders = {LockStatus::Holder{
         .request = *request,
         .token = holder.token.value_or(TokenNumber::of(1).value()),
         .owner = holder.owner,
@@ -207,7 +207,7 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
         .remaining = remaining,
         .kept = holder.kept,
         .foreign = !holder.request,
-        .foreign_end = left < 0 ? LockStatus::Holder::End::never : LockStatus::Holder::End::timed};
+        .foreign_end = left < 0 ? LockStatus::Holder::End::never : LockStatus::Holder::End::timed}};
   }
   const Value& waiting = reply.at(6);
   for (std::size_t i = 0; i + 1 < waiting.items.size(); i += 2) {

@@ -87,7 +87,7 @@ class RedisStore final : public BlockingStore {
     std::vector<LockStatus> locks;
     for (const LockName& name : names) {
       auto status = TRY(do_inspect({name}, context));
-      if (status.holder || !status.waiters.empty()) locks.push_back(std::move(status));
+      if (!status.holders.empty() || !status.waiters.empty()) locks.push_back(std::move(status));
     }
     return locks;
   }

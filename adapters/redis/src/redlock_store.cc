@@ -314,7 +314,7 @@ Result<LockStatus> RedlockStore::do_inspect(const InspectCall& call, const CallC
   LockStatus whole{.lock = lock,
                    .store = {},
                    .last_token = {},
-                   .holder = {},
+                   .holders = {},
                    .waiters = {},
                    .known_as = keys.lock};
   std::map<RequestId, std::vector<LockStatus::Holder>> holders;
@@ -324,7 +324,7 @@ Result<LockStatus> RedlockStore::do_inspect(const InspectCall& call, const CallC
     if (!seen) return false;
     if (seen->store) stores.push_back(*seen->store);
     if (seen->last_token) whole.last_token = std::max(whole.last_token, seen->last_token);
-    if (seen->holder) holders[seen->holder->request].push_back(*seen->holder);
+    for (const auto& holder : seen->holders) holders[holder.request].push_back(holder);
     return true;
   });
   if (tally.yes < quorum_->majority()) return fail(too_few(answers, tally.yes, false));
@@ -334,7 +334,7 @@ Result<LockStatus> RedlockStore::do_inspect(const InspectCall& call, const CallC
     std::sort(votes.begin(), votes.end(),
               [](const auto& a, const auto& b) { return a.remaining > b.remaining; });
     // It lasts as long as a majority does.
-    whole.holder = votes[quorum_->majority() - 1];
+    whole.holders = {votes[quorum_->majority() - 1]};
   }
   return whole;
 }
@@ -362,7 +362,7 @@ Result<std::vector<LockStatus>> RedlockStore::do_list(const CallContext& context
   std::vector<LockStatus> locks;
   for (const LockName& name : names) {
     auto status = TRY(do_inspect({name}, context));
-    if (status.holder) locks.push_back(std::move(status));
+    if (!status.holders.empty()) locks.push_back(std::move(status));
   }
   return locks;
 }

@@ -119,7 +119,7 @@ TEST_F(RedisLive, WhatTheyHaveAtAQueuesKeysHidesNoLock) {
     EXPECT_EQ(locks->size(), 2u);
     const auto shown = client.inspect(lock_name("job"));
     ASSERT_TRUE(shown) << to_string(shown.error());
-    EXPECT_TRUE(shown->holder);
+    EXPECT_TRUE(shown->holder());
     EXPECT_TRUE(shown->waiters.empty());
   }
 }
@@ -179,14 +179,14 @@ TEST_F(RedisLive, QueueWithoutReadableWaitersIsShownWithoutWaiters) {
   EXPECT_EQ(cli({"SET", "leasehold:waiters:lock:job", "theirs"}), "OK");
   const auto shown = store.inspect();
   ASSERT_TRUE(shown) << to_string(shown.error());
-  EXPECT_TRUE(shown->holder);
+  EXPECT_TRUE(shown->holder());
   EXPECT_TRUE(shown->waiters.empty());
 }
 
 TEST_F(RedisLive, TheirLockCanBeReleasedByForce) {
   RawStore store(under.open());
   EXPECT_EQ(cli({"SET", "lock:job", "value", "NX", "PX", "30000"}), "OK");
-  const auto seen = store.inspect()->holder;
+  const auto seen = store.inspect()->holder();
   ASSERT_TRUE(seen);
   EXPECT_EQ(store.force_release(new_request()).value(), ReleaseReply::not_held);
   EXPECT_EQ(store.force_release(seen->request).value(), ReleaseReply::released);
@@ -201,11 +201,11 @@ TEST_F(RedisLive, TheirTimeIsTold) {
   const auto locks = client.list().value();
   ASSERT_EQ(locks.size(), 2u) << "also those that no Leasehold client ever had";
   EXPECT_EQ(locks[0].lock.str(), "endless");
-  EXPECT_EQ(locks[0].holder->foreign_end, End::never);
+  EXPECT_EQ(locks[0].holder()->foreign_end, End::never);
   EXPECT_EQ(locks[1].lock.str(), "timed");
-  EXPECT_EQ(locks[1].holder->foreign_end, End::timed);
-  EXPECT_LE(locks[1].holder->remaining, 30s);
-  EXPECT_GT(locks[1].holder->remaining, 1s);
+  EXPECT_EQ(locks[1].holder()->foreign_end, End::timed);
+  EXPECT_LE(locks[1].holder()->remaining, 30s);
+  EXPECT_GT(locks[1].holder()->remaining, 1s);
   EXPECT_TRUE(Client(open_url(under.url() + "?prefix=")).list()->empty()) << "all else is data";
 }
 
@@ -230,12 +230,12 @@ TEST_F(RedisLive, KeyOfAnyKindIsHeldForEveryCall) {
     const auto busy = store.acquire(new_request()).value();
     ASSERT_TRUE(std::holds_alternative<Busy>(busy));
     EXPECT_EQ(std::get<Busy>(busy).ahead, "another program");
-    const auto seen = store.inspect()->holder;
+    const auto seen = store.inspect()->holder();
     ASSERT_TRUE(seen);
     EXPECT_TRUE(seen->foreign);
     EXPECT_EQ(store.force_release(new_request()).value(), ReleaseReply::not_held);
     EXPECT_EQ(store.force_release(seen->request).value(), ReleaseReply::released);
-    EXPECT_FALSE(store.inspect()->holder);
+    EXPECT_FALSE(store.inspect()->holder());
   }
 }
 
@@ -256,12 +256,12 @@ TEST_F(RedisLive, TheirSuccessorIsNotReleasedByForce) {
   for (const auto& [first, second] : successions) {
     SCOPED_TRACE(first.front() + " " + second.back().substr(0, 3));
     cli(first);
-    const auto seen = store.inspect()->holder;
+    const auto seen = store.inspect()->holder();
     ASSERT_TRUE(seen && seen->foreign);
     cli({"DEL", "lock:job"});
     cli(second);
     EXPECT_EQ(store.force_release(seen->request).value(), ReleaseReply::not_held);
-    const auto successor = store.inspect()->holder;
+    const auto successor = store.inspect()->holder();
     ASSERT_TRUE(successor);
     EXPECT_EQ(store.force_release(successor->request).value(), ReleaseReply::released);
   }
@@ -281,7 +281,7 @@ TEST_F(RedisLive, LargeThingsOfTheirsAreNotReadWhole) {
     SCOPED_TRACE(command);
     fill(command);
     cli({"CONFIG", "RESETSTAT"});
-    const auto seen = store.inspect()->holder;
+    const auto seen = store.inspect()->holder();
     ASSERT_TRUE(seen && seen->foreign);
     ASSERT_TRUE(std::holds_alternative<Busy>(store.acquire(new_request()).value()));
     EXPECT_EQ(store.force_release(new_request()).value(), ReleaseReply::not_held);
@@ -374,7 +374,7 @@ TEST_F(RedisLive, TokenGrowsWithEveryGrantWhoeverAsks) {
     }
     ++last;  // of one that is never released
     ASSERT_TRUE(store.acquire(new_request(), 100ms));
-    while (store.inspect()->holder) std::this_thread::sleep_for(1ms);
+    while (store.inspect()->holder()) std::this_thread::sleep_for(1ms);
     under.restart();
   }
 }
@@ -385,7 +385,7 @@ TEST_F(RedisLive, TokensAreExactToTheLast) {
     cli({"SET", "leasehold:token", counted});
     const RequestId request = new_request();
     const std::int64_t token = store.token(request);
-    EXPECT_EQ(store.inspect()->holder->token.value(), token);
+    EXPECT_EQ(store.inspect()->holder()->token.value(), token);
     EXPECT_EQ(store.token(request), token) << "the same grant";
     EXPECT_EQ(store.release(request), ReleaseReply::released);
     return token;
@@ -482,7 +482,7 @@ TEST_F(RedisLive, ForgottenScriptsAreSentAgain) {
   cli({"SCRIPT", "FLUSH"});
   EXPECT_EQ(store.release(request), ReleaseReply::released);
   cli({"SCRIPT", "FLUSH"});
-  EXPECT_FALSE(store.inspect()->holder);
+  EXPECT_FALSE(store.inspect()->holder());
 }
 
 TEST_F(RedisLive, RestartedServerKnowsNoScriptsAndNoConnection) {

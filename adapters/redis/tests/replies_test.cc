@@ -51,9 +51,9 @@ TEST(RedisReplies, TimesThatAnotherProgramWroteDoNotOverflow) {
   const std::string least = std::to_string(INT64_MIN);
   const auto found = status(held(least, "me"), kMost, least + " - you");
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->holder->held_for, Millis(0));
-  EXPECT_EQ(status(held("100", "me"), 90, "80 - you")->holder->held_for, Millis(0));
-  EXPECT_EQ(status(held("100", "me"), 130, "80 - you")->holder->held_for, Millis(30));
+  EXPECT_EQ(found->holder()->held_for, Millis(0));
+  EXPECT_EQ(status(held("100", "me"), 90, "80 - you")->holder()->held_for, Millis(0));
+  EXPECT_EQ(status(held("100", "me"), 130, "80 - you")->holder()->held_for, Millis(30));
   EXPECT_EQ(status(held("100", "me"), 130, "80 - you")->waiters.size(), 1u);
   EXPECT_EQ(status(held("100", "me"), 6130, "80 - you")->waiters.size(), 0u);
 }
@@ -62,7 +62,7 @@ TEST(RedisReplies, LabelsThatAnotherProgramWroteCanBeShown) {
   const std::string hidden = "(an unreadable label)";
   const auto found = status(held("100", "\033[2J"), 130, "80 - \033[2J");
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->holder->owner, hidden);
+  EXPECT_EQ(found->holder()->owner, hidden);
   ASSERT_EQ(found->waiters.size(), 1u);
   EXPECT_EQ(found->waiters[0].owner, hidden);
   const auto busy = read_acquire(list({number(3), text(""), text("\033[2J")}), Millis(1000));
@@ -75,7 +75,7 @@ TEST(RedisReplies, LabelsThatAnotherProgramWroteCanBeShown) {
 TEST(RedisReplies, LastTokenIsTheHoldersOrNone) {
   EXPECT_EQ(status(held("100", "me"), 130, "")->last_token, TokenNumber::of(34).value());
   const auto theirs = status(kRequest + " 34 100 1 me", 130, "");  // of an earlier build
-  EXPECT_TRUE(theirs->holder->foreign);
+  EXPECT_TRUE(theirs->holder()->foreign);
   EXPECT_FALSE(theirs->last_token);
 }
 

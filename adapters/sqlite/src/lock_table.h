@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "free_locks.h"
+#include "many_holders.h"
 #include "record_table.h"
 #include "store_file.h"
+#include "sweep.h"
 #include "token_numbers.h"
 #include "waiter_queue.h"
 
@@ -36,6 +37,7 @@ class LockTable {
   [[nodiscard]] Result<std::vector<RenewReply>> renew(const std::vector<RenewCall>& calls);
   [[nodiscard]] Result<ReleaseReply> release(const ReleaseCall& call);
   [[nodiscard]] Result<ReleaseReply> force_release(const LockName& lock, const RequestId& seen);
+  [[nodiscard]] Status set_permits(const LockName& lock, std::optional<std::int64_t> permits);
   [[nodiscard]] Result<LockStatus> inspect(const LockName& lock);
   [[nodiscard]] Result<std::vector<LockStatus>> list();
 
@@ -48,12 +50,25 @@ class LockTable {
 
  private:
   struct Found;
+  struct Way;
 
   Result<std::optional<AcquireReply>> try_acquire(const AcquireCall& call,
                                                   const std::string& wake_address);
   Result<Found> find(const LockName& lock);
   Status count_from(std::int64_t at, const LockName& lock, Found& found);
-  Result<Granted> grant(const AcquireCall& call, const Found& found);
+  Result<std::optional<Granted>> own_grant(const AcquireCall& call, const Found& found,
+                                           std::int64_t at);
+  Result<Way> way_of(const AcquireCall& call, const Found& found, std::int64_t at);
+  Result<Way> way_beside(const AcquireCall& call, std::int64_t at);
+  Result<Way> free_permit(const AcquireCall& call, const Found& found, std::int64_t at);
+  Status check_use(const AcquireCall& call, Mode used, bool set = false);
+  Status check_has_permits(const LockName& lock);
+  Result<Granted> grant(const AcquireCall& call, const Found& found, const Way& way);
+  Status write_holder(const AcquireCall& call, const Granted& granted, std::int64_t at);
+  Result<std::vector<Waiter>> next_beside(const AcquireCall& call);
+  Result<std::vector<Waiter>> next_that_fits(const LockName& lock);
+  Result<bool> release_beside(const ReleaseCall& call);
+  Result<bool> was_released(const ReleaseCall& call);
   Result<bool> run_on(Prepared& which, const LockName& lock, const RequestId& request);
   Result<LockStatus> read_status(Statement& row);
   Result<Statement*> sql(Prepared& statement) { return statement.in(file_->connection()); }
@@ -62,7 +77,8 @@ class LockTable {
   TokenNumbers numbers_;
   WaiterQueue queue_;
   RecordTable records_;
-  FreeLocks free_locks_;
+  ManyHolders many_;
+  Sweep free_locks_;
   Prepared find_;
   Prepared count_;
   Prepared grant_;
@@ -72,6 +88,8 @@ class LockTable {
   Prepared keep_;
   Prepared was_released_;
   Prepared force_;
+  Prepared set_;
+  Prepared unset_;
   Prepared lock_;
   Prepared locks_;
 };

@@ -28,7 +28,9 @@ RecordTable::RecordTable(StoreFile& file)
       mark_("UPDATE once SET on_disk = -1 WHERE lock = ?1 AND key = ?2 AND on_disk <> -1"),
       remove_("DELETE FROM once WHERE lock = ?1 AND key = ?2 AND on_disk = ?3"),
       holds_(
-          "SELECT 1 FROM lock WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0") {}
+          "SELECT 1 FROM lock WHERE name = ?1 AND request = ?2 AND expires_at > ?3 AND kept = 0"
+          " UNION ALL SELECT 1 FROM holder"
+          " WHERE request = ?2 AND lock = ?1 AND expires_at > ?3 AND kept = 0") {}
 
 Result<std::optional<OnceRecord>> RecordTable::recall(const LockName& lock,
                                                       const std::string& key) {

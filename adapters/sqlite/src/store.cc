@@ -72,6 +72,11 @@ class SqliteStore final : public BlockingStore {
                       [&](LockTable& table) { return table.force_release(call.lock, call.seen); });
   }
 
+  Status do_set_permits(const SetPermitsCall& call, const CallContext& context) override {
+    return with_table(context,
+                      [&](LockTable& table) { return table.set_permits(call.lock, call.permits); });
+  }
+
   Result<StoreId> do_rotate_store_id(const CallContext& context) override {
     return with_table(context, [](LockTable& table) { return table.numbers().rotate_store_id(); });
   }
@@ -154,7 +159,8 @@ StoreTraits traits_of(const std::string& path) {
           .instead = "For more than one machine use a store with a server.",
           .queues = true,
           .keeps_after_release = true,
-          .one_counter = true};
+          .one_counter = true,
+          .modes = true};
 }
 
 Result<std::unique_ptr<Store>> open_table(LockTable::Options options, const CallContext& context) {

@@ -27,7 +27,8 @@ CREATE TABLE store(
   last INTEGER NOT NULL,
   ceiling INTEGER NOT NULL,
   reserved INTEGER NOT NULL,
-  swept_to TEXT NOT NULL);
+  swept_to TEXT NOT NULL,
+  holders_swept_to TEXT NOT NULL);
 CREATE TABLE lock(
   name TEXT PRIMARY KEY,
   token INTEGER NOT NULL,
@@ -38,12 +39,32 @@ CREATE TABLE lock(
   expires_at INTEGER NOT NULL,
   ttl INTEGER NOT NULL,
   kept INTEGER NOT NULL,
+  note TEXT NOT NULL,
   last_released BLOB) WITHOUT ROWID;
+CREATE TABLE holder(
+  request BLOB PRIMARY KEY,
+  lock TEXT NOT NULL,
+  mode INTEGER NOT NULL,
+  slot INTEGER NOT NULL,
+  token INTEGER NOT NULL,
+  store BLOB NOT NULL,
+  owner TEXT NOT NULL,
+  note TEXT NOT NULL,
+  granted_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  ttl INTEGER NOT NULL,
+  kept INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX holder_by_lock ON holder(lock, slot);
+CREATE TABLE setting(
+  lock TEXT PRIMARY KEY,
+  permits INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE waiter(
   place INTEGER PRIMARY KEY,
   lock TEXT NOT NULL,
   request BLOB NOT NULL UNIQUE,
   owner TEXT NOT NULL,
+  mode INTEGER NOT NULL,
+  note TEXT NOT NULL,
   wake TEXT NOT NULL,
   alive_until INTEGER NOT NULL);
 CREATE INDEX waiter_by_lock ON waiter(lock, place);
@@ -201,8 +222,9 @@ Status StoreFile::create_schema() {
                               "; PRAGMA user_version = " + std::to_string(kFormat);
   TRY(db.exec(pragmas.c_str()));
   auto insert =
-      TRY(db.prepare("INSERT INTO store(one, id, machine, boot, last, ceiling, reserved, swept_to)"
-                     " VALUES(1, ?1, ?2, ?3, 0, 0, 0, '')"));
+      TRY(db.prepare("INSERT INTO store(one, id, machine, boot, last, ceiling, reserved, swept_to,"
+                     " holders_swept_to)"
+                     " VALUES(1, ?1, ?2, ?3, 0, 0, 0, '', '')"));
   const StoreId id = StoreId::random(*options_.random);
   insert.bind(1, id.bytes()).bind(2, options_.machine.machine).bind(3, options_.machine.boot);
   TRY(insert.run());
@@ -232,7 +254,7 @@ Status StoreFile::enter_boot() {
       "UPDATE store SET boot = ?1, last = max(reserved, ceiling), ceiling = 0 WHERE boot = ?2"));
   TRY(update.bind(1, options_.machine.boot).bind(2, boot).run());
   if (db.changes() == 0) return {};  // another process was first
-  TRY(db.exec("DELETE FROM lock; DELETE FROM waiter"));
+  TRY(db.exec("DELETE FROM lock; DELETE FROM holder; DELETE FROM waiter"));
   return transaction.commit();
 }
 

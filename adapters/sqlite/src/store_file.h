@@ -17,7 +17,7 @@ namespace leasehold::sqlite {
 
 // What a lock store's file says of itself: application_id and user_version.
 inline constexpr std::int64_t kApplicationId = 0x4c656173;  // "Leas"
-inline constexpr int kFormat = 3;
+inline constexpr int kFormat = 4;
 
 bool is_lock_store(Connection connection);
 
@@ -34,11 +34,11 @@ Millis millis(std::int64_t nanoseconds);
 // Prepared at its first use, for the life of the file.
 class Prepared {
  public:
-  explicit Prepared(std::string_view sql) : sql_(sql) {}
+  explicit Prepared(std::string sql) : sql_(std::move(sql)) {}
   [[nodiscard]] Result<Statement*> in(Connection connection);
 
  private:
-  std::string_view sql_;
+  std::string sql_;
   std::optional<Statement> statement_;
 };
 

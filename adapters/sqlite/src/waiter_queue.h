@@ -16,6 +16,8 @@ struct Waiter {
   std::string owner;
   std::string wake;
   std::int64_t alive_until;
+  Mode mode;
+  std::string note;
 };
 
 // What a waiter ahead of others, or a message, calls the holder.
@@ -42,10 +44,14 @@ class WaiterQueue {
   [[nodiscard]] Result<std::vector<Waiter>> waiting(const LockName& lock, std::int64_t limit);
   bool is_alive(const Waiter& waiter, std::int64_t at);
 
-  // Who is next on a free lock; none if it is `asking` itself. The living one is called, the others
-  // before it are taken out of the queue.
+  [[nodiscard]] Result<bool> has_place(const RequestId& request);
+
+  // Who comes before `asking` at a lock that could be granted to `room` requests: none if so many
+  // do not live before it that it cannot share with. The living ones are called, the others before
+  // it are taken out of the queue.
   [[nodiscard]] Result<std::optional<Waiter>> first_living(const LockName& lock,
-                                                           const RequestId& asking);
+                                                           const RequestId& asking, Mode mode,
+                                                           std::int64_t room);
 
   // Takes or keeps a place.
   [[nodiscard]] Status enqueue(const AcquireCall& call, const std::string& wake_address);
@@ -55,9 +61,10 @@ class WaiterQueue {
   struct Seen {
     Queued reply;
     bool signs_elsewhere;  // its process gives the signs of life, the row need not be written
+    bool on_watch;         // it is to see whether those before it live
   };
-  // From the place of a waiter at a lock that is held; nothing if it has no place, or the lock is
-  // free. Only reads, and needs no transaction.
+  // From the place of a waiter at a lock that is held; nothing if it has no place, or may be
+  // granted now, or is to see whether those before it live. Only reads, and needs no transaction.
   [[nodiscard]] Result<std::optional<Seen>> look(const AcquireCall& call);
 
   // After the commit that freed the lock: a waiter woken earlier would find it still held. `first`
@@ -73,11 +80,16 @@ class WaiterQueue {
   };
   static bool may_come(Life life) { return life == Life::coming || life == Life::idle; }
 
+  Result<bool> call(const Waiter& waiter, const LockName& lock);
   bool gave_sign(const Waiter& waiter, bool if_unknown);
   Life wake(const Waiter& waiter);
   Status miss_sockets_beside(const Waiter& waiter, const LockName& lock);
   Status give_time(const Waiter& waiter);
   Status drop_silent(const Waiter& waiter, bool dead);
+  Result<std::vector<Waiter>> before(const LockName& lock, const RequestId& asking, Mode mode,
+                                     std::int64_t limit);
+  Result<std::vector<Waiter>> read(Statement& row);
+  Result<std::optional<Seen>> look_at(Prepared& which, const AcquireCall& call);
   Millis time_to_rest(bool on_watch) const;
   Result<Statement*> sql(Prepared& statement) { return statement.in(file_.connection()); }
 
@@ -85,8 +97,12 @@ class WaiterQueue {
   WakeFolder wake_folder_;
   OwnWaiters own_;
   Prepared waiters_of_;
+  Prepared before_;
+  Prepared unshared_before_;
+  Prepared place_;
   Prepared enqueue_;
   Prepared look_;
+  Prepared look_at_many_;
   Prepared call_;
   Prepared addresses_;
   Prepared miss_;

@@ -161,7 +161,7 @@ TEST_F(LockTableTest, AnotherBootEndsAllLeasesAndBeginsAboveAllTokens) {
   }
   clock.set(BootTime(1s));  // the boot clock begins anew
   auto table = open({"here", "boot-2"}).value();
-  EXPECT_FALSE(table->inspect(name())->holder);
+  EXPECT_FALSE(table->inspect(name())->holder());
   EXPECT_TRUE(table->inspect(name())->waiters.empty());
   EXPECT_EQ(table->renew({{name(), old, Ttl::of(30s).value()}})->at(0), RenewReply::gone);
   EXPECT_GT(token(*table, new_request()), first);
@@ -178,7 +178,7 @@ TEST_F(LockTableTest, AnotherMachineIsRefusedAndChangesNothing) {
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
   EXPECT_THAT(refused.error().message, HasSubstr("another machine (here)"));
   EXPECT_THAT(refused.error().message, HasSubstr("LEASEHOLD_MACHINE_ID"));
-  EXPECT_EQ(open().value()->inspect(name())->holder->request, held);
+  EXPECT_EQ(open().value()->inspect(name())->holder()->request, held);
 }
 
 TEST_F(LockTableTest, MachineWithoutAnIdIsNotTrustedAcrossBoots) {
@@ -193,7 +193,7 @@ TEST_F(LockTableTest, ContainersOfOneBootShareTheFile) {
     token(*table, held);
   }
   auto table = open({"container", "boot-1"}).value();
-  EXPECT_EQ(table->inspect(name())->holder->request, held);
+  EXPECT_EQ(table->inspect(name())->holder()->request, held);
 }
 
 // A machine restored from a snapshot is in the same boot, at an earlier time, and may find a file
@@ -205,8 +205,8 @@ TEST_F(LockTableTest, GrantOfATimeThatIsYetToComeEndsAfterItsTtl) {
   const RequestId next = new_request();
   EXPECT_TRUE(std::holds_alternative<Busy>(acquire(*table, next).value()))
       << "its holder may be in the snapshot";
-  EXPECT_LE(table->inspect(name())->holder->remaining, 30s);
-  EXPECT_GE(table->inspect(name())->holder->held_for, 0ms);
+  EXPECT_LE(table->inspect(name())->holder()->remaining, 30s);
+  EXPECT_GE(table->inspect(name())->holder()->held_for, 0ms);
   clock.advance(30s);
   EXPECT_EQ(token(*table, next), 2);
 }
@@ -467,7 +467,7 @@ TEST_F(LockTableTest, NewBootNearTheLimitEndsTheLeasesAndGrantsNothing) {
   }
   sql("UPDATE store SET reserved = 9223372036854775800");
   auto table = open({"here", "boot-2"}).value();
-  EXPECT_FALSE(table->inspect(name())->holder);
+  EXPECT_FALSE(table->inspect(name())->holder());
   EXPECT_THAT(acquire(*table, new_request()).error().message, HasSubstr("used up"));
 }
 
@@ -575,8 +575,8 @@ TEST_F(SweepTest, HeldKeptAndRenewedLocksStay) {
                 ElementsAre(RenewReply::renewed));
     pass_by_often(*table, 200);
   }
-  EXPECT_TRUE(table->inspect(name("renewed"))->holder);
-  EXPECT_TRUE(table->inspect(name("kept"))->holder);
+  EXPECT_TRUE(table->inspect(name("renewed"))->holder());
+  EXPECT_TRUE(table->inspect(name("kept"))->holder());
 }
 
 TEST_F(SweepTest, LockThatWasForgottenCountsOn) {
@@ -619,7 +619,7 @@ TEST_F(LockTableTest, LabelsFromTheFileAreSafeToPrint) {
   sql("UPDATE lock SET owner = 'a' || char(27) || '[31m'");
   auto table = open().value();
   EXPECT_EQ(std::get<Busy>(acquire(*table, new_request()).value()).ahead, "(an unreadable label)");
-  EXPECT_EQ(table->inspect(name())->holder->owner, "(an unreadable label)");
+  EXPECT_EQ(table->inspect(name())->holder()->owner, "(an unreadable label)");
 }
 
 TEST_F(LockTableTest, WakeAddressFromTheFileReachesNothingElse) {

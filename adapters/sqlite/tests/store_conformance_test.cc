@@ -1,4 +1,4 @@
-#include "testing/store_conformance.h"
+#include "testing/mode_conformance.h"
 
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -42,6 +42,11 @@ class SqliteFile final : public StoreUnderTest {
 };
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance,
+                         ::testing::Values(StoreCase{
+                             "file", [] { return std::make_unique<SqliteFile>(); }}),
+                         name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, ModeConformance,
                          ::testing::Values(StoreCase{
                              "file", [] { return std::make_unique<SqliteFile>(); }}),
                          name_of_store_case);

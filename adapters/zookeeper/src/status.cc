@@ -64,7 +64,7 @@ struct ZookeeperStore::Overview {
   }
   void add(const Seen& it) {
     std::string owner = who(it.child.name, it.data);
-    if (status.holder) {
+    if (!status.holders.empty()) {
       // Those who wait have their tokens already.
       if (status.waiters.empty() && status.counted_to) status.counted_to = it.stat.created - 1;
       status.waiters.push_back({it.child.request, std::move(owner)});
@@ -74,7 +74,7 @@ struct ZookeeperStore::Overview {
     const Millis age = since(it.stat.created_ms);
     const auto label = Label::parse(it.data);
     status.last_token = *token;
-    status.holder =
+    status.holders = {
         LockStatus::Holder{.request = label ? it.child.request : stay_of(it.child.name),
                            .token = *token,
                            .owner = std::move(owner),
@@ -82,7 +82,7 @@ struct ZookeeperStore::Overview {
                            .remaining = most_left(Millis(label ? label->session_ms : 0)),
                            .kept = false,
                            .foreign = !label,
-                           .at_most = true};
+                           .at_most = true}};
   }
 };
 
@@ -92,7 +92,7 @@ void ZookeeperStore::overview(const SessionPtr& session, const LockName& lock,
   auto it = std::make_shared<Overview>(Overview{.status = {.lock = lock,
                                                            .store = session->lineage(),
                                                            .last_token = {},
-                                                           .holder = {},
+                                                           .holders = {},
                                                            .waiters = {},
                                                            .known_as = folder},
                                                 .seen = {},

@@ -115,8 +115,8 @@ TEST(ZookeeperAccess, SharesALockWithAnyProgramThatUsesTheRecipe) {
 
   // The other program holds: Leasehold is told so, waits, and is woken.
   const auto status = store.inspect();
-  ASSERT_TRUE(status && status->holder);
-  EXPECT_THAT(status->holder->owner, HasSubstr("another program"));
+  ASSERT_TRUE(status && status->holder());
+  EXPECT_THAT(status->holder()->owner, HasSubstr("another program"));
   const auto busy = store.acquire(new_request());
   ASSERT_TRUE(busy && std::holds_alternative<Busy>(*busy));
   EXPECT_THAT(std::get<Busy>(*busy).ahead, HasSubstr("lock-00000"));
@@ -130,8 +130,8 @@ TEST(ZookeeperAccess, SharesALockWithAnyProgramThatUsesTheRecipe) {
   // An operator may end it as well.
   cli.create(lock);
   const auto held = store.inspect();
-  ASSERT_TRUE(held && held->holder);
-  EXPECT_EQ(store.force_release(held->holder->request).value(), ReleaseReply::released);
+  ASSERT_TRUE(held && held->holder());
+  EXPECT_EQ(store.force_release(held->holder()->request).value(), ReleaseReply::released);
   EXPECT_TRUE(std::holds_alternative<Granted>(store.acquire(new_request()).value()));
 }
 
@@ -152,9 +152,9 @@ TEST(ZookeeperAccess, QueuesWithCuratorsNodes) {
   const RequestId waiter = new_request();
   ASSERT_TRUE(std::holds_alternative<Queued>(store.acquire(waiter, 30s, true).value()));
   const auto status = store.inspect();
-  ASSERT_TRUE(status && status->holder);
-  EXPECT_THAT(status->holder->owner, HasSubstr("another program"));
-  EXPECT_THAT(status->holder->owner, HasSubstr("_c_ffffffff"));
+  ASSERT_TRUE(status && status->holder());
+  EXPECT_THAT(status->holder()->owner, HasSubstr("another program"));
+  EXPECT_THAT(status->holder()->owner, HasSubstr("_c_ffffffff"));
   ASSERT_EQ(status->waiters.size(), 2u);
 
   // What zkCli has answered to is done.

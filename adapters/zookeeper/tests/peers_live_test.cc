@@ -115,11 +115,11 @@ TEST(ZookeeperPeers, ForceReleaseDoesNotHitKazoosNextStay) {
   Peer kazoo(kKazoo, folder + "/job", "default");
   RawStore mine(open_zookeeper(url_of(folder, "?recipe=kazoo")));
   ASSERT_EQ(kazoo.ask("try"), "held");
-  const RequestId seen = mine.inspect()->holder->request;
+  const RequestId seen = mine.inspect()->holder()->request;
   ASSERT_EQ(kazoo.ask("give"), "free");
   ASSERT_EQ(kazoo.ask("try"), "held");
   EXPECT_EQ(mine.force_release(seen).value(), ReleaseReply::not_held);
-  EXPECT_EQ(mine.force_release(mine.inspect()->holder->request).value(), ReleaseReply::released);
+  EXPECT_EQ(mine.force_release(mine.inspect()->holder()->request).value(), ReleaseReply::released);
 }
 
 // It counts the nodes, and makes its own afterwards: it sees who was there long enough before.
@@ -149,9 +149,9 @@ void expect_that_only_leasehold_looks(Peer& peer, const std::string& folder,
   EXPECT_THAT(std::get<Busy>(*busy).ahead, HasSubstr(node));
   const auto status = mine.inspect();
   ASSERT_TRUE(good(status));
-  ASSERT_TRUE(status->holder);
-  EXPECT_TRUE(status->holder->foreign);
-  EXPECT_THAT(status->holder->owner, HasSubstr(node));
+  ASSERT_TRUE(status->holder());
+  EXPECT_TRUE(status->holder()->foreign);
+  EXPECT_THAT(status->holder()->owner, HasSubstr(node));
   const RequestId waits = new_request();
   ASSERT_TRUE(std::holds_alternative<Queued>(mine.acquire(waits, 30s, true).value()));
   EXPECT_EQ(mine.inspect()->waiters.size(), 1u);
@@ -167,8 +167,8 @@ void expect_that_only_leasehold_looks(Peer& peer, const std::string& folder,
 
   // An operator can take it from the other.
   const auto theirs = mine.inspect();
-  ASSERT_TRUE(theirs->holder);
-  EXPECT_EQ(mine.force_release(theirs->holder->request).value(), ReleaseReply::released);
+  ASSERT_TRUE(theirs->holder());
+  EXPECT_EQ(mine.force_release(theirs->holder()->request).value(), ReleaseReply::released);
   EXPECT_TRUE(std::holds_alternative<Granted>(mine.acquire(new_request()).value()));
 }
 

@@ -48,9 +48,9 @@ TEST(ZookeeperTimeLeft, IsOneBoundUntilAKilledHolderHasGone) {
   Worker holder = Worker::hold(url, "job", 1s);
   ASSERT_EQ(holder.line(), "asking");
   ASSERT_EQ(holder.line().substr(0, 4), "held");
-  const Millis bound = observer.inspect().value().holder.value().remaining;
+  const Millis bound = observer.inspect().value().holder().value().remaining;
   holder.kill();
-  while (const auto seen = observer.inspect().value().holder) {
+  while (const auto seen = observer.inspect().value().holder()) {
     EXPECT_TRUE(seen->at_most);
     ASSERT_EQ(seen->remaining, bound);
     std::this_thread::sleep_for(10ms);  // the server has no event for it

@@ -22,6 +22,8 @@ struct AcquireOptions {
   Millis wait{0};                         // how long to wait for a busy lock; zero: only try
   Millis store_timeout = std::chrono::seconds(5);  // how long the store may take to answer at all
   std::stop_token stop{};                          // ends the call early with `cancelled`
+  Mode mode{};                                     // exclusive, shared, or one of N permits
+  std::string note{};                              // for whoever looks; Note has the limits
 };
 
 struct CallOptions {
@@ -60,7 +62,9 @@ class Client {
   // busy: somebody holds it, and `wait` was zero.    timeout: and `wait` has passed.
   // cancelled: the stop token.                       unavailable: the store did not answer.
   // outcome_unknown: the grant may exist; it is being given back in the background.
-  // invalid: name or TTL.
+  // invalid: name, TTL, mode or note; or the lock is in use in a mode that does not mix with this
+  // one, and the message says how.
+  // unsupported: the store has no such mode.
   // After any failure this call holds nothing, and what it may have left behind is cleaned up.
   [[nodiscard]] Result<Lease> acquire(const LockName& lock, AcquireOptions options = {});
   [[nodiscard]] Result<Lease> acquire(std::string_view lock, AcquireOptions options = {});
@@ -83,6 +87,12 @@ class Client {
 
   // Why the last renewal of any lease got no answer; nothing if it got one. For messages.
   std::optional<Error> renewal_error() const;
+
+  // The lock has so many permits from now on (1 to Mode::kMostPermits), until it is told to forget
+  // that: nothing. More are given out at once, fewer as permits come back. `invalid`: the number,
+  // or the lock is in use without permits. `unsupported`: the store has no permits.
+  [[nodiscard]] Status set_permits(const LockName& lock, std::optional<std::int64_t> permits,
+                                   CallOptions options = {});
 
   // Gives the store a new id, after it was restored from a backup: its old tokens would be given
   // out again. Every fence must then adopt the new lineages.

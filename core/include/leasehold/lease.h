@@ -6,6 +6,7 @@
 
 #include "leasehold/error.h"
 #include "leasehold/id.h"
+#include "leasehold/mode.h"
 #include "leasehold/name.h"
 #include "leasehold/time.h"
 #include "leasehold/token.h"
@@ -53,6 +54,10 @@ class Lease {
   // The time to live that the store really gave: more than was asked where it counts in seconds
   // (etcd), less where its server limits it (ZooKeeper's sessions).
   Millis ttl() const;
+
+  Mode mode() const;
+  // Of a permit: which one, from 0 on.
+  std::optional<Slot> slot() const;
 
   LeaseState state() const;
 

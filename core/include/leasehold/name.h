@@ -13,7 +13,9 @@ namespace leasehold {
 inline constexpr std::size_t kMaxNameBytes = 512;
 
 namespace detail {
-// 1 to 512 bytes of UTF-8 without control characters; `field` is what the error calls it.
+// 1 to `most` bytes of UTF-8 without control characters; `field` is what the error calls it.
+Status check_text(std::string_view field, std::string_view text, std::size_t most);
+// The same, with the limit of names.
 Status check_name(std::string_view field, std::string_view text);
 // The bytes of the UTF-8 character that `text` begins with; 0 if it begins with none.
 std::size_t utf8_length(std::string_view text);

@@ -11,6 +11,7 @@
 
 #include "leasehold/error.h"
 #include "leasehold/id.h"
+#include "leasehold/mode.h"
 #include "leasehold/name.h"
 #include "leasehold/time.h"
 #include "leasehold/token.h"
@@ -38,6 +39,9 @@ struct StoreTraits {
   // All its locks draw their tokens from one counter: those of two locks can be compared, and of
   // two that were granted without waiting the later one is larger.
   bool one_counter = false;
+  // Grants the modes shared and permit, and keeps notes.
+  bool modes = false;
+  std::string why_no_modes = "it knows only one holder of a lock";
 };
 
 struct AcquireCall {
@@ -46,12 +50,15 @@ struct AcquireCall {
   OwnerLabel owner;
   Ttl ttl;
   bool queue = false;  // if it cannot be granted, take or keep a place in the queue
+  Mode mode = {};      // is in order; other than exclusive, and with a note, only if the traits say
+  Note note = {};      // that the store has modes
 };
 struct Granted {
   TokenNumber token;
   StoreId store;  // as it was at the grant
   Millis ttl;     // it lasts at least so long, counted from before the call that made it
   bool fresh;     // made by this very call; false: by an earlier one, or that cannot be told
+  std::optional<Slot> slot = {};  // of a permit: the lowest that was free
 };
 struct Queued {
   Millis recheck_after;  // ask again then, even if no nudge comes
@@ -83,6 +90,8 @@ enum class ReleaseReply { released, not_held };
 struct WaiterStatus {
   RequestId request;
   std::string owner;
+  Mode mode = {};
+  std::string note = {};
 };
 struct LockStatus {
   LockName lock;
@@ -103,12 +112,21 @@ struct LockStatus {
     enum class End { unknown, timed, never };
     End foreign_end = End::unknown;
     bool at_most = false;  // the store does not tell the time left; `remaining` is a bound of it
+    Mode mode = {};
+    std::optional<Slot> slot = {};
+    std::string note = {};
   };
-  std::optional<Holder> holder;
+  std::vector<Holder> holders = {};   // by their tokens; more than one only if they share
   std::vector<WaiterStatus> waiters;  // in queue order
   std::string known_as = {};  // what the store's own tools call it, to share the lock with them
   // No token of this lock was above it up to now, and every later one is. Nothing: it cannot tell.
   std::optional<std::int64_t> counted_to = {};
+  std::optional<std::int64_t> set_permits = {};  // by an operator: set_permits()
+
+  // The one who has held it longest, if anybody does.
+  std::optional<Holder> holder() const {
+    return holders.empty() ? std::nullopt : std::optional(holders.front());
+  }
 };
 
 // The outcome of something that was done once under a key, for later repeats. Any bytes.
@@ -182,9 +200,12 @@ class Store {
   // any more. A call made later is answered `unavailable` at once.
   virtual void close() = 0;
 
-  // Grants if the lock is free and nobody is queued before this request; a request that holds the
-  // lock already gets the same grant again, and its expiry is NOT moved. The token is durable
-  // before the reply, and larger than every earlier token of this lock (`correctness` only).
+  // Grants if the request fits beside all that are granted and all that are queued before it; a
+  // request that holds the lock already gets the same grant again, and its expiry is NOT moved. The
+  // token is durable before the reply, and larger than every earlier token of this lock
+  // (`correctness` only). `invalid` if the lock is in use in a mode that does not mix with this
+  // one, or an operator has set another number of permits; a request that has a place already is
+  // not judged again.
   virtual void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) = 0;
 
   // Moves the expiry of grants that are still alive; one reply per call, in order. Never grants.
@@ -208,6 +229,12 @@ class Store {
   // store from now on, until they are told to adopt it. For the operator, after a restore from a
   // backup.
   virtual void rotate_store_id(CallContext context, Completion<StoreId> done);
+
+  // From now on the lock has so many permits, in use or not, until that is forgotten (nothing).
+  // More are given out at once, fewer as permits come back. `invalid` while the lock is used
+  // without permits.
+  virtual void set_permits(LockName lock, std::optional<std::int64_t> permits, CallContext context,
+                           Completion<std::monostate> done);
 
   // Null: it keeps none. As long as the store lives; before close().
   virtual OnceRecords* once_records() { return nullptr; }

@@ -195,7 +195,9 @@ void Engine::send_acquire(BootTime now, Acquisition& it) {
                               .request = it.request,
                               .owner = it.spec.owner,
                               .ttl = it.spec.ttl,
-                              .queue = store_queues_ && it.spec.wait > Millis(0)},
+                              .queue = store_queues_ && it.spec.wait > Millis(0),
+                              .mode = it.spec.mode,
+                              .note = it.spec.note},
                   answer_wanted_by(now, std::min(now + it.spec.store_timeout, latest_answer(it)))});
   reschedule(it);
 }
@@ -276,7 +278,8 @@ void Engine::end_acquire(BootTime now, Acquisition& it, Error error) {
 
 void Engine::granted(BootTime now, Acquisition& it, const Granted& granted) {
   const BootTime deadline = it.acquire_sent + granted.ttl - drift_allowance(granted.ttl);
-  it.grant = Grant{it.request, it.spec.lock, granted.token, granted.store, granted.ttl, deadline};
+  it.grant = Grant{it.request,  it.spec.lock, granted.token, granted.store,
+                   granted.ttl, deadline,     it.spec.mode,  granted.slot};
   const bool made_by_this_call = granted.fresh || it.attempts == 1;
   if (made_by_this_call && deadline - now >= granted.ttl / 2) return hold(it, it.acquire_sent);
   // Bounded: a grant that is over whenever its confirmation comes must not go round for ever.

@@ -26,6 +26,8 @@ struct AcquireSpec {
   Ttl ttl;
   Millis wait;
   Millis store_timeout;
+  Mode mode = {};
+  Note note = {};
 };
 
 struct Grant {
@@ -35,6 +37,8 @@ struct Grant {
   StoreId store;
   Millis ttl;
   BootTime deadline;
+  Mode mode = {};
+  std::optional<Slot> slot = {};
 };
 
 // Calls to make. Each is answered by exactly one *_replied event.

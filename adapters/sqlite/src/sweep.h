@@ -1,26 +1,34 @@
-// A free lock leaves nothing behind.
+// What is over leaves nothing behind.
 #pragma once
+
+#include <string>
 
 #include "store_file.h"
 
 namespace leasehold::sqlite {
 
-// Deletes the rows of locks that have been free for a minute: until then a release may be repeated
-// whose answer was lost. One step looks at a few rows, in the order of their names, and goes on
+// Deletes the rows of a table that have been over for a minute: until then a call may be repeated
+// whose answer was lost. One step looks at a few rows, in the order of their keys, and goes on
 // where the last one of any process has stopped, so that no index has to be kept in step with every
 // grant. Rows that lie side by side are on the same pages, which makes a step cheap.
 //
 // Not thread safe. Each call is inside a transaction of its caller.
-class FreeLocks {
+class Sweep {
  public:
   // Whoever grants a number that these divide takes a step. Per grant two rows are looked at, and
   // at most one is made: so what is to be swept does not pile up.
   static constexpr std::int64_t kGrantsPerStep = 32;
   static constexpr std::int64_t kRowsPerStep = 2 * kGrantsPerStep;
 
-  explicit FreeLocks(StoreFile& file);
+  struct What {
+    std::string table;
+    std::string key;
+    std::string cursor;   // the column of table `store` that says where the last step has stopped
+    std::string is_over;  // ?2: now, ?3: a minute
+  };
+  Sweep(StoreFile& file, const What& what);
 
-  [[nodiscard]] Status sweep_step(std::int64_t at);
+  [[nodiscard]] Status step(std::int64_t at);
 
  private:
   Result<Statement*> sql(Prepared& statement) { return statement.in(file_.connection()); }

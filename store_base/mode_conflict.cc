@@ -1,0 +1,26 @@
+#include "store_base/mode_conflict.h"
+
+#include "kit/text/visible_text.h"
+
+namespace leasehold {
+namespace {
+
+std::string use_of(const LockName& lock, Mode used) {
+  return "lock " + kit::in_quotes(lock.str()) +
+         (used.is_permit() ? " has " + std::to_string(used.permits()) + " permits"
+                           : " is in use without permits (" + to_string(used) + ")");
+}
+
+}  // namespace
+
+Error mode_conflict(const LockName& lock, Mode asked, Mode used, bool set) {
+  return Error(ErrorCode::invalid, use_of(lock, used) +
+                                       (set ? ", which its operator has set" : "") + ", and " +
+                                       to_string(asked) + " was asked for");
+}
+
+Error in_use_without_permits(const LockName& lock, Mode used) {
+  return Error(ErrorCode::invalid, use_of(lock, used) + "; permits can be set when it is free");
+}
+
+}  // namespace leasehold
