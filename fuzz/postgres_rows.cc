@@ -14,7 +14,7 @@
 namespace leasehold::fuzz {
 namespace {
 
-constexpr int kColumns = 10;
+constexpr int kColumns = 15;
 
 // One row a line, one column up to a tab; "\N" for NULL.
 postgres::Rows rows_of(std::string_view rest) {
@@ -39,10 +39,11 @@ void check_status(std::string_view text) {
   const auto locks = postgres::read_status(rows_of(text));
   if (!locks) return must(is_printable(locks.error().message), "damage is told in one line");
   for (const LockStatus& lock : *locks) {
-    if (lock.holder()) {
-      must(is_printable(lock.holder()->owner), "a label can be printed");
-      must(lock.holder()->held_for >= Millis(0), "nobody holds since the future");
-      must(lock.holder()->remaining >= Millis(0), "no lease has less than nothing left");
+    for (const LockStatus::Holder& holder : lock.holders) {
+      must(is_printable(holder.owner), "a label can be printed");
+      must(is_printable(holder.note), "a note can be printed");
+      must(holder.held_for >= Millis(0), "nobody holds since the future");
+      must(holder.remaining >= Millis(0), "no lease has less than nothing left");
     }
     for (const WaiterStatus& waiter : lock.waiters) {
       must(is_printable(waiter.owner), "a label can be printed");

@@ -34,4 +34,8 @@ Result<Note> Note::parse(std::string_view text) {
   return Note(std::string(text));
 }
 
+std::string readable_note(std::string_view text) {
+  return Note::parse(text) ? std::string(text) : "(an unreadable note)";
+}
+
 }  // namespace leasehold

@@ -18,7 +18,7 @@ namespace {
 
 Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {
   auto options = TRY(Options::of(url));
-  if (options.mode == Mode::advisory) {
+  if (options.mode == LockKind::advisory) {
     return AdvisoryStore::open(std::move(options), system_random(), opening.begin());
   }
   return RowStore::open(std::move(options), system_random(), opening.begin());

@@ -348,7 +348,8 @@ END $$;
 CREATE OR REPLACE FUNCTION @S.session_status(a_lock text)
 RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_owner text,
                o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
-               o_known_as text, o_counted_to bigint)
+               o_known_as text, o_counted_to bigint, o_mode bigint, o_slot bigint, o_note text,
+               o_permits bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t timestamptz := clock_timestamp();
@@ -385,7 +386,8 @@ BEGIN
     SELECT r.name, m.session_store, r.waits, r.request, r.owner, r.token,
            floor(extract(epoch FROM t - r.granted_at) * 1000)::bigint,
            ceil(extract(epoch FROM r.expires_at - t) * 1000)::bigint, false,
-           format('SELECT pg_try_advisory_lock(%s)', @S.key(r.name)), @S.counted_to()
+           format('SELECT pg_try_advisory_lock(%s)', @S.key(r.name)), @S.counted_to(),
+           0::bigint, NULL::bigint, ''::text, NULL::bigint
     FROM rows r, @S.meta m ORDER BY r.name COLLATE "C", r.waits, r.since NULLS LAST, r.pid;
 END $$;
 

@@ -186,7 +186,7 @@ class Examination {
               "transaction: two connections got the same one in turn."
             : "A pooler such as pgbouncer is between; whether it gives server sessions out per "
               "transaction or per connection could not be proved.";
-    if (as_store() && options_.mode == Mode::advisory) {
+    if (as_store() && options_.mode == LockKind::advisory) {
       findings_.add(Severity::danger, check,
                     {seen,
                      "A session lock would be left to whoever gets that session next, or shared "
@@ -447,7 +447,7 @@ class Examination {
                          " only, and refuses it.",
                      "Use one version of Leasehold for all clients of a store"});
     }
-    return meta->id<StoreId>(options_.mode == Mode::rows ? 1 : 2);
+    return meta->id<StoreId>(options_.mode == LockKind::rows ? 1 : 2);
   }
 
   bool waits_for_standbys() { return !settings_["synchronous_standby_names"].value.empty(); }

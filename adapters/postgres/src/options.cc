@@ -156,7 +156,7 @@ Status read_choices(const Url& url, Options& options) {
   if (!mode.empty() && mode != "rows" && mode != "advisory") {
     return bad("the option mode is rows or advisory, not '" + mode + "'");
   }
-  options.mode = mode == "advisory" ? Mode::advisory : Mode::rows;
+  options.mode = mode == "advisory" ? LockKind::advisory : LockKind::rows;
 
   const std::string failover = url.option("failover");
   if (!failover.empty() && failover != "none") {

@@ -11,7 +11,7 @@
 
 namespace leasehold::postgres {
 
-enum class Mode {
+enum class LockKind {
   rows,      // leases are rows, and the database's clock ends them
   advisory,  // leases are session advisory locks, which other programs can take too
 };
@@ -24,7 +24,7 @@ struct Host {
 
 struct Options {
   std::string address;  // the URL without secrets
-  Mode mode = Mode::rows;
+  LockKind mode = LockKind::rows;
   bool no_failover = false;  // the user asserts that no standby will take over
   std::string schema = "leasehold";
   std::string schema_owner;  // whom the user trusts with it; may be empty

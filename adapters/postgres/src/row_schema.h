@@ -6,6 +6,12 @@
 // statement on the row alone decides: if it had to wait for the row, it judges by the row as it is
 // then, and draws its token then. A waiter that was passed over because it does not listen keeps
 // its place: it may be connecting anew.
+//
+// An exclusive holder stands in the lock's row. Those who hold beside others stand in the table
+// `holder`, and `crowd` in the lock's row is not 0 then, but may be so for nobody: it is the mode
+// that they have in common. A mode is 0 for exclusive, -1 for shared, else one of so many permits.
+// A renewal locks the holder's row alone. So who passes over a holder whose time is over deletes
+// its row first, which waits for a renewal that is under way.
 #pragma once
 
 namespace leasehold::postgres {
@@ -24,7 +30,24 @@ CREATE TABLE IF NOT EXISTS @S.lock(
   freed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   kept boolean NOT NULL DEFAULT false,
   attend boolean NOT NULL DEFAULT true,
-  last_released uuid) WITH (fillfactor = 50);
+  last_released uuid,
+  note text NOT NULL DEFAULT '',
+  crowd bigint NOT NULL DEFAULT 0,
+  permits bigint) WITH (fillfactor = 50);
+
+CREATE TABLE IF NOT EXISTS @S.holder(
+  request uuid PRIMARY KEY,
+  lock text COLLATE "C" NOT NULL,
+  mode bigint NOT NULL,
+  slot bigint NOT NULL,
+  token bigint NOT NULL,
+  store uuid NOT NULL,
+  owner text NOT NULL,
+  note text NOT NULL,
+  granted_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  kept boolean NOT NULL DEFAULT false);
+CREATE INDEX IF NOT EXISTS holder_by_slot ON @S.holder(lock, slot);
 
 CREATE UNLOGGED TABLE IF NOT EXISTS @S.waiter(
   request uuid PRIMARY KEY,
@@ -32,7 +55,9 @@ CREATE UNLOGGED TABLE IF NOT EXISTS @S.waiter(
   place bigint NOT NULL,
   owner text NOT NULL,
   presence bigint,
-  alive_until timestamptz NOT NULL);
+  alive_until timestamptz NOT NULL,
+  mode bigint NOT NULL,
+  note text NOT NULL);
 CREATE INDEX IF NOT EXISTS waiter_by_place ON @S.waiter(lock, place);
 
 CREATE UNLOGGED TABLE IF NOT EXISTS @S.withdrawn(
@@ -76,14 +101,21 @@ END $$;
 CREATE OR REPLACE FUNCTION @S.listens(a_presence bigint) RETURNS boolean LANGUAGE sql
 RETURN a_presence IS NULL OR NOT pg_try_advisory_xact_lock_shared(a_presence);
 
+CREATE OR REPLACE FUNCTION @S.mix(a_mode bigint, a_other bigint) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN a_mode > 0 OR a_other > 0 THEN a_mode = a_other ELSE true END;
+
+-- The first of those who wait before `a_asking`, if so many do that it cannot share with as there is
+-- room for.
 CREATE OR REPLACE FUNCTION @S.first_waiter(a_lock text, a_asking uuid, a_tell boolean,
-                                OUT o_request uuid, OUT o_owner text)
+                                a_mode bigint DEFAULT 0, a_room bigint DEFAULT 1,
+                                OUT o_request uuid, OUT o_owner text, OUT o_mode bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   w record;
 BEGIN
   FOR w IN SELECT * FROM @S.waiter WHERE lock = a_lock ORDER BY place LOOP
-    IF w.request = a_asking THEN RETURN; END IF;
+    EXIT WHEN w.request = a_asking;
+    CONTINUE WHEN a_mode = -1 AND w.mode = -1;
     IF w.alive_until <= clock_timestamp() THEN
       DELETE FROM @S.waiter WHERE request = w.request;
       a_tell := true;  -- perhaps only that one was told
@@ -96,23 +128,65 @@ BEGIN
     IF a_tell AND w.presence IS NOT NULL THEN
       PERFORM pg_notify('leasehold_' || to_hex(w.presence), w.request::text);
     END IF;
-    o_request := w.request;
-    o_owner := w.owner;
-    RETURN;
+    IF o_request IS NULL THEN
+      o_request := w.request;
+      o_owner := w.owner;
+      o_mode := w.mode;
+    END IF;
+    a_room := a_room - 1;
+    IF a_room <= 0 THEN RETURN; END IF;
   END LOOP;
+  o_request := NULL;
+  o_owner := NULL;
+  o_mode := NULL;
+END $$;
+
+-- Those who hold the lock beside others.
+CREATE OR REPLACE FUNCTION @S.look_at_crowd(a_lock text, OUT o_count bigint, OUT o_mode bigint,
+                                 OUT o_owner text, OUT o_first_end timestamptz,
+                                 OUT o_last_end timestamptz)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM 1 FROM @S.holder WHERE lock = a_lock AND expires_at <= clock_timestamp()
+    ORDER BY request FOR UPDATE;
+  IF FOUND THEN
+    DELETE FROM @S.holder WHERE lock = a_lock AND expires_at <= clock_timestamp();
+  END IF;
+  SELECT count(*), min(mode), min(@S.label(owner, kept)), min(expires_at), max(expires_at)
+    INTO o_count, o_mode, o_owner, o_first_end, o_last_end FROM @S.holder WHERE lock = a_lock;
+END $$;
+
+-- Tells the first who waits, if it may be granted now.
+CREATE OR REPLACE FUNCTION @S.tell_next(a_lock text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  l record;
+  first_mode bigint;
+  held bigint;
+BEGIN
+  SELECT mode INTO first_mode FROM @S.waiter WHERE lock = a_lock ORDER BY place LIMIT 1;
+  IF NOT FOUND THEN RETURN; END IF;
+  SELECT * INTO l FROM @S.lock WHERE name = a_lock;
+  IF l.expires_at > clock_timestamp() THEN RETURN; END IF;
+  IF l.crowd <> 0 AND first_mode <> -1 THEN
+    SELECT count(*) INTO held FROM @S.holder WHERE lock = a_lock AND expires_at > clock_timestamp();
+    IF held >= (CASE WHEN first_mode > 0 THEN coalesce(l.permits, first_mode) ELSE 1 END) THEN RETURN; END IF;
+  END IF;
+  PERFORM @S.first_waiter(a_lock, NULL, true);
 END $$;
 
 CREATE OR REPLACE FUNCTION @S.enqueue(a_lock text, a_request uuid, a_owner text, a_presence bigint,
-                           a_free_at timestamptz) RETURNS bigint LANGUAGE plpgsql
+                           a_free_at timestamptz, a_mode bigint, a_note text)
+RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   ahead bigint;
   patience interval := CASE WHEN a_presence IS NULL THEN '100 ms' ELSE '2 s' END;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  INSERT INTO @S.waiter(request, lock, place, owner, presence, alive_until)
+  INSERT INTO @S.waiter(request, lock, place, owner, presence, alive_until, mode, note)
     SELECT a_request, a_lock, coalesce(max(place), 0) + 1, a_owner, a_presence,
-           clock_timestamp() + interval '6 s'
+           clock_timestamp() + interval '6 s', a_mode, a_note
     FROM @S.waiter WHERE lock = a_lock
     ON CONFLICT (request) DO UPDATE
       SET presence = excluded.presence, alive_until = excluded.alive_until;
@@ -141,7 +215,7 @@ BEGIN
   SELECT array_agg(ctid) INTO rows FROM (
     SELECT ctid FROM @S.lock
     WHERE ctid >= format('(%s,0)', page)::tid AND ctid < format('(%s,0)', page + 32)::tid
-      AND greatest(expires_at, freed_at) < ended_before
+      AND greatest(expires_at, freed_at) < ended_before AND permits IS NULL
     LIMIT 80 FOR UPDATE SKIP LOCKED) free;
   IF rows IS NULL THEN RETURN; END IF;
   -- Nobody can come to wait now, and this sees who came before.
@@ -149,7 +223,9 @@ BEGIN
     DELETE FROM @S.lock k WHERE k.ctid = ANY (rows)
       AND NOT EXISTS (SELECT 1 FROM @S.waiter w
                       WHERE w.lock = k.name AND w.alive_until > clock_timestamp())
-    RETURNING name)
+      AND NOT EXISTS (SELECT 1 FROM @S.holder h WHERE h.lock = k.name AND h.expires_at >= ended_before)
+    RETURNING name, crowd),
+  nobody AS (DELETE FROM @S.holder h USING gone WHERE gone.crowd <> 0 AND h.lock = gone.name)
   DELETE FROM @S.waiter w USING gone WHERE w.lock = gone.name;
 END $$;
 
@@ -162,25 +238,77 @@ BEGIN
   RETURN sound;
 END $$;
 
+-- To a lock's row that is locked.
+CREATE OR REPLACE FUNCTION @S.grant_beside(
+  a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_mode bigint, a_note text,
+  a_attend boolean, a_crowd bigint, OUT o_token bigint, OUT o_store uuid, OUT o_slot bigint)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  sound bigint;
+  is_plain boolean;
+BEGIN
+  o_slot := 0;
+  IF a_mode > 0 THEN
+    SELECT min(n) INTO o_slot FROM (
+      SELECT 0::bigint AS n
+      UNION ALL SELECT slot + 1 FROM @S.holder WHERE lock = a_lock) candidate
+    WHERE NOT EXISTS (SELECT 1 FROM @S.holder h WHERE h.lock = a_lock AND h.slot = n);
+  END IF;
+  INSERT INTO @S.holder(request, lock, mode, slot, token, store, owner, note, granted_at, expires_at)
+    SELECT a_request, a_lock, a_mode, o_slot, nextval('@S.token'), m.row_store, a_owner, a_note,
+           clock_timestamp(), clock_timestamp() + a_ttl_ms * interval '1 ms'
+    FROM @S.meta m
+    ON CONFLICT (request) DO UPDATE
+      SET mode = excluded.mode, slot = excluded.slot, token = excluded.token, store = excluded.store,
+          granted_at = excluded.granted_at, expires_at = excluded.expires_at, kept = false
+    RETURNING token, store INTO o_token, o_store;
+  IF NOT FOUND THEN PERFORM @S.refuse_empty(); END IF;
+  SELECT @S.is_plain(o_token, m.token_ceiling, m.server_start, m.counter_file) INTO is_plain
+    FROM @S.meta m;
+  IF NOT is_plain THEN
+    sound := @S.sound_token(o_token);
+    UPDATE @S.holder SET token = sound WHERE request = a_request AND token <> sound;
+    o_token := sound;
+  END IF;
+  IF a_attend OR a_crowd <> a_mode THEN
+    UPDATE @S.lock SET crowd = a_mode, attend = @S.must_attend(a_lock) WHERE name = a_lock;
+  END IF;
+  IF o_token % 64 = 0 THEN PERFORM @S.sweep(), @S.session_sweep(); END IF;
+  IF a_mode < 0 THEN o_slot := NULL; END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION @S.must_attend(a_lock text) RETURNS boolean LANGUAGE sql
+BEGIN ATOMIC
+  SELECT EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
+    OR EXISTS (SELECT 1 FROM @S.withdrawn w
+               WHERE w.lock = a_lock AND w.at > clock_timestamp() - interval '1 hour');
+END;
+
+-- With outcome 'conflict' the lock is in use in the mode `o_used`, or was set so by an operator.
 CREATE OR REPLACE FUNCTION @S.acquire(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_presence bigint,
+  a_mode bigint DEFAULT 0, a_note text DEFAULT '',
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
-  OUT o_recheck_ms bigint, OUT o_fresh boolean)
+  OUT o_recheck_ms bigint, OUT o_fresh boolean, OUT o_slot bigint, OUT o_used bigint, OUT o_set boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
+  beside record;
   is_withdrawn boolean;
   is_plain boolean;
+  room bigint := 1;
+  free_at timestamptz;
 BEGIN
-  IF num_nulls(a_lock, a_request, a_owner, a_ttl_ms, a_queue) > 0 THEN PERFORM @S.refuse_null(); END IF;
+  IF num_nulls(a_lock, a_request, a_owner, a_ttl_ms, a_queue, a_mode, a_note) > 0 THEN PERFORM @S.refuse_null(); END IF;
   IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM @S.refuse_isolation(); END IF;
   PERFORM @S.commit_durably();
   UPDATE @S.lock k
     SET token = nextval('@S.token'), store = m.row_store, request = a_request, owner = a_owner,
         granted_at = clock_timestamp(),
-        expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false
+        expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false, note = a_note
     FROM @S.meta m
-    WHERE k.name = a_lock AND NOT k.attend AND k.expires_at <= clock_timestamp()
+    WHERE a_mode = 0 AND k.name = a_lock AND NOT k.attend AND k.crowd = 0
+      AND k.expires_at <= clock_timestamp()
       AND k.last_released IS DISTINCT FROM a_request
     RETURNING k.token, k.store, @S.is_plain(k.token, m.token_ceiling, m.server_start, m.counter_file)
     INTO o_token, o_store, is_plain;
@@ -192,7 +320,7 @@ BEGIN
     RETURN;
   END IF;
 
-  IF NOT a_queue THEN
+  IF NOT a_queue AND a_mode <= 0 THEN
     SELECT owner, kept INTO l FROM @S.lock
       WHERE name = a_lock AND expires_at > clock_timestamp() AND request <> a_request;
     IF FOUND THEN
@@ -216,25 +344,59 @@ BEGIN
       RETURN;
     END IF;
     o_ahead := @S.label(l.owner, l.kept);
+    o_used := 0;
+    free_at := l.expires_at;
   ELSE
-    -- Whoever released it has told the first waiter. Each NOTIFY wakes all sessions that listen.
-    SELECT o_owner INTO o_ahead
-      FROM @S.first_waiter(a_lock, a_request, a_tell => l.expires_at > '-infinity');
-    l.expires_at := NULL;
+    IF a_mode > 0 THEN room := coalesce(l.permits, a_mode); END IF;
+    IF l.crowd <> 0 THEN
+      SELECT token, store, slot, mode INTO o_token, o_store, o_slot, o_used FROM @S.holder
+        WHERE request = a_request AND expires_at > clock_timestamp() AND NOT kept;
+      IF FOUND THEN
+        o_outcome := 'granted';
+        IF o_used < 0 THEN o_slot := NULL; END IF;
+        RETURN;
+      END IF;
+      SELECT * INTO beside FROM @S.look_at_crowd(a_lock);
+      o_used := beside.o_mode;
+      IF a_mode > 0 THEN room := room - beside.o_count; END IF;
+      IF beside.o_count > 0 AND (a_mode = 0 OR (a_mode > 0 AND room <= 0)) THEN
+        o_ahead := beside.o_owner;
+        free_at := CASE WHEN a_mode > 0 THEN beside.o_first_end ELSE beside.o_last_end END;
+      END IF;
+    END IF;
+    IF o_ahead IS NULL AND l.attend THEN
+      -- Whoever released it has told the first waiter. Each NOTIFY wakes all sessions that listen.
+      SELECT o_owner, coalesce(o_used, o_mode) INTO o_ahead, o_used
+        FROM @S.first_waiter(a_lock, a_request, l.expires_at > '-infinity' OR l.crowd <> 0, a_mode, room);
+    END IF;
+  END IF;
+
+  -- What has a place was judged when it came: the permits may have been set since.
+  o_used := coalesce(l.permits, o_used);
+  IF NOT @S.mix(a_mode, coalesce(o_used, a_mode))
+     AND NOT EXISTS (SELECT 1 FROM @S.waiter WHERE request = a_request) THEN
+    o_outcome := 'conflict';
+    o_set := l.permits IS NOT NULL;
+    RETURN;
   END IF;
 
   -- It comes after its own release: nobody waits for it any more.
   is_withdrawn := coalesce(l.last_released = a_request, false)
     OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request);
-  IF o_ahead IS NULL AND NOT is_withdrawn THEN
+  IF o_ahead IS NULL AND NOT is_withdrawn AND a_mode <> 0 THEN
+    IF l.attend THEN DELETE FROM @S.waiter WHERE request = a_request; END IF;
+    SELECT g.o_token, g.o_store, g.o_slot INTO o_token, o_store, o_slot
+      FROM @S.grant_beside(a_lock, a_request, a_owner, a_ttl_ms, a_mode, a_note, l.attend, l.crowd) g;
+    o_outcome := 'granted';
+    o_fresh := true;
+    IF l.attend THEN PERFORM @S.tell_next(a_lock); END IF;
+  ELSIF o_ahead IS NULL AND NOT is_withdrawn THEN
     DELETE FROM @S.waiter WHERE request = a_request;
     UPDATE @S.lock k
       SET token = nextval('@S.token'), store = m.row_store, request = a_request, owner = a_owner,
           granted_at = clock_timestamp(),
-          expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false,
-          attend = EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
-            OR EXISTS (SELECT 1 FROM @S.withdrawn w
-                       WHERE w.lock = a_lock AND w.at > clock_timestamp() - interval '1 hour')
+          expires_at = clock_timestamp() + a_ttl_ms * interval '1 ms', kept = false, note = a_note,
+          crowd = 0, attend = @S.must_attend(a_lock)
       FROM @S.meta m WHERE k.name = a_lock
       RETURNING k.token, k.store, @S.is_plain(k.token, m.token_ceiling, m.server_start, m.counter_file)
       INTO o_token, o_store, is_plain;
@@ -245,7 +407,7 @@ BEGIN
     IF o_token % 64 = 0 THEN PERFORM @S.sweep(), @S.session_sweep(); END IF;
   ELSIF a_queue AND NOT is_withdrawn THEN
     o_outcome := 'queued';
-    o_recheck_ms := @S.enqueue(a_lock, a_request, a_owner, a_presence, l.expires_at);
+    o_recheck_ms := @S.enqueue(a_lock, a_request, a_owner, a_presence, free_at, a_mode, a_note);
   ELSE
     o_outcome := 'busy';
   END IF;
@@ -266,10 +428,15 @@ BEGIN
     PERFORM @S.refuse_null();
   END IF;
   PERFORM @S.commit_durably();
-  FOR i IN SELECT n FROM generate_subscripts(a_locks, 1) n ORDER BY a_locks[n] LOOP
+  FOR i IN SELECT n FROM generate_subscripts(a_locks, 1) n ORDER BY a_locks[n], a_requests[n] LOOP
     UPDATE @S.lock SET expires_at = clock_timestamp() + a_ttls_ms[i] * interval '1 ms'
       WHERE name = a_locks[i] AND request = a_requests[i] AND expires_at > clock_timestamp()
         AND NOT kept;
+    IF NOT FOUND THEN
+      UPDATE @S.holder SET expires_at = clock_timestamp() + a_ttls_ms[i] * interval '1 ms'
+        WHERE request = a_requests[i] AND lock = a_locks[i] AND expires_at > clock_timestamp()
+          AND NOT kept;
+    END IF;
     done[i] := FOUND;
   END LOOP;
   RETURN done;
@@ -325,6 +492,7 @@ BEGIN
       RETURN true;
     END IF;
   END IF;
+  IF @S.release_beside(a_lock, a_request, a_keep_ms) THEN RETURN true; END IF;
 
   SELECT last_released IS NOT DISTINCT FROM a_request, expires_at <= clock_timestamp()
     INTO was_released, is_free FROM @S.lock WHERE name = a_lock;
@@ -332,8 +500,53 @@ BEGIN
   PERFORM @S.withdraw(a_lock, a_request);
   DELETE FROM @S.waiter WHERE request = a_request;
   IF NOT FOUND THEN RETURN false; END IF;
-  IF is_free THEN PERFORM @S.first_waiter(a_lock, NULL, true); END IF;
+  IF is_free THEN PERFORM @S.tell_next(a_lock); END IF;
   RETURN true;
+END $$;
+
+-- Of a lock whose row is locked.
+CREATE OR REPLACE FUNCTION @S.release_beside(a_lock text, a_request uuid, a_keep_ms bigint)
+RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF a_keep_ms > 0 THEN
+    UPDATE @S.holder SET kept = true, expires_at = clock_timestamp() + a_keep_ms * interval '1 ms'
+      WHERE request = a_request AND lock = a_lock AND expires_at > clock_timestamp() AND NOT kept;
+  ELSE
+    DELETE FROM @S.holder
+      WHERE request = a_request AND lock = a_lock AND expires_at > clock_timestamp() AND NOT kept;
+  END IF;
+  IF NOT FOUND THEN RETURN false; END IF;
+  UPDATE @S.lock SET last_released = a_request, freed_at = clock_timestamp() WHERE name = a_lock;
+  IF a_keep_ms <= 0 THEN PERFORM @S.tell_next(a_lock); END IF;
+  RETURN true;
+END $$;
+
+-- NULL: it is done. Else the mode in which the lock is in use, without permits.
+CREATE OR REPLACE FUNCTION @S.set_permits(a_lock text, a_permits bigint) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  l record;
+  used bigint;
+BEGIN
+  IF a_lock IS NULL THEN PERFORM @S.refuse_null(); END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM @S.refuse_isolation(); END IF;
+  PERFORM @S.commit_durably();
+  LOOP
+    SELECT * INTO l FROM @S.lock WHERE name = a_lock FOR UPDATE;
+    EXIT WHEN FOUND;
+    INSERT INTO @S.lock(name) VALUES (a_lock) ON CONFLICT DO NOTHING;
+  END LOOP;
+  IF a_permits IS NOT NULL THEN
+    used := CASE WHEN l.expires_at > clock_timestamp() THEN 0
+                 ELSE coalesce((@S.look_at_crowd(a_lock)).o_mode,
+                               (SELECT min(mode) FROM @S.waiter
+                                WHERE lock = a_lock AND alive_until > clock_timestamp())) END;
+    IF used <= 0 THEN RETURN used; END IF;
+  END IF;
+  UPDATE @S.lock SET permits = a_permits, crowd = coalesce(a_permits, nullif(crowd, 0), 1),
+                     freed_at = clock_timestamp() WHERE name = a_lock;
+  PERFORM @S.tell_next(a_lock);
+  RETURN NULL;
 END $$;
 
 CREATE OR REPLACE FUNCTION @S.force_release(a_lock text, a_seen uuid) RETURNS boolean LANGUAGE plpgsql
@@ -343,8 +556,13 @@ BEGIN
   PERFORM @S.commit_durably();
   UPDATE @S.lock SET request = NULL, expires_at = '-infinity', freed_at = clock_timestamp()
     WHERE name = a_lock AND request = a_seen AND expires_at > clock_timestamp();
-  IF NOT FOUND THEN RETURN false; END IF;
-  PERFORM @S.first_waiter(a_lock, NULL, true);
+  IF NOT FOUND THEN
+    PERFORM 1 FROM @S.lock WHERE name = a_lock FOR UPDATE;
+    DELETE FROM @S.holder
+      WHERE request = a_seen AND lock = a_lock AND expires_at > clock_timestamp();
+    IF NOT FOUND THEN RETURN false; END IF;
+  END IF;
+  PERFORM @S.tell_next(a_lock);
   RETURN true;
 END $$;
 
@@ -356,7 +574,11 @@ BEGIN
   PERFORM @S.commit_durably();
   PERFORM 1 FROM @S.lock WHERE name = a_lock AND request = a_request
     AND expires_at > clock_timestamp() AND NOT kept FOR UPDATE;
-  IF NOT FOUND THEN RETURN false; END IF;
+  IF NOT FOUND THEN
+    PERFORM 1 FROM @S.holder WHERE request = a_request AND lock = a_lock
+      AND expires_at > clock_timestamp() AND NOT kept FOR UPDATE;
+    IF NOT FOUND THEN RETURN false; END IF;
+  END IF;
   INSERT INTO @S.once VALUES (a_lock, a_key, a_parameters, a_result) ON CONFLICT DO NOTHING;
   RETURN true;
 END $$;
@@ -372,7 +594,8 @@ END $$;
 CREATE OR REPLACE FUNCTION @S.status(a_lock text)
 RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_owner text,
                o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
-               o_known_as text, o_counted_to bigint)
+               o_known_as text, o_counted_to bigint, o_mode bigint, o_slot bigint, o_note text,
+               o_permits bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t timestamptz := clock_timestamp();
@@ -384,16 +607,21 @@ BEGIN
       UNION SELECT w.lock FROM @S.waiter w WHERE a_lock IS NULL AND w.alive_until > t),
     rows AS (
       SELECT n.name, false AS waits, 0::bigint AS place, l.request, l.owner, l.token,
-             l.granted_at, l.expires_at, l.kept
+             l.granted_at, l.expires_at, l.kept, 0::bigint AS mode, 0::bigint AS slot, l.note, l.permits
       FROM names n LEFT JOIN @S.lock l ON l.name = n.name
       UNION ALL
-      SELECT w.lock, true, w.place, w.request, w.owner, NULL, NULL, NULL, NULL
+      SELECT h.lock, false, h.token, h.request, h.owner, h.token, h.granted_at, h.expires_at, h.kept,
+             h.mode, h.slot, h.note, NULL
+      FROM @S.holder h WHERE (a_lock IS NULL OR h.lock = a_lock) AND h.expires_at > t
+      UNION ALL
+      SELECT w.lock, true, w.place, w.request, w.owner, NULL, NULL, NULL, NULL, w.mode, NULL, w.note, NULL
       FROM @S.waiter w WHERE (a_lock IS NULL OR w.lock = a_lock) AND w.alive_until > t)
     SELECT r.name, m.row_store, r.waits,
            CASE WHEN r.waits OR r.expires_at > t THEN r.request END, r.owner, r.token,
            CASE WHEN r.expires_at > t THEN floor(extract(epoch FROM t - r.granted_at) * 1000)::bigint END,
            CASE WHEN r.expires_at > t THEN ceil(extract(epoch FROM r.expires_at - t) * 1000)::bigint END,
-           r.kept, format('SELECT * FROM @S.lock WHERE name = %L', r.name), @S.counted_to()
+           r.kept, format('SELECT * FROM @S.lock WHERE name = %L', r.name), @S.counted_to(),
+           r.mode, r.slot, r.note, r.permits
     FROM rows r, @S.meta m ORDER BY r.name COLLATE "C", r.waits, r.place;
 END $$;
 )sql";

@@ -2,6 +2,7 @@
 
 #include "array.h"
 #include "kit/try.h"
+#include "store_base/mode_conflict.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -12,7 +13,12 @@ Result<AcquireReply> read_acquire(const Rows& rows, const AcquireCall& call) {
     const auto token = TokenNumber::of(rows.number(1));
     const auto store = rows.id<StoreId>(2);
     if (!token || !store) return fail(ErrorCode::outcome_unknown, "the server gave no token");
-    return Granted{*token, *store, call.ttl.length(), rows.flag(5)};
+    return Granted{*token, *store, call.ttl.length(), rows.flag(5),
+                   rows.is_null(6) ? std::nullopt : std::optional(Slot{rows.number(6)})};
+  }
+  if (outcome == "conflict") {
+    const Mode used = Mode::from_code(rows.number(7)).value_or(Mode::exclusive());
+    return fail(mode_conflict(call.lock, call.mode, used, rows.flag(8)));
   }
   std::string ahead = label_or_nothing(rows.text(3));
   if (outcome == "queued") return Queued{Millis(rows.number(4)), std::move(ahead)};
@@ -27,7 +33,7 @@ RowStore::RowStore(Options options, Random& random)
     : CommonStore(options, random,
                   {.status = "status", .force_release = "force_release", .record = "record"},
                   options.connections),
-      acquire_(statement("acquire", "SELECT * FROM @S.acquire($1, $2, $3, $4, $5, $6)")),
+      acquire_(statement("acquire", "SELECT * FROM @S.acquire($1, $2, $3, $4, $5, $6, $7, $8)")),
       renew_(statement("renew", "SELECT @S.renew($1, $2, $3)")),
       release_(statement("release", "SELECT @S.release($1, $2, $3, $4)")),
       listener_([this](const CallContext& context) { return connect(context); },
@@ -57,7 +63,8 @@ Result<AcquireReply> RowStore::do_acquire(const AcquireCall& call, const CallCon
   const auto rows = TRY(ask(acquire_,
                             {call.lock.str().c_str(), request.c_str(), call.owner.str().c_str(),
                              number(call.ttl.length()).c_str(), call.queue ? "t" : "f",
-                             presence ? presence_text.c_str() : nullptr},
+                             presence ? presence_text.c_str() : nullptr,
+                             std::to_string(call.mode.code()).c_str(), call.note.str().c_str()},
                             context, Look::if_rested));
   auto reply = read_acquire(rows, call);
   const bool waits = reply && std::holds_alternative<Queued>(*reply);
@@ -92,6 +99,16 @@ Result<ReleaseReply> RowStore::do_release(const ReleaseCall& call, const CallCon
                doubts().doubts(call.request) ? "t" : "f"},
               context, Look::if_rested));
   return rows.flag(0) ? ReleaseReply::released : ReleaseReply::not_held;
+}
+
+Status RowStore::do_set_permits(const SetPermitsCall& call, const CallContext& context) {
+  const std::string permits = call.permits ? std::to_string(*call.permits) : "";
+  const auto rows =
+      TRY(ask(statement("", "SELECT @S.set_permits($1, $2)"),
+              {call.lock.str().c_str(), call.permits ? permits.c_str() : nullptr}, context));
+  if (rows.is_null(0)) return {};
+  const Mode used = Mode::from_code(rows.number(0)).value_or(Mode::exclusive());
+  return fail(in_use_without_permits(call.lock, used));
 }
 
 }  // namespace leasehold::postgres

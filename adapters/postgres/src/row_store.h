@@ -30,6 +30,7 @@ class RowStore final : public CommonStore {
   Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
                                            const CallContext& context) override;
   Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override;
+  Status do_set_permits(const SetPermitsCall& call, const CallContext& context) override;
   void do_close() override;
 
   const Statement acquire_;

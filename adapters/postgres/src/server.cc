@@ -111,8 +111,12 @@ Result<Server> Server::look(Connection& connection, const Options& options,
   StoreTraits& traits = server.traits;
   traits.address = options.address;
   traits.queues = true;
-  traits.keeps_after_release = options.mode == Mode::rows;
+  traits.keeps_after_release = options.mode == LockKind::rows;
   traits.one_counter = true;
+  traits.modes = options.mode == LockKind::rows;
+  traits.why_no_modes =
+      "PostgreSQL's own advisory locks know no queue in which nobody overtakes, and no slots; "
+      "mode=rows has them";
   traits.why = doubt(look, options);
   if (!traits.why.empty()) {
     traits.guarantee = Guarantee::efficiency;

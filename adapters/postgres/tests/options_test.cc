@@ -60,7 +60,7 @@ TEST(OptionsTest, HostsPortsAndDefaults) {
   EXPECT_EQ(two.hosts[1].address, "b:6000");
   EXPECT_THAT(two.hosts[0].keywords, Contains(Pair("password", "p@")));
   EXPECT_THAT(two.hosts[0].keywords, Contains(Pair("dbname", "db")));
-  EXPECT_EQ(two.mode, Mode::rows);
+  EXPECT_EQ(two.mode, LockKind::rows);
   EXPECT_EQ(two.schema, "leasehold");
   EXPECT_FALSE(two.no_failover);
 }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "postgres_under_test.h"
+#include "testing/mode_conformance.h"
 
 namespace leasehold::testing {
 namespace {
@@ -15,6 +16,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreConformance,
+                         ::testing::Values(StoreCase{
+                             "rows",
+                             [] { return std::make_unique<PostgresUnderTest>("mode=rows"); }}),
+                         name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Postgres, ModeConformance,
                          ::testing::Values(StoreCase{
                              "rows",
                              [] { return std::make_unique<PostgresUnderTest>("mode=rows"); }}),

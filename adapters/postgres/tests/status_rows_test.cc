@@ -21,14 +21,18 @@ Rows one_row(std::vector<std::string> columns) {
 
 TEST(StatusRows, NoTimeIsNegativeWhateverStandsInTheTable) {
   const std::string id(32, 'a');
-  const auto locks =
-      read_status(one_row({"job", id, "f", id, "\033[2J", "34", "-5", "-7", "f", "job", "34"}));
+  const auto locks = read_status(one_row({"job", id, "f", id, "\033[2J", "34", "-5", "-7", "f",
+                                          "job", "34", "7", "3", "\033[2J", "9"}));
   ASSERT_TRUE(locks);
   ASSERT_EQ(locks->size(), 1u);
   ASSERT_TRUE(locks->front().holder());
   EXPECT_EQ(locks->front().holder()->held_for, Millis(0));
   EXPECT_EQ(locks->front().holder()->remaining, Millis(0));
   EXPECT_EQ(locks->front().holder()->owner, "(an unreadable label)");
+  EXPECT_EQ(locks->front().holder()->note, "(an unreadable note)");
+  EXPECT_EQ(locks->front().holder()->mode, leasehold::Mode::permit_of(7));
+  EXPECT_EQ(locks->front().holder()->slot, Slot{3});
+  EXPECT_EQ(locks->front().set_permits, 9);
 }
 
 }  // namespace

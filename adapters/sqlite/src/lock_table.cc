@@ -411,7 +411,7 @@ LockStatus::Holder shown(ManyHolders::Holder holder, std::int64_t at) {
           .kept = holder.kept,
           .mode = holder.mode,
           .slot = holder.slot,
-          .note = std::move(holder.note)};
+          .note = readable_note(holder.note)};
 }
 
 }  // namespace
@@ -452,7 +452,7 @@ Result<LockStatus> LockTable::read_status(Statement& row) {
   for (Waiter& waiter : waiters) {
     if (queue_.is_alive(waiter, at)) {
       status.waiters.push_back(
-          {waiter.request, std::move(waiter.owner), waiter.mode, std::move(waiter.note)});
+          {waiter.request, std::move(waiter.owner), waiter.mode, readable_note(waiter.note)});
     }
   }
   return status;

@@ -87,4 +87,8 @@ class Note {
   std::string text_;
 };
 
+// A note that another program may have written, for a terminal: as it is, or what says that it
+// cannot be shown.
+std::string readable_note(std::string_view text);
+
 }  // namespace leasehold
