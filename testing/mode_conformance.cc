@@ -168,6 +168,28 @@ TEST_P(ModeConformance, ReadersThatWaitComeTogether) {
   EXPECT_THAT(status(one, "job").holders, SizeIs(readers));
 }
 
+TEST_P(ModeConformance, EachThatComesCallsTheNextThatFits) {
+  for (const Mode mode : {Mode::shared(), Mode::permit_of(3)}) {
+    RawStore raw(store->open());
+    const std::vector<RequestId> before = {new_request(), new_request(), new_request()};
+    const std::vector<RequestId> behind = {new_request(), new_request()};
+    const bool permits = mode.is_permit();
+    for (const RequestId& it : before) {
+      ASSERT_TRUE(granted(raw.acquire_as(permits ? mode : Mode::exclusive(), it)));
+      if (!permits) break;
+    }
+    for (const RequestId& it : behind) ASSERT_TRUE(waits(raw.acquire_as(mode, it, true)));
+    raw.events.forget_nudges();
+    for (const RequestId& it : before) raw.release(it);
+    for (const RequestId& it : behind) {
+      EXPECT_TRUE(raw.events.wait_for_nudge(it, 30s)) << to_string(mode);
+      raw.events.forget_nudges();
+      EXPECT_TRUE(granted(raw.acquire_as(mode, it, true)));
+    }
+    for (const RequestId& it : behind) EXPECT_EQ(raw.release(it), ReleaseReply::released);
+  }
+}
+
 TEST_P(ModeConformance, AWriterThatGivesUpLetsTheReadersBehindItIn) {
   Client one = client();
   auto reader = one.acquire("job", {.mode = Mode::shared()});

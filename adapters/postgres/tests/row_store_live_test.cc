@@ -7,6 +7,7 @@
 
 #include "postgres_under_test.h"
 #include "testing/mode_conformance.h"
+#include "user_connection.h"
 
 namespace leasehold::testing {
 namespace {
@@ -57,6 +58,27 @@ TEST_F(RowStoreTest, OtherProgramsCallTheFunctionsBySql) {
   EXPECT_EQ(psql("SELECT leasehold.release('lock', '" + request + "', 0, false)"), "t");
   EXPECT_EQ(psql("SELECT leasehold.release('lock', '" + request + "', 0, false)"), "t") << "again";
   EXPECT_EQ(psql("SELECT leasehold.release('lock', '" + other + "', 0, true)"), "t") << "its place";
+}
+
+// A renewal locks the holder's row and not the lock's.
+TEST_F(RowStoreTest, AReaderThatIsBeingRenewedIsNotPassedOver) {
+  RawStore raw(server.open());
+  const RequestId reader = new_request();
+  ASSERT_TRUE(raw.acquire_as(leasehold::Mode::shared(), reader, false, 500ms));
+  const postgres::UserConnection renewing(shared_server().url(server.database()));
+  ASSERT_EQ(renewing.exec("BEGIN; SELECT leasehold.renew(ARRAY['job'], ARRAY['" + reader.hex() +
+                          "']::uuid[], ARRAY[600000])"),
+            "");
+  while (!raw.inspect()->holders.empty()) std::this_thread::sleep_for(1ms);
+  RawStore other(server.open());
+  auto writer = std::async(std::launch::async, [&] { return other.acquire(new_request()); });
+  while (psql("SELECT count(*) FROM pg_locks WHERE NOT granted") == "0" &&
+         writer.wait_for(0s) != std::future_status::ready) {
+  }
+  ASSERT_EQ(renewing.exec("COMMIT"), "");
+  const auto reply = writer.get();
+  ASSERT_TRUE(reply) << to_string(reply.error());
+  EXPECT_TRUE(std::holds_alternative<Busy>(*reply));
 }
 
 TEST_F(RowStoreTest, ListenerThatLostItsConnectionAsksForAllAndListensAgain) {
@@ -125,11 +147,11 @@ TEST_F(RowStoreTest, RoleThatMayNotMakeTheSchemaIsToldSo) {
 
 TEST_F(RowStoreTest, AnotherVersionOfTheSchemaIsRefused) {
   server.open();
-  psql("UPDATE leasehold.meta SET version = 8");
+  psql("UPDATE leasehold.meta SET version = 99");
   const auto later = open_postgres(server.url());
   ASSERT_FALSE(later);
   EXPECT_EQ(later.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(later.error().message, HasSubstr("version 8"));
+  EXPECT_THAT(later.error().message, HasSubstr("version 99"));
   EXPECT_THAT(later.error().message, Not(HasSubstr("DROP")));
   psql("UPDATE leasehold.meta SET version = 6");
   const auto earlier = open_postgres(server.url());

@@ -71,15 +71,25 @@ TEST_P(SweepTest, HeldAndKeptAndWaitedForLocksStay) {
         waited_for.acquire(new_request(), 30s, /*queue=*/true).value()));
     ASSERT_EQ(waited_for.release(first), ReleaseReply::released);
   }
+  RawStore read(server.open(), "read");
+  RawStore set(server.open(), "set");
+  if (rows()) {
+    ASSERT_TRUE(read.acquire_as(Mode::shared(), new_request()));
+    ASSERT_TRUE(set.set_permits(3));
+  }
   while (ended.inspect()->holder()) std::this_thread::sleep_for(1ms);
   sweep_at_once();
   sweep();
-  EXPECT_EQ(names(), rows() ? "held kept waited for" : "held");
+  EXPECT_EQ(names(), rows() ? "held kept read set waited for" : "held");
   if (!rows()) return;
   psql("UPDATE leasehold.waiter SET alive_until = clock_timestamp()");
   sweep();
-  EXPECT_EQ(names(), "held kept");
+  EXPECT_EQ(names(), "held kept read set");
   EXPECT_EQ(psql("SELECT count(*) FROM leasehold.waiter"), "0");
+  psql("UPDATE leasehold.holder SET expires_at = clock_timestamp()");
+  sweep();
+  EXPECT_EQ(names(), "held kept set");
+  EXPECT_EQ(psql("SELECT count(*) FROM leasehold.holder"), "0");
 }
 
 TEST_P(SweepTest, GrantsSweepNowAndThen) {

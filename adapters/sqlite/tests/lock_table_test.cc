@@ -102,6 +102,12 @@ class LockTableTest : public ::testing::Test {
     return table.acquire(
         {name(), request, OwnerLabel::parse("test").value(), Ttl::of(30s).value(), queue}, wake);
   }
+  Result<AcquireReply> acquire_as(Mode mode, LockTable& table, const RequestId& request) {
+    table.be_patient({{BootClock::now() + 10s, {}}});
+    return table.acquire(
+        {name(), request, OwnerLabel::parse("test").value(), Ttl::of(30s).value(), false, mode},
+        "");
+  }
   std::int64_t token(LockTable& table, const RequestId& request) {
     return std::get<Granted>(acquire(table, request).value()).token.value();
   }
@@ -165,6 +171,52 @@ TEST_F(LockTableTest, AnotherBootEndsAllLeasesAndBeginsAboveAllTokens) {
   EXPECT_TRUE(table->inspect(name())->waiters.empty());
   EXPECT_EQ(table->renew({{name(), old, Ttl::of(30s).value()}})->at(0), RenewReply::gone);
   EXPECT_GT(token(*table, new_request()), first);
+}
+
+TEST_F(LockTableTest, AnotherBootEndsThoseWhoShareAndKeepsWhatWasSet) {
+  const RequestId reader = new_request();
+  {
+    auto table = open().value();
+    ASSERT_TRUE(acquire_as(Mode::shared(), *table, reader));
+    ASSERT_TRUE(table->set_permits(name("set"), 3));
+  }
+  clock.set(BootTime(1s));
+  auto table = open({"here", "boot-2"}).value();
+  EXPECT_TRUE(table->inspect(name())->holders.empty());
+  EXPECT_EQ(table->renew({{name(), reader, Ttl::of(30s).value()}})->at(0), RenewReply::gone);
+  token(*table, new_request());
+  EXPECT_EQ(table->inspect(name("set"))->set_permits, 3);
+}
+
+// As for exclusive holders: see HolderOfATimeYetToCome….
+TEST_F(LockTableTest, ReaderOfATimeYetToComeHasAtMostItsTtl) {
+  clock.set(BootTime(1h));
+  auto table = open().value();
+  ASSERT_TRUE(acquire_as(Mode::shared(), *table, new_request()));
+  clock.set(BootTime(1min));
+  EXPECT_LE(table->inspect(name())->holders.at(0).remaining, 30s);
+  ASSERT_TRUE(std::holds_alternative<Busy>(acquire(*table, new_request()).value()));
+  clock.set(BootTime(1min + 31s));
+  EXPECT_TRUE(std::holds_alternative<Granted>(acquire(*table, new_request()).value()));
+}
+
+TEST_F(LockTableTest, ReadersWhoDiedAreSwept) {
+  auto table = open().value();
+  for (int i = 0; i < 200; ++i) {
+    const auto died = table->acquire(
+        {name("once " + std::to_string(i)), new_request(), OwnerLabel::parse("test").value(),
+         Ttl::of(30s).value(), false, Mode::shared()},
+        "");
+    ASSERT_TRUE(died);
+  }
+  clock.set(clock.now() + 2min);
+  for (int i = 0; i < 400; ++i) {
+    const RequestId request = new_request();
+    token(*table, request);
+    ASSERT_TRUE(table->release({name(), request, 0ms}));
+  }
+  auto database = Database::open(path, false).value();
+  EXPECT_EQ(number(database.connection(), "SELECT count(*) FROM holder").value(), 0);
 }
 
 TEST_F(LockTableTest, AnotherMachineIsRefusedAndChangesNothing) {
