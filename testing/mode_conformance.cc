@@ -182,7 +182,7 @@ TEST_P(ModeConformance, EachThatComesCallsTheNextThatFits) {
     raw.events.forget_nudges();
     for (const RequestId& it : before) raw.release(it);
     for (const RequestId& it : behind) {
-      EXPECT_TRUE(raw.events.wait_for_nudge(it, 30s)) << to_string(mode);
+      ASSERT_TRUE(raw.events.wait_for_nudge(it, 10s)) << to_string(mode);
       raw.events.forget_nudges();
       EXPECT_TRUE(granted(raw.acquire_as(mode, it, true)));
     }
@@ -212,7 +212,7 @@ TEST_P(ModeConformance, AWriterThatFrozeWhileItWaitedDoesNotKeepReadersOut) {
   EXPECT_EQ(writer.line(), "asking");
   wait_for_waiters(one, "job", 1);
   writer.freeze();
-  const auto next = client().acquire("job", {.wait = 60s, .mode = Mode::shared()});
+  const auto next = client().acquire("job", {.wait = 30s, .mode = Mode::shared()});
   EXPECT_TRUE(next) << to_string(next.error());
   writer.kill();
 }
