@@ -23,7 +23,12 @@ std::uint64_t fnv(std::string_view bytes, std::uint64_t hash) {
 Result<Attempt> attempt_of(const Token& token, const EnterOptions& options, bool writes,
                            const std::vector<std::string>& content) {
   TRY(check_sequence(options.sequence));
+  TRY(check_reader(options));
+  if (writes && options.access == Access::read) {
+    return fail(ErrorCode::invalid, "whoever enters to read must change nothing");
+  }
   Attempt attempt{.token = token,
+                  .access = options.access,
                   .writes = writes,
                   .single = options.entry == Entry::single,
                   .sequence = options.sequence};
@@ -43,6 +48,17 @@ Status check_sequence(std::int64_t sequence) {
   if (sequence >= 0) return {};
   return fail(ErrorCode::invalid, "a sequence number is " + std::to_string(sequence) +
                                       "; it must be from 1 to 9223372036854775807, or 0 for none");
+}
+
+Status check_reader(const EnterOptions& options) {
+  if (options.access == Access::write) return {};
+  if (options.entry == Entry::single) {
+    return fail(ErrorCode::invalid, "single entry is for whoever enters to write");
+  }
+  if (options.sequence != 0) {
+    return fail(ErrorCode::invalid, "a sequence number is for whoever enters to write");
+  }
+  return {};
 }
 
 std::string fingerprint(const std::vector<std::string>& parts) {

@@ -17,6 +17,18 @@ Status FenceAdmin::reset(const ResourceName&) {
   return missing("forget a mark");
 }
 
+Result<std::int64_t> FenceAdmin::sweep(const SweepOptions&) {
+  return missing("sweep its marks");
+}
+
+Status FenceAdmin::admit(const StoreId&) {
+  return missing("be swept, and admits every store");
+}
+
+Result<std::vector<FenceFloor>> FenceAdmin::floors() {
+  return std::vector<FenceFloor>{};
+}
+
 Status FenceAdmin::remove() {
   return missing("be removed");
 }

@@ -17,6 +17,7 @@ bool Mark::is_held_by(const Token& token) const {
 FenceMark Mark::shown(const ResourceName& resource, std::int64_t refused) const {
   FenceMark mark{resource, std::nullopt, lineage, refused, std::nullopt};
   if (holder) mark.mark = Token{holder->number, *lineage, holder->request};
+  if (reader) mark.reader = Token{reader->number, *lineage, reader->request};
   return mark;
 }
 

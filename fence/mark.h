@@ -19,7 +19,7 @@ struct Mark {
     std::string write = {};     // names its last write; empty: that has no name
     bool operator==(const Holder&) const = default;
   };
-  // The highest of those who have entered to read beside others.
+  // The highest of those who have entered to read beside others, while it is above the holder.
   struct Reader {
     TokenNumber number;
     RequestId request;
@@ -31,9 +31,10 @@ struct Mark {
   std::int64_t floor = 0;  // numbers up to it belong to marks that were swept; 0: none
   std::optional<Holder> holder = {};
   std::optional<Reader> reader = {};
+  bool knows_store = true;  // false: marks were swept, and none of this token's store was known
   bool operator==(const Mark&) const = default;
 
-  // The number that an entering token is compared with; 0: none.
+  // The number that a token is compared with that enters to write; 0: none.
   std::int64_t threshold() const;
   // Whether this very grant has entered last.
   bool is_held_by(const Token& token) const;

@@ -84,7 +84,7 @@ Result<Passed> pass(const ResourceName& resource, const Attempt& attempt, const 
     if (std::holds_alternative<Repeat>(verdict)) return Passed::repeated;
     std::optional<Error> refused;
     if (const Refuse* it = std::get_if<Refuse>(&verdict)) {
-      refused = refusal(resource, attempt.token, it->why, seen->mark);
+      refused = refusal(resource, attempt, it->why, seen->mark);
     }
     const bool has_a_name = !attempt.write.empty();
     if (has_a_name && doubted && *doubted != seen->version) {

@@ -13,7 +13,13 @@ std::string words(const Token& token, Reason why, const Threshold& threshold) {
              "). A lineage names the store and lock that count the tokens, and numbers of two "
              "lineages cannot be compared. All who write must take the lock from one store";
     case Reason::swept:
-      return ": marks up to " + mark + " were swept, so this one is too old to be judged";
+      return ": marks up to " + mark +
+             " were swept, so this one is too old to be judged. Take the lock anew: its next token "
+             "is higher";
+    case Reason::unknown:
+      return " of store " + token.lineage.store.hex() +
+             ": marks were swept here, and none of this store was known then. If its tokens are to "
+             "be let in, an operator says so: leasehold fence admit";
     case Reason::adopted:
       return ": its lineage was adopted from token " + mark + " on, and this one is lower";
     case Reason::lower:
@@ -35,6 +41,12 @@ std::string words(const Token& token, Reason why, const Threshold& threshold) {
   return "";
 }
 
+std::int64_t compared_with(const Mark& mark, const Attempt& attempt, Reason why) {
+  if (why == Reason::twice) return attempt.token.number.value();
+  const bool below_a_writer = why == Reason::lower && attempt.access == Access::read;
+  return below_a_writer ? mark.holder->number.value() : mark.threshold();
+}
+
 ErrorCode code_of(Reason why) {
   const bool wrong_number = why == Reason::reused || why == Reason::unnumbered;
   return wrong_number ? ErrorCode::invalid : ErrorCode::fenced_out;
@@ -50,8 +62,8 @@ Reason reason_of(const Token& token, const Threshold& mark, bool single) {
 
 std::optional<Reason> reason_named(std::string_view name) {
   for (const Reason why :
-       {Reason::foreign, Reason::swept, Reason::adopted, Reason::lower, Reason::twice,
-        Reason::again, Reason::late, Reason::reused, Reason::unnumbered}) {
+       {Reason::foreign, Reason::swept, Reason::unknown, Reason::adopted, Reason::lower,
+        Reason::twice, Reason::again, Reason::late, Reason::reused, Reason::unnumbered}) {
     if (to_string(why) == name) return why;
   }
   return std::nullopt;
@@ -69,9 +81,9 @@ Error refusal(const ResourceName& resource, const Token& token, Reason why, cons
   return error;
 }
 
-Error refusal(const ResourceName& resource, const Token& token, Reason why, const Mark& mark) {
-  return refusal(resource, token, why,
-                 {mark.lineage ? mark.lineage->str() : "", mark.threshold(),
+Error refusal(const ResourceName& resource, const Attempt& attempt, Reason why, const Mark& mark) {
+  return refusal(resource, attempt.token, why,
+                 {mark.lineage ? mark.lineage->str() : "", compared_with(mark, attempt, why),
                   /*adopted=*/!mark.holder});
 }
 

@@ -23,7 +23,7 @@ struct Threshold {
 
 // With both numbers: `fenced_out`, or `invalid` for what is wrong with the sequence number.
 Error refusal(const ResourceName& resource, const Token& token, Reason why, const Threshold& mark);
-Error refusal(const ResourceName& resource, const Token& token, Reason why, const Mark& mark);
+Error refusal(const ResourceName& resource, const Attempt& attempt, Reason why, const Mark& mark);
 
 // The same for a token of which only is known that it was refused at `mark`: the numbers tell why.
 // `single`: it came in a mode in which a token may enter only once.

@@ -19,11 +19,13 @@ bool is_double_of(const Token& token, const std::optional<Entered>& entered) {
 }
 
 // What the token alone is refused for.
-std::optional<Reason> objection(const Mark& mark, const Token& token) {
+std::optional<Reason> objection(const Mark& mark, const Token& token, Access access) {
   if (mark.lineage && *mark.lineage != token.lineage) return Reason::foreign;
+  if (!mark.knows_store) return Reason::unknown;
   if (token.number.value() <= mark.floor) return Reason::swept;
   if (mark.least && token.number < *mark.least) return Reason::adopted;
-  if (is_below(token, mark.holder) || is_below(token, mark.reader)) return Reason::lower;
+  if (is_below(token, mark.holder)) return Reason::lower;
+  if (access == Access::write && is_below(token, mark.reader)) return Reason::lower;
   if (is_double_of(token, mark.holder) || is_double_of(token, mark.reader)) return Reason::twice;
   return std::nullopt;
 }
@@ -45,7 +47,17 @@ std::optional<Reason> objection(const Mark::Holder& last, const Attempt& attempt
   return reused ? Reason::reused : Reason::late;
 }
 
-Mark after(const Mark& mark, const Attempt& attempt) {
+// What was adopted or swept still says which lower ones may not come beside it.
+Mark after_reading(const Mark& mark, const Token& token) {
+  const bool is_known = mark.threshold() >= token.number.value() && (mark.holder || mark.reader);
+  if (is_known) return mark;
+  Mark next = mark;
+  next.lineage = token.lineage;
+  next.reader = Mark::Reader{token.number, token.request};
+  return next;
+}
+
+Mark after_writing(const Mark& mark, const Attempt& attempt) {
   const Token& token = attempt.token;
   Mark next{.lineage = token.lineage, .holder = mark.holder};
   if (!mark.is_held_by(token)) next.holder = Mark::Holder{token.number, token.request};
@@ -58,12 +70,13 @@ Mark after(const Mark& mark, const Attempt& attempt) {
 }  // namespace
 
 Verdict judge(const Mark& mark, const Attempt& attempt) {
-  if (const auto why = objection(mark, attempt.token)) return Refuse{*why};
+  if (const auto why = objection(mark, attempt.token, attempt.access)) return Refuse{*why};
+  if (attempt.access == Access::read) return Enter{after_reading(mark, attempt.token)};
   if (mark.is_held_by(attempt.token)) {
     if (is_repetition(*mark.holder, attempt)) return Repeat{};
     if (const auto why = objection(*mark.holder, attempt)) return Refuse{*why};
   }
-  return Enter{after(mark, attempt)};
+  return Enter{after_writing(mark, attempt)};
 }
 
 Result<Mark> adopted(const ResourceName& resource, const Mark& mark, const Lineage& lineage,

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "fence/mark.h"
+#include "leasehold/enter_options.h"
 #include "leasehold/error.h"
 #include "leasehold/token.h"
 
@@ -14,6 +15,7 @@ namespace leasehold::fence {
 // One holder that wants to enter.
 struct Attempt {
   Token token;
+  Access access = Access::write;
   bool writes = false;        // false: it changes nothing
   bool single = false;        // a token that has entered may not enter again
   std::int64_t sequence = 0;  // orders the holder's writes; 0: none

@@ -1,5 +1,6 @@
 #include "fence/stored_mark.h"
 
+#include <optional>
 #include <utility>
 
 namespace leasehold::fence {
@@ -31,11 +32,17 @@ Result<FenceMark> read(const StoredMark& stored) {
   auto lineage = Lineage::parse(*stored.lineage);
   if (!lineage) return fail(damaged(stored.resource));
   found.lineage = *lineage;
-  if (!stored.token) return found;
-  auto number = TokenNumber::of(*stored.token);
-  auto request = RequestId::from_hex(stored.request.value_or(""));
-  if (!number || !request) return fail(damaged(stored.resource));
-  found.mark = Token{*number, std::move(*lineage), *request};
+  const auto token_of = [&](std::int64_t number, std::optional<std::string_view> request) {
+    auto its_number = TokenNumber::of(number);
+    auto its_request = RequestId::from_hex(request.value_or(""));
+    return its_number && its_request ? std::optional(Token{*its_number, *lineage, *its_request})
+                                     : std::nullopt;
+  };
+  if (stored.token) found.mark = token_of(*stored.token, stored.request);
+  if (stored.read_token) found.reader = token_of(*stored.read_token, stored.read_request);
+  const bool whole = found.mark.has_value() == stored.token.has_value() &&
+                     found.reader.has_value() == stored.read_token.has_value();
+  if (!whole) return fail(damaged(stored.resource));
   return found;
 }
 

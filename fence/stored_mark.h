@@ -17,6 +17,8 @@ struct StoredMark {
   std::optional<std::string_view> request;
   std::int64_t refused = 0;
   std::optional<std::string_view> claim;
+  std::optional<std::int64_t> read_token = {};
+  std::optional<std::string_view> read_request = {};
 };
 
 // `unavailable` if it was not written by a fence.

@@ -45,7 +45,20 @@ void check_admission(const fence::Mark& mark) {
     must(again && again->mark == enter->next, "the new record is read as it was written");
     return true;
   };
+  const auto lets_read = [&](std::int64_t number) {
+    const Token token{TokenNumber::of(number).value(), lineage, request_of(4)};
+    const auto verdict = fence::judge(mark, {.token = token, .access = Access::read});
+    const auto* enter = std::get_if<fence::Enter>(&verdict);
+    if (enter == nullptr) return false;
+    must(enter->next.threshold() >= number, "no token below a reader may write");
+    must(enter->next.holder == mark.holder, "whoever reads leaves the last write as it is");
+    return true;
+  };
+  if (mark.holder && mark.holder->number.value() > 1) {
+    must(!lets_read(mark.holder->number.value() - 1), "no reader below a writer enters");
+  }
   const std::int64_t threshold = mark.threshold();
+  if (threshold < kMost) must(lets_read(threshold + 1), "a reader above all enters");
   const bool held = mark.holder && mark.holder->number.value() == threshold;
   const RequestId holder = held ? mark.holder->request : request_of(3);
   const RequestId stranger = holder == request_of(1) ? request_of(2) : request_of(1);

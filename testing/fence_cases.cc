@@ -9,6 +9,7 @@ namespace {
 
 std::string shown(const FenceStep& step) {
   std::string text = step.writes ? "write " + step.content : "read";
+  if (step.access == Access::read) text += " beside others";
   text += " with " + std::to_string(step.token.number.value()) + " of " +
           step.token.request.hex().substr(0, 1) + " by " + step.token.lineage.str().substr(0, 1);
   if (step.sequence != 0) text += " as " + std::to_string(step.sequence);
@@ -16,12 +17,18 @@ std::string shown(const FenceStep& step) {
   return text;
 }
 
+FenceStep reading(std::int64_t number, char request, char store = 'a') {
+  return {.token = token_of(number, request, store), .access = Access::read, .writes = false};
+}
+
 // Around the token 33 of the request 1, and its write 5 of "W".
 std::vector<FenceStep> steps(const FenceWays& ways) {
   std::vector<FenceStep> all;
   for (const std::int64_t number : {32, 33, 34}) {
     all.push_back({.token = token_of(number, '1', 'b')});
+    if (ways.readers) all.push_back(reading(number, '1', 'b'));
     for (const char request : {'1', '2'}) {
+      if (ways.readers) all.push_back(reading(number, request));
       for (const bool writes : {false, true}) {
         for (const bool single : {false, true}) {
           all.push_back({.token = token_of(number, request), .writes = writes, .single = single});
@@ -49,7 +56,8 @@ std::vector<FenceStep> steps(const FenceWays& ways) {
 }  // namespace
 
 fence::Attempt FenceStep::attempt(const fence::Mark& mark, const FenceWays& ways) const {
-  fence::Attempt attempt{.token = token, .writes = writes, .single = single, .sequence = sequence};
+  fence::Attempt attempt{
+      .token = token, .access = access, .writes = writes, .single = single, .sequence = sequence};
   if (sequence != 0) {
     const bool is_last = mark.is_held_by(token) && mark.holder->sequence == sequence;
     const bool is_there = is_last && mark.holder->write == content;
@@ -65,25 +73,39 @@ fence::Attempt FenceStep::attempt(const fence::Mark& mark, const FenceWays& ways
 fence::Mark FenceRuleCase::mark(const FenceWays& ways) const {
   fence::Mark mark;
   if (adopted) mark = {.lineage = lineage_of(), .least = adopted};
-  if (before) mark = std::get<fence::Enter>(fence::judge(mark, before->attempt(mark, ways))).next;
+  for (const FenceStep& step : before) {
+    mark = std::get<fence::Enter>(fence::judge(mark, step.attempt(mark, ways))).next;
+  }
   return mark;
 }
 
 std::string FenceRuleCase::str() const {
   std::string text;
   if (adopted) text += "adopted from " + std::to_string(adopted->value()) + ", ";
-  if (before) text += shown(*before) + ", ";
+  for (const FenceStep& step : before) text += shown(step) + ", ";
   return text + "then " + shown(then);
 }
 
 std::vector<FenceRuleCase> fence_rule_cases(const FenceWays& ways) {
   const Token mine = token_of(33, '1');
-  std::vector<std::optional<FenceStep>> befores = {
-      std::nullopt, FenceStep{.token = mine, .writes = false}, FenceStep{.token = mine}};
-  if (ways.numbers) befores.push_back(FenceStep{.token = mine, .sequence = 5, .content = "W"});
+  std::vector<std::vector<FenceStep>> befores = {
+      {}, {{.token = mine, .writes = false}}, {{.token = mine}}};
+  if (ways.numbers) befores.push_back({{.token = mine, .sequence = 5, .content = "W"}});
+  if (ways.readers) {
+    const FenceStep below{.token = token_of(31, '3')};
+    befores.push_back({reading(33, '1')});
+    befores.push_back({below, reading(33, '1')});
+    befores.push_back({below, reading(33, '1'), reading(32, '2')});
+    befores.push_back({{.token = token_of(32, '1')}, reading(33, '1')});
+    befores.push_back({reading(33, '1'), {.token = mine}});
+  }
   std::vector<FenceRuleCase> cases;
   for (const FenceStep& then : steps(ways)) {
-    cases.push_back({.adopted = TokenNumber::of(33).value(), .before = {}, .then = then});
+    const auto adopted = TokenNumber::of(33).value();
+    cases.push_back({.adopted = adopted, .before = {}, .then = then});
+    if (ways.readers) {
+      cases.push_back({.adopted = adopted, .before = {reading(34, '1')}, .then = then});
+    }
     for (const auto& before : befores) {
       cases.push_back({.adopted = {}, .before = before, .then = then});
     }

@@ -18,10 +18,12 @@ struct FenceWays {
   bool compares = false;        // it knows a write that comes again by what is there
   bool numbers_itself = false;  // it gives a number to a write that has none
   bool knows_writes = true;     // it can tell a write without a number from a read
+  bool readers = false;         // it lets those who only read in beside each other
 };
 
 struct FenceStep {
   Token token;
+  Access access = Access::write;
   bool writes = true;
   bool single = false;
   std::int64_t sequence = 0;
@@ -32,7 +34,7 @@ struct FenceStep {
 
 struct FenceRuleCase {
   std::optional<TokenNumber> adopted;  // of the lineage of the first store
-  std::optional<FenceStep> before;
+  std::vector<FenceStep> before;
   FenceStep then;
 
   fence::Mark mark(const FenceWays& ways) const;

@@ -24,6 +24,10 @@ namespace leasehold::testing {
 using ::testing::HasSubstr;
 using enum Entry;
 
+Result<std::string> FenceConnection::read_beside(std::string_view, const Token&) {
+  return fail(ErrorCode::unsupported, "this fence knows no readers");
+}
+
 Status FenceConnection::update(std::string_view resource, const Token& token,
                                const Change& change) {
   auto value = enter_and_read(resource, token, repeatable);
@@ -117,12 +121,17 @@ std::int64_t refusals(FenceConnection& connection, std::string_view resource = k
 struct Played {
   std::optional<Token> mark;
   std::optional<Lineage> lineage;
+  std::optional<Token> reader;
   std::int64_t refused = 0;
   bool operator==(const Played&) const = default;
 };
 
 Status take(FenceConnection& connection, const ResourceName& resource, const FenceStep& step) {
   const EntryMode mode = step.single ? single : repeatable;
+  if (step.access == Access::read) {
+    const auto read = connection.read_beside(resource.str(), step.token);
+    return read ? Status() : fail(read.error());
+  }
   if (!step.writes) {
     const auto read = connection.enter_and_read(resource.str(), step.token, mode);
     return read ? Status() : fail(read.error());
@@ -143,16 +152,18 @@ Played play(FenceConnection& connection, const ResourceName& resource, const Fen
   if (it.adopted) {
     EXPECT_TRUE(accepted(connection.adopt(resource, lineage_of(), *it.adopted)));
   }
-  if (it.before) {
-    EXPECT_TRUE(accepted(take(connection, resource, *it.before)));
+  std::string value;
+  for (const FenceStep& step : it.before) {
+    EXPECT_TRUE(accepted(take(connection, resource, step)));
+    if (step.writes) value = step.content;
   }
   const fence::Mark mark = it.mark(ways);
-  const auto verdict = fence::judge(mark, it.then.attempt(mark, ways));
+  const fence::Attempt attempt = it.then.attempt(mark, ways);
+  const auto verdict = fence::judge(mark, attempt);
   const Status done = take(connection, resource, it.then);
   FenceMark shown = mark.shown(resource, 0);
-  std::string value = it.before && it.before->writes ? it.before->content : "";
   if (const auto* refuse = std::get_if<fence::Refuse>(&verdict)) {
-    const Error expected = fence::refusal(resource, it.then.token, refuse->why, mark);
+    const Error expected = fence::refusal(resource, attempt, refuse->why, mark);
     expect_refused(done, expected);
     shown.refused = expected.code == ErrorCode::fenced_out ? 1 : 0;
   } else {
@@ -163,7 +174,7 @@ Played play(FenceConnection& connection, const ResourceName& resource, const Fen
     }
   }
   EXPECT_EQ(peek(connection, resource.str()), value);
-  return {shown.mark, shown.lineage, shown.refused};
+  return {shown.mark, shown.lineage, shown.reader, shown.refused};
 }
 
 // Values are lists of the tokens that wrote: "33,34,".
@@ -441,6 +452,91 @@ TEST_P(FenceConformance, NoInterleavingOfTwoHoldersLosesAnAcceptedUpdate) {
   EXPECT_EQ(orders, 6);
 }
 
+TEST_P(FenceConformance, ReadersComeInBesideEachOther) {
+  if (!fence_->ways().readers) {
+    EXPECT_TRUE(failed(here_->read_beside(kBook, test_token(33, 1)), ErrorCode::unsupported));
+    EXPECT_FALSE(mark_of(*here_)) << "nothing has entered";
+    return;
+  }
+  ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(33, 1), "a", repeatable)));
+  const auto other = fence_->connect();
+  EXPECT_EQ(other->read_beside(kBook, test_token(36, 4)).value_or("refused"), "a");
+  EXPECT_EQ(here_->read_beside(kBook, test_token(34, 2)).value_or("refused"), "a");
+  EXPECT_EQ(here_->read_beside(kBook, test_token(33, 1)).value_or("refused"), "a")
+      << "the writer may read";
+  const auto found = mark_of(*here_);
+  EXPECT_EQ(found->mark, test_token(33, 1));
+  EXPECT_EQ(found->reader, test_token(36, 4));
+  EXPECT_EQ(found->refused, 0);
+}
+
+TEST_P(FenceConformance, AWriterBelowAReaderIsRefused) {
+  if (!fence_->ways().readers) return;  // as the test above says
+  const auto zombie = fence_->connect();
+  ASSERT_TRUE(accepted(zombie->enter_and_write(kBook, test_token(33, 1), "a", repeatable)));
+  ASSERT_TRUE(accepted(here_->read_beside(kBook, test_token(35, 3))));
+  EXPECT_TRUE(
+      refused(zombie->enter_and_write(kBook, test_token(33, 1), "late", repeatable), 33, 35));
+  EXPECT_TRUE(
+      refused(here_->enter_and_write(kBook, test_token(34, 2), "late", repeatable), 34, 35));
+  EXPECT_TRUE(
+      refused(here_->enter_and_write(kBook, test_token(35, 2), "twin", repeatable), 35, 35));
+  EXPECT_EQ(peek(*here_), "a");
+  EXPECT_TRUE(accepted(here_->enter_and_write(kBook, test_token(35, 3), "b", repeatable)));
+  EXPECT_EQ(peek(*here_), "b");
+  EXPECT_FALSE(mark_of(*here_)->reader) << "it is the writer now";
+}
+
+TEST_P(FenceConformance, AReaderBelowAWriterIsRefused) {
+  if (!fence_->ways().readers) return;
+  ASSERT_TRUE(accepted(here_->read_beside(kBook, test_token(33, 1))));
+  ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(34, 2), "a", repeatable)));
+  EXPECT_TRUE(refused(here_->read_beside(kBook, test_token(33, 1)), 33, 34));
+  ASSERT_TRUE(accepted(here_->read_beside(kBook, test_token(36, 3))));
+  EXPECT_TRUE(refused(here_->read_beside(kBook, test_token(33, 1)), 33, 34))
+      << "the number is the writer's, which it is below";
+  EXPECT_TRUE(refused(here_->read_beside(kBook, test_token(34, 1)), 34, 34));
+  EXPECT_TRUE(
+      failed(here_->read_beside(kBook, test_token(99, 1, test_lineage(2))), ErrorCode::fenced_out));
+  EXPECT_EQ(refusals(*here_), 4);
+}
+
+TEST_P(FenceConformance, WhatReadersHaveSeenSurvivesARestart) {
+  if (!fence_->ways().readers) return;
+  ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(33, 1), "a", repeatable)));
+  ASSERT_TRUE(accepted(here_->read_beside(kBook, test_token(35, 3))));
+  here_.reset();
+  fence_->restart();
+  here_ = fence_->connect();
+  EXPECT_TRUE(
+      refused(here_->enter_and_write(kBook, test_token(33, 1), "late", repeatable), 33, 35));
+  EXPECT_TRUE(accepted(here_->read_beside(kBook, test_token(34, 2))));
+}
+
+TEST_P(FenceConformance, AStoppedWriterIsRefusedOnceSomebodyHasRead) {
+  if (!fence_->ways().readers) return;
+  here_.reset();
+  Child zombie([&](int out) {
+    const auto connection = fence_->connect();
+    const auto seen = connection->enter_and_read(kBook, test_token(33, 1), repeatable);
+    if (!seen) _exit(2);
+    raise(SIGSTOP);
+    const auto late = connection->enter_and_write(kBook, test_token(33, 1), "late", repeatable);
+    const bool is_refused = !late && late.error().code == ErrorCode::fenced_out;
+    send(out, is_refused ? "r" : "w", 1);
+  });
+  zombie.wait_until_stopped();
+  here_ = fence_->connect();
+  for (const std::int64_t number : {35, 34, 36}) {
+    ASSERT_TRUE(accepted(here_->read_beside(kBook, test_token(number, int(number)))));
+  }
+  zombie.go_on();
+  char verdict = 0;
+  ASSERT_TRUE(zombie.read(&verdict, 1));
+  EXPECT_EQ(verdict, 'r');
+  EXPECT_EQ(peek(*here_), "");
+}
+
 TEST_P(FenceConformance, TokensAreExactBeyondTwoToThe53) {
   constexpr std::int64_t edge = std::int64_t{1} << 53;
   ASSERT_TRUE(accepted(here_->enter_and_write(kBook, test_token(edge, 1), "a", repeatable)));
@@ -552,7 +648,7 @@ TEST_P(FenceConformance, FollowsTheRule) {
   ASSERT_TRUE(accepted(marks));
   std::map<std::string, Played> found;
   for (const FenceMark& mark : *marks) {
-    found.emplace(mark.resource.str(), Played{mark.mark, mark.lineage, mark.refused});
+    found.emplace(mark.resource.str(), Played{mark.mark, mark.lineage, mark.reader, mark.refused});
   }
   for (const auto& [resource, expected] : all) {
     if (expected == Played{}) continue;  // nothing to remember

@@ -48,6 +48,9 @@ class FenceConnection {
                                  std::string_view value, EntryMode mode,
                                  std::int64_t sequence = 0) = 0;
 
+  // As a reader beside others, in one atomic step. `unsupported` where fences know no readers.
+  virtual Result<std::string> read_beside(std::string_view resource, const Token& token);
+
   // Enters, reads, writes change(value). Here: enter_and_read, then enter_and_write. A resource
   // with transactions overrides it by one transaction.
   virtual Status update(std::string_view resource, const Token& token, const Change& change);

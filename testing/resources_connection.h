@@ -27,6 +27,12 @@ class ResourcesConnection : public AdministeredConnection {
     return write(fence, token, std::string(resource), std::string(value),
                  patiently(mode, sequence));
   }
+  Result<std::string> read_beside(std::string_view resource, const Token& token) override {
+    const auto fence = TRY(resources_.fence(resource));
+    EnterOptions options = patiently(Entry::repeatable);
+    options.access = Access::read;
+    return read(fence, token, std::string(resource), options);
+  }
   // Through another fence, which nobody else uses.
   Result<std::string> peek(std::string_view resource) override {
     return read(peep_hole(), test_token(1, 1), std::string(resource), {});

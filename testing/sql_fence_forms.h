@@ -46,6 +46,22 @@ class TransactionForm : public AdministeredConnection {
   Status update(std::string_view resource, const Token& token, const Change& by) override {
     return change(resource, token, by, Entry::repeatable);
   }
+  Result<std::string> read_beside(std::string_view resource, const Token& token) override {
+    if constexpr (knows_readers()) {
+      auto fence = Database::Fence::open(user_.get(), resource);
+      if (!fence) return fail(std::move(fence.error()));
+      const std::string table = table_of(fence->resource());
+      return fence->read(token, [&](Open& open) { return read(open.handle(), table, resource); });
+    } else {
+      return FenceConnection::read_beside(resource, token);
+    }
+  }
+  static constexpr bool knows_readers() {
+    return requires(const typename Database::Fence fence, const Token& token,
+                    Result<std::string> (*work)(Open&)) {
+      fence.read(token, work);
+    };
+  }
   Result<std::string> peek(std::string_view resource) override {
     return read(user_.get(), table_of(ResourceName::parse(resource).value()), resource);
   }

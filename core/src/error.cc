@@ -36,6 +36,8 @@ std::string_view to_string(Refusal::Reason why) {
       return "foreign";
     case Refusal::Reason::swept:
       return "swept";
+    case Refusal::Reason::unknown:
+      return "unknown";
     case Refusal::Reason::adopted:
       return "adopted";
     case Refusal::Reason::lower:

@@ -90,6 +90,54 @@ TEST(FenceRule, NobodyEntersBelowAReader) {
   EXPECT_EQ(after(mark, {.token = token_of(36, '4')}), held(36, '4'));
 }
 
+TEST(FenceRule, ReadersComeInBesideEachOther) {
+  Mark mark = held(33, '1', 5, "five");
+  const auto reads = [&](std::int64_t number, char request) {
+    return after(mark, {.token = token_of(number, request), .access = Access::read});
+  };
+  mark = *reads(36, '3');
+  EXPECT_EQ(mark.reader, (Mark::Reader{TokenNumber::of(36).value(), request_of('3')}));
+  EXPECT_EQ(mark.holder, held(33, '1', 5, "five").holder) << "the writer's last write stays";
+  EXPECT_EQ(reads(34, '2'), mark);
+  EXPECT_EQ(reads(33, '1'), mark) << "the writer may read";
+  EXPECT_EQ(refusal_of(mark, {.token = token_of(32, '1'), .access = Access::read}), Reason::lower);
+  EXPECT_EQ(refusal_of(mark, {.token = token_of(33, '2'), .access = Access::read}), Reason::twice);
+  EXPECT_EQ(refusal_of(mark, {.token = token_of(36, '2'), .access = Access::read}), Reason::twice);
+}
+
+TEST(FenceRule, AReaderThatMayWriteIsTheWriterThen) {
+  Mark mark = *after({}, {.token = kMine, .access = Access::read});
+  EXPECT_EQ(after(mark, {.token = kMine}), held(33, '1'));
+}
+
+TEST(FenceRule, AReaderKeepsWhatWasAdoptedOrSwept) {
+  const Mark adopted{.lineage = lineage_of(), .least = TokenNumber::of(33).value()};
+  const Mark swept{.floor = 33};
+  for (const Mark& before : {adopted, swept}) {
+    const Mark mark = *after(before, {.token = token_of(40, '4'), .access = Access::read});
+    EXPECT_TRUE(after(mark, {.token = token_of(35, '3'), .access = Access::read}));
+    EXPECT_TRUE(refusal_of(mark, {.token = token_of(32, '2'), .access = Access::read}));
+    EXPECT_EQ(after(mark, {.token = token_of(41, '4')}), held(41, '4'));
+  }
+}
+
+TEST(FenceRule, AStoreThatASweptFenceDoesNotKnowIsRefused) {
+  const Mark mark{.knows_store = false};
+  EXPECT_EQ(refusal_of(mark, {.token = kMine}), Reason::unknown);
+  EXPECT_EQ(refusal_of(mark, {.token = kMine, .access = Access::read}), Reason::unknown);
+}
+
+TEST(FenceRule, OnlyAWriterHasASequenceNumberOrSingleEntry) {
+  const auto check = [](EnterOptions options, bool writes = false) {
+    options.access = Access::read;
+    return attempt_of(kMine, options, writes, {});
+  };
+  EXPECT_TRUE(check({}));
+  EXPECT_EQ(check({.entry = Entry::single}).error().code, ErrorCode::invalid);
+  EXPECT_EQ(check({.sequence = 1}).error().code, ErrorCode::invalid);
+  EXPECT_EQ(check({}, true).error().code, ErrorCode::invalid);
+}
+
 TEST(FenceRule, NobodyEntersUpToTheFloor) {
   const Mark mark{.lineage = lineage_of(), .floor = 33};
   EXPECT_EQ(refusal_of(mark, {.token = kMine}), Reason::swept);
@@ -111,12 +159,12 @@ TEST(FenceRule, FingerprintsTellPartsApart) {
   EXPECT_EQ(fingerprint({}).size(), 32u);
 }
 
-// Of the reasons, `swept` needs a floor, which no fence keeps yet.
+// Of the reasons, `swept` and `unknown` need a sweep.
 TEST(FenceRule, TheCasesForRealFencesReachEveryBranch) {
   std::set<Reason> reasons;
   bool entered = false;
   bool repeated = false;
-  const FenceWays all{.numbers = true, .names = true};
+  const FenceWays all{.numbers = true, .names = true, .readers = true};
   const FenceWays nameless{.numbers = true};
   for (const FenceWays& ways : {all, nameless}) {
     for (const FenceRuleCase& it : fence_rule_cases(ways)) {
@@ -134,15 +182,16 @@ TEST(FenceRule, TheCasesForRealFencesReachEveryBranch) {
 }
 
 TEST(FenceRefusal, OnlyAWrongNumberIsTheCallersOwnMistake) {
-  for (const Reason why : {Reason::foreign, Reason::swept, Reason::adopted, Reason::lower,
-                           Reason::twice, Reason::again, Reason::late}) {
-    const Error error = refusal(kLedger, kMine, why, held(34, '2'));
+  for (const Reason why : {Reason::foreign, Reason::swept, Reason::unknown, Reason::adopted,
+                           Reason::lower, Reason::twice, Reason::again, Reason::late}) {
+    const Error error = refusal(kLedger, Attempt{.token = kMine}, why, held(34, '2'));
     EXPECT_EQ(error.code, ErrorCode::fenced_out);
     EXPECT_EQ(error.refusal->offered, 33);
-    EXPECT_EQ(error.refusal->mark, 34);
+    EXPECT_EQ(error.refusal->mark, why == Reason::twice ? 33 : 34);
   }
   for (const Reason why : {Reason::reused, Reason::unnumbered}) {
-    EXPECT_EQ(refusal(kLedger, kMine, why, held(33, '1')).code, ErrorCode::invalid);
+    EXPECT_EQ(refusal(kLedger, Attempt{.token = kMine}, why, held(33, '1')).code,
+              ErrorCode::invalid);
   }
 }
 

@@ -23,7 +23,7 @@ Why why_of(Reason reason) {
 }
 
 Objection objection(const ResourceState& state, const Ticket& ticket, Reason reason) {
-  const Error error = fence::refusal(ticket.resource, ticket.attempt.token, reason, state.mark);
+  const Error error = fence::refusal(ticket.resource, ticket.attempt, reason, state.mark);
   Objection found{why_of(reason), sentence(error), *error.refusal};
   if (found.why == Why::out_of_order) {
     found.sentence += ". Its last request had number " +

@@ -95,7 +95,7 @@ class EtcdFence final : public FenceUnderTest {
     under_.start();
   }
   bool update_is_one_transaction() const override { return false; }
-  FenceWays ways() const override { return {.numbers = true, .names = true}; }
+  FenceWays ways() const override { return {.numbers = true, .names = true, .readers = true}; }
 
  private:
   EtcdUnderTest under_;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "fence/attempt.h"
 #include "inside.h"
 #include "kit/try.h"
 
@@ -44,10 +45,11 @@ bool is_last_number(const fence::Mark& mark, const Token& token, const WriteOpti
 }
 
 // Raises the mark, before anything is read.
-Status enter_here(Inside& inside, const Token& token, Entry entry) {
-  auto verdict = fence::judge(inside.mark(), {.token = token, .single = entry == Entry::single});
+Status enter_here(Inside& inside, const Token& token, Entry entry, Access access) {
+  const fence::Attempt attempt{.token = token, .access = access, .single = entry == Entry::single};
+  auto verdict = fence::judge(inside.mark(), attempt);
   if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
-    return fail(refused(inside, token, it->why));
+    return fail(refused(inside, attempt, it->why));
   }
   return inside.vault.save(inside.version,
                            inside.record_with(std::move(std::get<fence::Enter>(verdict).next)));
@@ -76,16 +78,18 @@ Result<Fence> Fence::open(const std::filesystem::path& path, FenceOptions option
   return Fence(place.path, std::move(options));
 }
 
-Result<std::int64_t> Fence::enter(const Token& token, Entry entry) const {
+Result<std::int64_t> Fence::enter(const Token& token, Entry entry, Access access) const {
+  TRY(fence::check_reader({.entry = entry, .access = access}));
   auto inside = TRY(go_inside(path_, options_));
-  TRY(enter_here(inside, token, entry));
-  return inside.mark().holder->sequence;
+  TRY(enter_here(inside, token, entry, access));
+  return access == Access::write ? inside.mark().holder->sequence : 0;
 }
 
-Result<std::string> Fence::read(const Token& token, Entry entry) const {
+Result<std::string> Fence::read(const Token& token, Entry entry, Access access) const {
+  TRY(fence::check_reader({.entry = entry, .access = access}));
   auto inside = TRY(go_inside(path_, options_));
   TRY(check_is_file(inside));
-  TRY(enter_here(inside, token, entry));
+  TRY(enter_here(inside, token, entry, access));
   return content_of(inside);
 }
 
@@ -100,7 +104,7 @@ Status Fence::write(const Token& token, std::string_view content,
   const auto attempt = TRY(write_attempt(inside, token, options));
   auto verdict = fence::judge(inside.mark(), attempt);
   if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
-    return fail(refused(inside, token, it->why));
+    return fail(refused(inside, attempt, it->why));
   }
   return replace(inside, content, std::move(std::get<fence::Enter>(verdict).next));
 }
@@ -113,7 +117,7 @@ Status Fence::update_with(const Token& token, const ChangeFunction& change,
   const auto attempt = TRY(write_attempt(inside, token, options));
   auto verdict = fence::judge(inside.mark(), attempt);
   if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
-    return fail(refused(inside, token, it->why));
+    return fail(refused(inside, attempt, it->why));
   }
   // The mark need not be raised before the read: the lock keeps everybody out until both the mark
   // and the new content are in place, or neither.

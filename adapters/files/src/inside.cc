@@ -40,8 +40,8 @@ Result<fence::Attempt> write_attempt(const Inside& inside, const Token& token,
   return attempt;
 }
 
-Error refused(Inside& inside, const Token& token, fence::Reason why) {
-  Error error = fence::refusal(inside.vault.place().name, token, why, inside.mark());
+Error refused(Inside& inside, const fence::Attempt& attempt, fence::Reason why) {
+  Error error = fence::refusal(inside.vault.place().name, attempt, why, inside.mark());
   if (error.code != ErrorCode::fenced_out) return error;
   Record record = inside.version.record;
   ++record.refused;

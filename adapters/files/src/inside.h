@@ -29,6 +29,6 @@ struct Inside {
                                                    const WriteOptions& options);
 
 // The refusal, counted durably if it is one of a stale holder.
-[[nodiscard]] Error refused(Inside& inside, const Token& token, fence::Reason why);
+[[nodiscard]] Error refused(Inside& inside, const fence::Attempt& attempt, fence::Reason why);
 
 }  // namespace leasehold::files

@@ -61,7 +61,7 @@ Status Replacement::publish(const Token& token, const WriteOptions& options) {
   const auto attempt = TRY(write_attempt(inside, token, options));
   auto verdict = fence::judge(inside.mark(), attempt);
   if (const auto* it = std::get_if<fence::Refuse>(&verdict)) {
-    return fail(refused(inside, token, it->why));
+    return fail(refused(inside, attempt, it->why));
   }
   auto& enter = std::get<fence::Enter>(verdict);
   auto done = inside.vault.publish(state_->draft, inside.record_with(std::move(enter.next)),

@@ -100,7 +100,8 @@ Status check_fenceable(const Place& place, const std::optional<struct stat>& thi
 // By which of two marks the later holder is known.
 auto rank(const Record& record) {
   const auto& holder = record.mark.holder;
-  return std::tuple(record.mark.threshold(), holder ? holder->sequence : 0, record.refused);
+  return std::tuple(record.mark.threshold(), holder ? holder->number.value() : 0,
+                    holder ? holder->sequence : 0, record.refused);
 }
 
 }  // namespace

@@ -68,6 +68,12 @@ class FilesConnection final : public FenceConnection {
     return fence->read(token, entry_of(mode));
   }
 
+  Result<std::string> read_beside(std::string_view resource, const Token& token) override {
+    const auto fence = open(resource);
+    if (!fence) return fail(fence.error());
+    return fence->read(token, Entry::repeatable, Access::read);
+  }
+
   Status enter_and_write(std::string_view resource, const Token& token, std::string_view value,
                          EntryMode mode, std::int64_t sequence) override {
     const auto fence = open(resource);
@@ -141,7 +147,7 @@ class FilesFence final : public FenceUnderTest {
   void restart() override {}  // the files are all there is
   bool update_is_one_transaction() const override { return true; }
   FenceWays ways() const override {
-    return {.numbers = true, .compares = true, .numbers_itself = true};
+    return {.numbers = true, .compares = true, .numbers_itself = true, .readers = true};
   }
 
  private:

@@ -55,7 +55,7 @@ class ZookeeperFence final : public FenceUnderTest {
     one_server().start();
   }
   bool update_is_one_transaction() const override { return false; }
-  FenceWays ways() const override { return {.numbers = true, .names = true}; }
+  FenceWays ways() const override { return {.numbers = true, .names = true, .readers = true}; }
 
  private:
   const std::string folder_ = fresh_folder();

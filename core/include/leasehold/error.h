@@ -33,6 +33,7 @@ struct Refusal {
   enum class Reason {
     foreign,     // a token of another lineage
     swept,       // its mark would be among those that were swept
+    unknown,     // marks were swept, and the fence knew none of this token's store
     adopted,     // lower than the number that the operator adopted
     lower,       // another holder has entered since
     twice,       // the same number from another request

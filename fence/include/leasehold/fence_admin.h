@@ -1,13 +1,16 @@
 // The operator's view of the fences at one resource server or file.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "leasehold/error.h"
 #include "leasehold/name.h"
 #include "leasehold/technology.h"
+#include "leasehold/time.h"
 #include "leasehold/token.h"
 
 namespace leasehold {
@@ -18,6 +21,22 @@ struct FenceMark {
   std::optional<Lineage> lineage;  // the only lineage that may enter; none: the first to come
   std::int64_t refused = 0;        // stale or foreign tokens turned away
   std::optional<RequestId> claim;  // who last claimed it, in claim mode
+  // The highest that has entered to read, if it is above `mark`: a lower one cannot write.
+  std::optional<Token> reader = {};
+};
+
+// What sweeping has left of the marks of one store: where a resource has no mark, tokens of that
+// store are refused up to this number. 0: none are, and the store is known.
+struct FenceFloor {
+  StoreId store;
+  std::int64_t floor = 0;
+  bool operator==(const FenceFloor&) const = default;
+};
+
+struct SweepOptions {
+  Millis older_than;  // marks with which nobody has entered for so long, by the database's clock
+  std::function<void(std::int64_t swept)> progress = {};  // after each step, with the sum so far
+  std::stop_token stop = {};
 };
 
 // A table whose writers must enter first, or their writes are refused.
@@ -56,6 +75,21 @@ class FenceAdmin {
   // stale holder: deliberately, when the resource itself was made again. The refusals stay.
   // `invalid` if the fence does not know the resource.
   [[nodiscard]] virtual Status reset(const ResourceName& resource);
+
+  // Deletes old marks, in small steps, so that a fence of many resources does not grow for ever;
+  // how many. It first raises the floor of their stores, so that whoever was below such a mark is
+  // still refused. From then on a resource without a mark also refuses every store that the fence
+  // does not know: of a mark it knew, or admitted. Marks of claims, marks that were adopted and
+  // what reset() has left stay. `cancelled` after a stop request: what was swept is swept, and the
+  // fence in order.
+  [[nodiscard]] virtual Result<std::int64_t> sweep(const SweepOptions& options);
+
+  // Lets the tokens of a store in where there is no mark, as far as its floor does: deliberately,
+  // when a store is new, or was restored. Doing it again changes nothing.
+  [[nodiscard]] virtual Status admit(const StoreId& store);
+
+  // By store id. None: the fence was never swept.
+  [[nodiscard]] virtual Result<std::vector<FenceFloor>> floors();
 
   // Undoes install(): all marks and all guards are gone afterwards. Nothing to undo: does nothing.
   [[nodiscard]] virtual Status remove();

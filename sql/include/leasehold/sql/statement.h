@@ -36,6 +36,7 @@ class Rows {
   Rows(int columns, std::vector<Value> values) : columns_(columns), values_(std::move(values)) {}
 
   int count() const { return static_cast<int>(values_.size()) / columns_; }
+  int width() const { return columns_; }
   const Value& value(int column, int row = 0) const { return values_[place(column, row)]; }
   Value take(int column, int row = 0) { return std::move(values_[place(column, row)]); }
   bool is_null(int column, int row = 0) const { return !value(column, row); }

@@ -31,6 +31,7 @@
 
 namespace leasehold::files {
 
+using leasehold::Access;
 using leasehold::Entry;
 
 enum class Filesystem {
@@ -96,11 +97,13 @@ class Fence {
   // Raises the mark. From then on nobody with a lower token reads or writes through the fence, so
   // what is read afterwards, by read() or by the ordinary path, stays true until this holder or a
   // later one writes. Gives the sequence number of this holder's last write, 0 if there is none.
-  [[nodiscard]] Result<std::int64_t> enter(const Token& token,
-                                           Entry entry = Entry::repeatable) const;
+  // To read, others who read may come in with lower tokens, and writers with higher ones.
+  [[nodiscard]] Result<std::int64_t> enter(const Token& token, Entry entry = Entry::repeatable,
+                                           Access access = Access::write) const;
 
   // Enters, then reads the file: in this order, under the lock.
-  [[nodiscard]] Result<std::string> read(const Token& token, Entry entry = Entry::repeatable) const;
+  [[nodiscard]] Result<std::string> read(const Token& token, Entry entry = Entry::repeatable,
+                                         Access access = Access::write) const;
 
   // Enters and replaces the file's content in one step. Owner, mode, access list and user
   // attributes stay. Repeating a write with its sequence number and content is success.
