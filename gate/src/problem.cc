@@ -52,6 +52,7 @@ std::string_view title_of(std::string_view type) {
   if (type == "unanswered") return "An earlier request may still take effect";
   if (type == "token-missing") return "The request has no token";
   if (type == "token-malformed") return "The token cannot be read";
+  if (type == "unsupported") return "The gate does not offer that";
   if (type == "upstream-unreachable") return "The upstream cannot be reached";
   if (type == "answer-missing") return "The upstream did not answer";
   if (type == "too-many-resources") return "The gate is full";

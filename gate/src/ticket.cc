@@ -16,6 +16,13 @@ Problem missing(const std::string& field) {
           .detail = "the field " + field + " is missing; this service is behind a fence"};
 }
 
+// Whoever reads beside a lower token would have to be let past those who wait for their turn.
+Problem no_readers() {
+  return {.status = 501,
+          .type = "unsupported",
+          .detail = "this fence knows no readers: whoever enters shuts out every lower token"};
+}
+
 // Some services do what one of these fields says instead of the method.
 bool may_mean_another_method(const RequestHead& head) {
   return has_field(head.fields, "X-HTTP-Method-Override") ||
@@ -50,6 +57,7 @@ TicketReader::TicketReader(const GateOptions& options, ResourcePattern pattern)
       request_(prefix_ + "Request"),
       sequence_(prefix_ + "Sequence"),
       entry_(prefix_ + "Entry"),
+      access_(prefix_ + "Access"),
       resource_field_(options.resource_field),
       pattern_(std::move(pattern)),
       slashes_(options.encoded_slashes ? EncodedSlash::part_of_the_name : EncodedSlash::refused),
@@ -137,6 +145,12 @@ tl::expected<std::optional<Ticket>, Problem> TicketReader::read(const RequestHea
     return tl::unexpected(malformed(entry_, "it must be 'single' or 'repeatable'"));
   }
   attempt.single = *mode && same_word(**mode, "single");
+  const auto access = value(head, access_);
+  if (!access) return tl::unexpected(access.error());
+  if (*access && same_word(**access, "read")) return tl::unexpected(no_readers());
+  if (*access && !same_word(**access, "write")) {
+    return tl::unexpected(malformed(access_, "it must be 'write'"));
+  }
   return Ticket{std::move(*name), std::move(attempt)};
 }
 

@@ -40,6 +40,7 @@ class TicketReader {
   std::string request_;
   std::string sequence_;
   std::string entry_;
+  std::string access_;
   std::optional<std::string> resource_field_;
   ResourcePattern pattern_;
   EncodedSlash slashes_;

@@ -34,6 +34,7 @@ Error error_of(const Reply& reply) {
                 fence::reason_named(json.value("reason", "")).value()};
     return error;
   }
+  if (reply.status == 501) return Error(ErrorCode::unsupported, detail);
   if (reply.status == 400 || reply.status == 404 || reply.status == 428)
     return Error(ErrorCode::invalid, detail);
   return Error(ErrorCode::unavailable, std::to_string(reply.status) + " " + detail);
@@ -57,6 +58,13 @@ class GateConnection final : public FenceConnection {
   Result<std::string> enter_and_read(std::string_view resource, const Token& token,
                                      EntryMode mode) override {
     const Reply reply = gate_.ask("GET", target(resource), fields(resource, token, mode));
+    if (reply.status != 200) return fail(error_of(reply));
+    return reply.body;
+  }
+  Result<std::string> read_beside(std::string_view resource, const Token& token) override {
+    FieldList all = fields(resource, token, EntryMode::repeatable);
+    all.emplace_back("Leasehold-Access", "read");
+    const Reply reply = gate_.ask("GET", target(resource), all);
     if (reply.status != 200) return fail(error_of(reply));
     return reply.body;
   }

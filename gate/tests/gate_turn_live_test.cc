@@ -496,6 +496,7 @@ TEST_F(GateTurnTest, TicketsThatCannotBeRead) {
       with("Leasehold-Sequence", "1.5"),
       with("Leasehold-Sequence", "9223372036854775808"),
       with("Leasehold-Entry", "twice"),
+      with("Leasehold-Access", "append"),
       twice("Leasehold-Token", "34"),
       twice("leasehold-token", "33"),
       twice("Leasehold_Token", "33"),
