@@ -42,6 +42,8 @@ std::string words(const Token& token, Reason why, const Threshold& threshold) {
 }
 
 std::int64_t compared_with(const Mark& mark, const Attempt& attempt, Reason why) {
+  if (why == Reason::swept) return mark.floor;
+  if (why == Reason::adopted) return mark.least->value();
   if (why == Reason::twice) return attempt.token.number.value();
   const bool below_a_writer = why == Reason::lower && attempt.access == Access::read;
   return below_a_writer ? mark.holder->number.value() : mark.threshold();

@@ -181,13 +181,30 @@ TEST(FenceRule, TheCasesForRealFencesReachEveryBranch) {
                            Reason::again, Reason::late, Reason::reused, Reason::unnumbered));
 }
 
+TEST(FenceRefusal, TellsTheNumberThatItComparedWith) {
+  Mark mark{.lineage = lineage_of(),
+            .least = TokenNumber::of(20).value(),
+            .floor = 10,
+            .holder = Mark::Holder{TokenNumber::of(30).value(), request_of('1')},
+            .reader = Mark::Reader{TokenNumber::of(40).value(), request_of('2')}};
+  const auto told = [&](Reason why, Access access = Access::write) {
+    const Attempt attempt{.token = token_of(5, '3'), .access = access};
+    return refusal(kLedger, attempt, why, mark).refusal->mark;
+  };
+  EXPECT_EQ(told(Reason::swept), 10);
+  EXPECT_EQ(told(Reason::adopted), 20);
+  EXPECT_EQ(told(Reason::lower, Access::read), 30);
+  EXPECT_EQ(told(Reason::lower), 40);
+  EXPECT_EQ(told(Reason::twice), 5);
+}
+
 TEST(FenceRefusal, OnlyAWrongNumberIsTheCallersOwnMistake) {
-  for (const Reason why : {Reason::foreign, Reason::swept, Reason::unknown, Reason::adopted,
-                           Reason::lower, Reason::twice, Reason::again, Reason::late}) {
+  for (const Reason why :
+       {Reason::foreign, Reason::unknown, Reason::lower, Reason::again, Reason::late}) {
     const Error error = refusal(kLedger, Attempt{.token = kMine}, why, held(34, '2'));
     EXPECT_EQ(error.code, ErrorCode::fenced_out);
     EXPECT_EQ(error.refusal->offered, 33);
-    EXPECT_EQ(error.refusal->mark, why == Reason::twice ? 33 : 34);
+    EXPECT_EQ(error.refusal->mark, 34);
   }
   for (const Reason why : {Reason::reused, Reason::unnumbered}) {
     EXPECT_EQ(refusal(kLedger, Attempt{.token = kMine}, why, held(33, '1')).code,

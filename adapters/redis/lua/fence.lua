@@ -1,7 +1,7 @@
--- The fence of Leasehold for Redis, version 1: runs one command if the token may enter.
+-- The fence of Leasehold for Redis, version 2: runs one command if the token may enter.
 --
 -- KEYS  1: the mark: 'leasehold:fence:' and the resource's name. Then the keys of the command.
--- ARGV  1: mode: enter, single, claim, confirm, adopt, reset
+-- ARGV  1: mode: enter, single, read, claim, confirm, adopt, reset
 --       2: token, a decimal number without sign and leading zeros
 --       3: lineage: 32 lower-case hexadecimal digits, '/', the lock's name; '' in claim and confirm
 --       4: request: 32 lower-case hexadecimal digits; '' in adopt
@@ -12,10 +12,14 @@
 -- write had this sequence number. An error means that the command has done nothing:
 --   FENCEDOUT <why> <offered> <mark> [lineage]
 --     why: lineage, lower, adopted (lower than what was adopted), twice, single, order, claim
+--     mark: the number that the token was compared with
 --   FENCEINVALID <sentence>
 --   FENCEVERSION <sentence>
 --   and the errors of the command itself
 --
+-- read: beside others who read, with higher or lower tokens; refused below the token of a writer. The
+--   command must be one that Redis calls readonly, and there is no sequence. From then on nobody
+--   enters with a lower token to write.
 -- claim: the token is the number of claims so far (0: none). Answers the number of this one, or
 --   FENCEMOVED <number> if there were more.
 -- confirm: the token is the number of the claim.
@@ -49,22 +53,27 @@ end
 -- The holder that has entered, again, comes most often, so this is quick: a mark that equals needs no
 -- other check, nor does a number that a number of Lua holds exactly and that is higher than the last.
 if mode == 'enter' and #ARGV > 5 then
-  local last = sequence == '' and redis.call('HMGET', KEYS[1], 'version', 'lineage', 'token', 'request')
-    or redis.call('HMGET', KEYS[1], 'version', 'lineage', 'token', 'request', 'sequence', 'digest')
-  if last[1] == '1' and last[2] == lineage and last[3] == token and last[4] == request then
+  local last = sequence == '' and
+    redis.call('HMGET', KEYS[1], 'version', 'lineage', 'token', 'request', 'reader')
+    or redis.call('HMGET', KEYS[1], 'version', 'lineage', 'token', 'request', 'reader', 'sequence',
+                  'digest')
+  if last[1] == '2' and last[2] == lineage and last[3] == token and last[4] == request and
+     not last[5] then
     if sequence == '' then return redis.pcall(unpack(ARGV, 6)) end
-    if last[5] and #sequence <= 15 and string.find(sequence, '^[1-9]%d*$') and
-       tonumber(last[5]) < tonumber(sequence) then
-      return run_numbered(digest_of_command(), last[5], last[6])
+    if last[6] and #sequence <= 15 and string.find(sequence, '^[1-9]%d*$') and
+       tonumber(last[6]) < tonumber(sequence) then
+      return run_numbered(digest_of_command(), last[6], last[7])
     end
   end
 end
 
 local mark = redis.call('HMGET', KEYS[1], 'version', 'lineage', 'token', 'request', 'sequence',
-                        'digest', 'least', 'claim')
+                        'digest', 'least', 'claim', 'reader', 'reader_request')
 local version, its_lineage, its_token, its_request = mark[1], mark[2], mark[3], mark[4]
 local its_sequence, its_digest, least, claim = mark[5], mark[6], mark[7], mark[8]
-local threshold = its_token or least
+-- The highest that has entered to read is there only while it is above the last that may have written.
+local reader, reader_request = mark[9], mark[10]
+local threshold = reader or its_token or least
 local same = its_token == token
 
 local function invalid(sentence) return redis.error_reply('FENCEINVALID ' .. sentence) end
@@ -101,28 +110,29 @@ if string.sub(KEYS[1], 1, 16) ~= 'leasehold:fence:' then
   return invalid("the first key must be 'leasehold:fence:' and the name of the resource")
 end
 
-local function refuse(why)
-  redis.pcall('HSET', KEYS[1], 'version', '1')
+local function refuse(why, compared_with)
+  redis.pcall('HSET', KEYS[1], 'version', '2')
   redis.pcall('HINCRBY', KEYS[1], 'refused', 1)
-  return redis.error_reply('FENCEDOUT ' .. why .. ' ' .. token .. ' ' .. (threshold or '0') ..
+  return redis.error_reply('FENCEDOUT ' .. why .. ' ' .. token .. ' ' .. (compared_with or '0') ..
                            (its_lineage and ' ' .. its_lineage or ''))
 end
 
-if version and version ~= '1' then
+if version and version ~= '2' then
   return redis.error_reply('FENCEVERSION the mark was written by version ' .. version ..
-                           ' of the fence, and this is version 1')
+                           ' of the fence, and this is version 2')
 end
 if not version and not is_name(string.sub(KEYS[1], 17)) then
   return invalid('a resource name has 1 to 512 bytes of UTF-8 without control characters')
 end
 if mode == 'reset' then
   if not version then return redis.error_reply('FENCEUNKNOWN there is no such mark') end
-  redis.call('HDEL', KEYS[1], 'lineage', 'token', 'request', 'sequence', 'digest', 'least', 'claim')
+  redis.call('HDEL', KEYS[1], 'lineage', 'token', 'request', 'sequence', 'digest', 'least', 'claim',
+             'reader', 'reader_request')
   return redis.status_reply('OK')
 end
-local claims = mode == 'claim' or mode == 'confirm'
-if not claims and mode ~= 'enter' and mode ~= 'single' and mode ~= 'adopt' then
-  return invalid('mode must be enter, single, claim, confirm, adopt or reset')
+local claims, reads = mode == 'claim' or mode == 'confirm', mode == 'read'
+if not claims and not reads and mode ~= 'enter' and mode ~= 'single' and mode ~= 'adopt' then
+  return invalid('mode must be enter, single, read, claim, confirm, adopt or reset')
 end
 if not same and not is_number(token) and not (mode == 'claim' and token == '0') then
   return invalid('token must be a whole number from 1 to 9223372036854775807')
@@ -142,13 +152,32 @@ elseif lineage ~= its_lineage and
   return invalid('lineage must be 32 lower-case hexadecimal digits, a slash and the lock name')
 end
 
+-- What Redis says of a command; of those that are named by two words, where it tells them apart.
+local function is_readonly(name, word)
+  for _, command in ipairs({name, name .. '|' .. (word or '')}) do
+    local told = redis.pcall('COMMAND', 'INFO', command)
+    for _, flag in ipairs(not told.err and told[1] and told[1][3] or {}) do
+      if (flag.ok or flag) == 'readonly' then return true end
+    end
+  end
+  return false
+end
+if reads then
+  if sequence ~= '' then return invalid('whoever reads has no sequence number') end
+  if #ARGV > 5 and not is_readonly(ARGV[6], ARGV[7]) then
+    return invalid('whoever enters to read must change nothing, and Redis does not call this ' ..
+                   'command readonly')
+  end
+end
+
 if mode == 'adopt' then
   if its_lineage == lineage then
     if threshold == token then return redis.status_reply('OK') end
     if below(token, threshold) then return redis.error_reply('FENCELOWER ' .. threshold) end
   end
-  redis.call('HDEL', KEYS[1], 'token', 'request', 'sequence', 'digest', 'claim')
-  redis.call('HSET', KEYS[1], 'version', '1', 'lineage', lineage, 'least', token)
+  redis.call('HDEL', KEYS[1], 'token', 'request', 'sequence', 'digest', 'claim', 'reader',
+             'reader_request')
+  redis.call('HSET', KEYS[1], 'version', '2', 'lineage', lineage, 'least', token)
   return redis.status_reply('OK')
 end
 
@@ -159,37 +188,49 @@ if mode == 'claim' then
   if claim == request and last == next then return next end
   if last ~= token then return redis.error_reply('FENCEMOVED ' .. last) end
   redis.call('HDEL', KEYS[1], 'sequence', 'digest')
-  redis.call('HSET', KEYS[1], 'version', '1', 'claim', request, 'token', next)
+  redis.call('HSET', KEYS[1], 'version', '2', 'claim', request, 'token', next)
   return next
 end
 
 if mode == 'confirm' then
-  if claim ~= request or not same then return refuse('claim') end
+  if claim ~= request or not same then return refuse('claim', its_token) end
 else
   if claim then return invalid('this resource is used with claims, not with tokens') end
-  if its_lineage and its_lineage ~= lineage then return refuse('lineage') end
-  if threshold and not same and below(token, threshold) then
-    return refuse(its_token and 'lower' or 'adopted')
+  if its_lineage and its_lineage ~= lineage then return refuse('lineage', threshold) end
+  if not its_token and least and below(token, least) then return refuse('adopted', least) end
+  local highest = reads and its_token or not reads and threshold
+  if highest and token ~= highest and below(token, highest) then return refuse('lower', highest) end
+  if same and its_request ~= request or reader == token and reader_request ~= request then
+    return refuse('twice', token)
   end
-  if same and its_request ~= request then return refuse('twice') end
 end
 local digest = sequence ~= '' and #ARGV > 5 and digest_of_command()
-if same then
+if same and not reads then
   if digest and its_sequence == sequence and its_digest == digest then
     return redis.status_reply('REPEATED')
   end
-  if mode == 'single' then return refuse('single') end
+  if mode == 'single' then return refuse('single', token) end
   if digest and its_sequence == sequence then
     return invalid('sequence number ' .. sequence .. ' was used for another write')
   end
-  if digest and its_sequence and below(sequence, its_sequence) then return refuse('order') end
+  if digest and its_sequence and below(sequence, its_sequence) then
+    return refuse('order', token)
+  end
 end
 
 -- It may enter.
-if not same then
-  if its_sequence or least then redis.call('HDEL', KEYS[1], 'sequence', 'digest', 'least') end
+if reads then
+  local known = reader or its_token
+  if not known or below(known, token) then
+    redis.call('HSET', KEYS[1], 'version', '2', 'lineage', lineage, 'reader', token,
+               'reader_request', request)
+  end
+elseif not same then
+  if its_sequence or least or reader then
+    redis.call('HDEL', KEYS[1], 'sequence', 'digest', 'least', 'reader', 'reader_request')
+  end
   its_sequence = nil
-  redis.call('HSET', KEYS[1], 'version', '1', 'lineage', lineage, 'token', token,
+  redis.call('HSET', KEYS[1], 'version', '2', 'lineage', lineage, 'token', token,
              'request', request)
 end
 if #ARGV == 5 then return redis.status_reply('OK') end

@@ -11,7 +11,8 @@ namespace leasehold::redis {
 namespace {
 
 Ticket ticket_of(const Token& token, const EnterOptions& options) {
-  return {.mode = options.entry == Entry::single ? "single" : "enter",
+  const char* const to_write = options.entry == Entry::single ? "single" : "enter";
+  return {.mode = options.access == Access::read ? "read" : to_write,
           .number = std::to_string(token.number.value()),
           .lineage = token.lineage.str(),
           .request = token.request.hex(),
@@ -79,6 +80,7 @@ Result<std::vector<FenceMark>> Resources::marks() const {
 // ---- Fence ---------------------------------------------------------------------------------
 
 Status Fence::enter(const Token& token, const EnterOptions& options) const {
+  TRY(fence::check_reader(options));
   const auto done = FenceCall(resource_, ticket_of(token, options)).run(*server_, options);
   if (!done) return fail(explained(resource_, token, done.error()));
   return {};
@@ -87,6 +89,7 @@ Status Fence::enter(const Token& token, const EnterOptions& options) const {
 Result<Reply> Fence::run(const Token& token, const Command& command,
                          const EnterOptions& options) const {
   TRY(check_call(command, options));
+  TRY(fence::check_reader(options));
   auto reply = FenceCall(resource_, ticket_of(token, options), command).run(*server_, options);
   if (!reply) return fail(explained(resource_, token, std::move(reply.error())));
   return reply_of(std::move(*reply));

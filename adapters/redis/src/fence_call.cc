@@ -131,7 +131,7 @@ FenceCall::FenceCall(const ResourceName& resource, const Ticket& ticket, const C
             {ticket.mode, ticket.number, ticket.lineage, ticket.request,
              ticket.sequence == 0 ? "" : std::to_string(ticket.sequence)}},
       has_command_(!command.empty()),
-      may_repeat_(command.empty() || ticket.sequence != 0) {
+      may_repeat_(command.empty() || ticket.sequence != 0 || ticket.mode == "read") {
   if (command.size() > 1) call_.keys.push_back(command[1]);
   call_.arguments.insert(call_.arguments.end(), command.begin(), command.end());
 }

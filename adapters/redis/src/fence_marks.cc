@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kListTimeout = std::chrono::minutes(1);
 
-constexpr std::string_view kVersion = "1";  // of the script
+constexpr std::string_view kVersion = "2";  // of the script
 
 Result<FenceMark> mark_in(const ResourceName& resource, const resp::Value& fields) {
   const std::string& version = fields.under("version").text;
@@ -32,11 +32,16 @@ Result<FenceMark> mark_in(const ResourceName& resource, const resp::Value& field
   const auto parsed = Lineage::parse(lineage);
   if (!parsed) return fail(fence::damaged_mark(resource));
   mark.lineage = *parsed;
-  const std::string& number = fields.under("token").text;
-  if (number.empty()) return mark;
-  const auto token = Token::parse(number, lineage, fields.under("request").text);
-  if (!token) return fail(fence::damaged_mark(resource));
-  mark.mark = *token;
+  const auto grant = [&](const char* number_field,
+                         const char* request_field) -> Result<std::optional<Token>> {
+    const std::string& number = fields.under(number_field).text;
+    if (number.empty()) return std::nullopt;
+    auto token = Token::parse(number, lineage, fields.under(request_field).text);
+    if (!token) return fail(fence::damaged_mark(resource));
+    return *token;
+  };
+  mark.mark = TRY(grant("token", "request"));
+  mark.reader = TRY(grant("reader", "reader_request"));
   return mark;
 }
 

@@ -64,7 +64,7 @@ class RedisFence final : public FenceUnderTest {
   }
   bool update_is_one_transaction() const override { return false; }
   FenceWays ways() const override {
-    return {.numbers = true, .names = true, .knows_writes = false};
+    return {.numbers = true, .names = true, .knows_writes = false, .readers = true};
   }
 };
 

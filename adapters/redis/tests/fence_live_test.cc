@@ -159,14 +159,36 @@ TEST_F(RedisFenceScript, BadInputIsToldAndNothingIsWritten) {
 }
 
 TEST_F(RedisFenceScript, AMarkOfAnotherVersionIsLeftAlone) {
-  cli({"HSET", "leasehold:fence:ledger", "version", "2", "token", "1"});
+  cli({"HSET", "leasehold:fence:ledger", "version", "3", "token", "1"});
   EXPECT_THAT(enter("33", first, {"SET", "balance", "1"}), StartsWith("FENCEVERSION "));
   EXPECT_EQ(cli({"EXISTS", "balance"}), "0");
   EXPECT_EQ(cli({"HGET", "leasehold:fence:ledger", "token"}), "1");
   const auto refused = fence().run(test_token(33, 1), {"SET", "balance", "1"});
   EXPECT_EQ(code_of(refused), ErrorCode::unavailable);
-  EXPECT_THAT(refused.error().message, HasSubstr("version 2"));
+  EXPECT_THAT(refused.error().message, HasSubstr("version 3 of"));
   EXPECT_EQ(fence().mark().error().code, ErrorCode::unavailable);
+}
+
+TEST_F(RedisFenceScript, WhoeverReadsChangesNothing) {
+  cli({"SET", "balance", "7"});
+  const auto read = [&](const std::vector<std::string>& command, const std::string& sequence = "") {
+    std::vector<std::string> words = {"read", "33", kLineage, first, sequence};
+    words.insert(words.end(), command.begin(), command.end());
+    return eval(words);
+  };
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"SET", "balance", "8"}, {"GETDEL", "balance"}, {"NOSUCH", "x"},
+        {"OBJECT", "NOSUCH"}, {"SORT", "balance", "STORE", "other"}}) {
+    EXPECT_THAT(read(command), StartsWith("FENCEINVALID whoever enters to read")) << command[0];
+  }
+  EXPECT_THAT(read({"GET", "balance"}, "1"), StartsWith("FENCEINVALID "));
+  EXPECT_EQ(cli({"EXISTS", "leasehold:fence:ledger"}), "0") << "nobody has entered";
+  EXPECT_EQ(read({"get", "balance"}), "7");
+  EXPECT_EQ(read({"OBJECT", "ENCODING", "balance"}), "int");
+  EXPECT_EQ(read({}), "OK");
+  EXPECT_EQ(fence().mark().value()->reader->number.value(), 33);
+  const EnterOptions once{.entry = Entry::single, .access = Access::read};
+  EXPECT_EQ(code_of(fence().run(test_token(33, 1), {"GET", "balance"}, once)), ErrorCode::invalid);
 }
 
 TEST_F(RedisFenceScript, DataThatIsNoMarkIsLeftAlone) {
