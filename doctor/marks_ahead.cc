@@ -34,22 +34,23 @@ Result<std::vector<MarkAhead>> marks_ahead(Client& store, const std::vector<Fenc
   std::map<LockName, LockStatus> asked;
   std::vector<MarkAhead> ahead;
   for (const FenceMark& it : marks) {
-    if (!it.mark) continue;
-    const LockName& name = it.mark->lineage.lock;
+    const auto& seen = it.highest();
+    if (!seen) continue;
+    const LockName& name = seen->lineage.lock;
     auto known = asked.find(name);
     if (known == asked.end()) {
       auto lock = TRY(look_at(store, name, context));
       known = asked.emplace(name, std::move(lock)).first;
     }
     const LockStatus& lock = known->second;
-    if (is_above(*it.mark, lock)) ahead.push_back({it.resource, *it.mark, *lock.counted_to});
+    if (is_above(*seen, lock)) ahead.push_back({it.resource, *seen, *lock.counted_to});
   }
   return ahead;
 }
 
 bool has_entered(const std::vector<FenceMark>& marks, const StoreId& store) {
   return std::any_of(marks.begin(), marks.end(), [&](const FenceMark& it) {
-    return it.mark && it.mark->lineage.store == store;
+    return it.highest() && it.highest()->lineage.store == store;
   });
 }
 

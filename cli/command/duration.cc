@@ -25,6 +25,7 @@ std::optional<Millis> unit_of(std::string_view suffix, bool zero) {
   for (const Unit& unit : kUnits) {
     if (unit.suffix == suffix) return unit.length;
   }
+  if (suffix == "d") return 24h;  // as "24h" it is told
   if (suffix.empty() && zero) return 1ms;
   return std::nullopt;
 }
@@ -55,7 +56,7 @@ Result<Millis> parse_duration(std::string_view text, Range<Millis> range) {
   const std::string must_be = limits.empty() ? "" : "it must be " + limits;
   std::string why = "is out of range: " + must_be;
   if (!span) {
-    why = "is not a duration; write it with its unit, as in 1500ms, 30s, 5m or 1h";
+    why = "is not a duration; write it with its unit, as in 1500ms, 30s, 5m, 1h or 30d";
     if (!limits.empty()) why += "; " + must_be;
   } else if (*span > range.most && range.most == kAnyDuration.most) {
     why = "is longer than a year";

@@ -84,11 +84,13 @@ void FenceData::declare(Arguments& fence) {
       "Prints the sequence number of this holder's last write, 0 if there is none.");
   declare_common(*enter_);
   declare_single_entry(*enter_);
+  declare_shared(*enter_);
   enter_->example("leasehold fence enter file:/srv/site && grep -r TODO /srv/site",
                   "read a folder that no earlier holder can change any more");
 
   read_ = &fence.subcommand("read", "Enter a file's fence and print the file");
   declare_common(*read_);
+  declare_shared(*read_);
   read_->example("leasehold fence read file:/srv/app/total", "enter, then read");
 
   write_ = &fence.subcommand("write", "Replace a fenced file or folder");
@@ -116,12 +118,21 @@ void FenceData::declare_single_entry(Arguments& arguments) {
   arguments.flag("--single-entry", single_entry_, "Refuse a token that has entered before");
 }
 
+void FenceData::declare_shared(Arguments& arguments) {
+  arguments.flag("--shared", shared_,
+                 "Enter only to read, beside others who do: as after 'leasehold run --shared'");
+}
+
 bool FenceData::chosen() const {
   return enter_->chosen() || read_->chosen() || write_->chosen();
 }
 
 files::Entry FenceData::entry() const {
   return single_entry_ ? files::Entry::single : files::Entry::repeatable;
+}
+
+files::Access FenceData::access() const {
+  return shared_ ? files::Access::read : files::Access::write;
 }
 
 ExitStatus FenceData::execute() const {
@@ -136,13 +147,13 @@ ExitStatus FenceData::execute() const {
 }
 
 ExitStatus FenceData::enter(const files::Fence& fence, const Token& token) const {
-  const auto last = fence.enter(token, entry());
+  const auto last = fence.enter(token, entry(), access());
   if (!last) return report_at(url_, last.error());
   return print(std::to_string(*last) + "\n");
 }
 
 ExitStatus FenceData::read(const files::Fence& fence, const Token& token) const {
-  const auto content = fence.read(token);
+  const auto content = fence.read(token, files::Entry::repeatable, access());
   if (!content) return report_at(url_, content.error());
   return print(*content);
 }

@@ -25,10 +25,12 @@ class FenceData {
  private:
   void declare_common(Arguments& arguments);
   void declare_single_entry(Arguments& arguments);
+  void declare_shared(Arguments& arguments);
   ExitStatus enter(const files::Fence& fence, const Token& token) const;
   ExitStatus read(const files::Fence& fence, const Token& token) const;
   ExitStatus write(const files::Fence& fence, const Token& token) const;
   files::Entry entry() const;
+  files::Access access() const;
 
   Arguments* enter_ = nullptr;
   Arguments* read_ = nullptr;
@@ -36,6 +38,7 @@ class FenceData {
   std::string url_;
   Millis wait_{10'000};
   bool single_entry_ = false;
+  bool shared_ = false;
   std::optional<std::int64_t> sequence_;
   std::optional<std::string> from_;
 };

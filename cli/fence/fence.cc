@@ -10,18 +10,12 @@
 #include "cli/command/subcommand.h"
 #include "cli/command/url_help.h"
 #include "cli/fence/json.h"
+#include "cli/fence/open_fence.h"
+#include "cli/fence/sweep.h"
 #include "doctor/marks_ahead.h"
-#include "leasehold/fence_admin.h"
-#include "leasehold/registry.h"
-#include "leasehold/stores.h"
 
 namespace leasehold::cli {
 namespace {
-
-Result<std::unique_ptr<FenceAdmin>> open_fence(const std::string& url) {
-  register_stores();
-  return Registry::standard().open<FenceAdmin>(url);
-}
 
 std::string lineage_of(const FenceMark& mark) {
   if (mark.lineage) return pasteable(mark.lineage->str());
@@ -32,6 +26,7 @@ std::vector<Table::Cell> row_of(const FenceMark& mark) {
   return {{pasteable(mark.resource.str())},
           {mark.mark ? std::to_string(mark.mark->number.value()) : "-"},
           {mark.mark ? mark.mark->request.hex() : "-"},
+          {mark.reader ? std::to_string(mark.reader->number.value()) : "-"},
           {std::to_string(mark.refused), mark.refused > 0 ? Colour::yellow : Colour::none},
           {mark.claim ? mark.claim->hex() : "-"},
           {lineage_of(mark)}};
@@ -50,6 +45,14 @@ std::string tables_text(const std::vector<GuardedTable>& tables) {
   return "\n" + text.str();
 }
 
+std::string floors_text(const std::vector<FenceFloor>& floors) {
+  if (floors.empty()) return "";
+  Table text;
+  text.add({{"STORE", Colour::bold}, {"WITHOUT A MARK REFUSED UP TO", Colour::bold}});
+  for (const FenceFloor& it : floors) text.add({{it.store.hex()}, {std::to_string(it.floor)}});
+  return "\n" + text.str();
+}
+
 bool is_among(const std::vector<FenceMark>& marks, const ResourceName& resource) {
   return std::any_of(marks.begin(), marks.end(),
                      [&](const FenceMark& mark) { return mark.resource == resource; });
@@ -59,8 +62,8 @@ bool is_among(const std::vector<FenceMark>& marks, const ResourceName& resource)
 std::vector<doctor::MarkAhead> ahead_of_store(const std::vector<FenceMark>& marks,
                                               const std::optional<std::string>& store) {
   constexpr auto patience = std::chrono::seconds(5);
-  const bool entered = std::any_of(marks.begin(), marks.end(),
-                                   [](const FenceMark& mark) { return mark.mark.has_value(); });
+  const bool entered = std::any_of(
+      marks.begin(), marks.end(), [](const FenceMark& mark) { return mark.highest().has_value(); });
   if (!entered || is_not_there_yet(store)) return {};
   auto client = open_existing_store(store);
   auto ahead = client ? doctor::marks_ahead(*client, marks, {BootClock::now() + patience, {}})
@@ -96,6 +99,7 @@ class Fence final : public Subcommand {
     declare_adopt(arguments.subcommand("adopt", "Let the tokens of a new lock store in"));
     declare_reset(arguments.subcommand("reset", "Forget the mark of one resource"));
     declare_remove(arguments.subcommand("remove", "Take the fence or the guard of a table away"));
+    sweep_.declare(arguments);
 #ifdef LEASEHOLD_HAS_FILES
     data_.declare(arguments);
 #endif
@@ -105,6 +109,7 @@ class Fence final : public Subcommand {
 #ifdef LEASEHOLD_HAS_FILES
     if (data_.chosen()) return data_.execute();
 #endif
+    if (sweep_.chosen()) return sweep_.execute();
     if (show_->chosen()) return show();
     if (adopt_->chosen()) return adopt();
     if (reset_->chosen()) return reset();
@@ -124,7 +129,8 @@ class Fence final : public Subcommand {
     declare_store(arguments, store_);
     arguments.flag("--json", json_, "For programs: one JSON object");
     arguments.description(
-        "Shows each mark and how often the fence refused. Warns about marks above what the lock "
+        "Shows each mark, the highest token that has read beside others since, and how often the "
+        "fence refused. Warns about marks above what the lock "
         "store has counted to: it was restored from a backup.");
     arguments.example("leasehold fence show sqlite:/var/lib/app/app.db --json",
                       "marks and refusals, for a program");
@@ -245,19 +251,22 @@ class Fence final : public Subcommand {
     if (!marks) return report(marks.error());
     const auto tables = (*fence)->guards();
     if (!tables) return report(tables.error());
+    const auto floors = (*fence)->floors();
+    if (!floors) return report(floors.error());
     if (const auto kept = (*fence)->check_marks(); !kept) note(sentence(kept.error()));
     const auto ahead = ahead_of_store(*marks, store_);
     warn_of(ahead);
-    if (json_) return print(fence_json(*marks, *tables, ahead));
+    if (json_) return print(fence_json(*marks, *tables, *floors, ahead));
     Table table;
     table.add({{"RESOURCE", Colour::bold},
                {"TOKEN", Colour::bold},
                {"REQUEST", Colour::bold},
+               {"READ BY", Colour::bold},
                {"REFUSED", Colour::bold},
                {"CLAIM", Colour::bold},
                {"LINEAGE", Colour::bold}});
     for (const FenceMark& mark : *marks) table.add(row_of(mark));
-    return print(table.str() + tables_text(*tables));
+    return print(table.str() + tables_text(*tables) + floors_text(*floors));
   }
 
   ExitStatus adopt() const {
@@ -283,6 +292,7 @@ class Fence final : public Subcommand {
 #ifdef LEASEHOLD_HAS_FILES
   FenceData data_;
 #endif
+  FenceSweep sweep_;
   Arguments* show_ = nullptr;
   Arguments* adopt_ = nullptr;
   Arguments* reset_ = nullptr;

@@ -9,6 +9,7 @@ Json mark_of(const FenceMark& mark) {
   return {{"resource", mark.resource.str()},
           {"token", mark.mark ? Json(mark.mark->number.value()) : Json(nullptr)},
           {"request", mark.mark ? Json(mark.mark->request.hex()) : Json(nullptr)},
+          {"read_by", mark.reader ? Json(mark.reader->number.value()) : Json(nullptr)},
           {"lineage", mark.lineage ? Json(mark.lineage->str()) : Json(nullptr)},
           {"refused", mark.refused},
           {"claim", mark.claim ? Json(mark.claim->hex()) : Json(nullptr)}};
@@ -17,6 +18,7 @@ Json mark_of(const FenceMark& mark) {
 }  // namespace
 
 std::string fence_json(const std::vector<FenceMark>& marks, const std::vector<GuardedTable>& tables,
+                       const std::vector<FenceFloor>& floors,
                        const std::vector<doctor::MarkAhead>& ahead) {
   Json above = Json::array();
   for (const doctor::MarkAhead& it : ahead) {
@@ -29,7 +31,12 @@ std::string fence_json(const std::vector<FenceMark>& marks, const std::vector<Gu
     guarded.push_back(
         {{"table", table.table}, {"resource", table.resource.str()}, {"armed", table.armed}});
   }
-  return json_text({{"fences", list}, {"tables", guarded}, {"ahead_of_store", above}});
+  Json swept = Json::array();
+  for (const FenceFloor& it : floors) {
+    swept.push_back({{"store", it.store.hex()}, {"floor", it.floor}});
+  }
+  return json_text(
+      {{"fences", list}, {"tables", guarded}, {"floors", swept}, {"ahead_of_store", above}});
 }
 
 }  // namespace leasehold::cli

@@ -10,6 +10,7 @@
 namespace leasehold::cli {
 
 std::string fence_json(const std::vector<FenceMark>& marks, const std::vector<GuardedTable>& tables,
+                       const std::vector<FenceFloor>& floors,
                        const std::vector<doctor::MarkAhead>& ahead);
 
 }  // namespace leasehold::cli

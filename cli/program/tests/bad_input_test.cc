@@ -89,7 +89,7 @@ TEST_F(BadInputTest, Flags) {
       {{"release", "x", "--force", "--request", "123"}, 64, "32 hexadecimal digits"},
       {{"fence"},
        64,
-       "a command is missing; there are: show, install, adopt, reset, remove, enter, read, write; "
+       "a command is missing; there are: show, install, adopt, reset, remove, sweep, admit, enter, read, write; "
        "see "
        "'leasehold fence"},
       {{"fence", "burn"},
@@ -170,7 +170,7 @@ TEST_F(BadInputTest, Durations) {
        64,
        "--ttl: '0' is out of range: it must be 100ms to 24h"},
       {{"run", "x", "--wait", "soon", "--", "echo", "ran"}, 64, "--wait: 'soon'"},
-      {{"run", "x", "--at-least", "1d", "--", "echo", "ran"}, 64, "--at-least: '1d'"},
+      {{"run", "x", "--at-least", "1w", "--", "echo", "ran"}, 64, "--at-least: '1w'"},
       {{"run", "x", "--grace", "20s", "--", "echo", "ran"}, 64, "--grace"},
       {{"run", "x", "--wait", "99999999h", "--", "echo", "ran"}, 64, "longer than a year"},
       {{"probe", "--duration", "5"}, 64, "--duration: '5' is not a duration"},

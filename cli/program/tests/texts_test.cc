@@ -176,7 +176,7 @@ TEST_F(TextsTest, BashCompletes) {
   EXPECT_EQ(complete("leasehold run x --ttl ''"), "\n") << "a duration cannot be guessed";
   EXPECT_EQ(complete("leasehold run x --store sq"), "sqlite:\n");
   EXPECT_EQ(complete("leasehold fence show fi"), "file:\n");
-  EXPECT_EQ(complete("leasehold fence a"), "adopt\n");
+  EXPECT_EQ(complete("leasehold fence a"), "adopt\nadmit\n");
   EXPECT_EQ(complete("leasehold fence adopt --l"), "--lineage\n");
   EXPECT_EQ(complete("leasehold completion z"), "zsh\n");
   EXPECT_EQ(complete("leasehold show my"), "my\\ lock\n");

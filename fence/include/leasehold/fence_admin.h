@@ -23,6 +23,8 @@ struct FenceMark {
   std::optional<RequestId> claim;  // who last claimed it, in claim mode
   // The highest that has entered to read, if it is above `mark`: a lower one cannot write.
   std::optional<Token> reader = {};
+
+  const std::optional<Token>& highest() const { return reader ? reader : mark; }
 };
 
 // What sweeping has left of the marks of one store: where a resource has no mark, tokens of that
