@@ -1,6 +1,7 @@
 #include "leasehold/drill/checker.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -11,6 +12,42 @@ using Position = std::uint32_t;
 
 struct Granted {
   std::int64_t token;
+  RequestRef request;
+  Position record;
+};
+
+// A claim to a lock in some mode.
+struct Claim {
+  std::int16_t mode;
+  std::uint16_t slot;
+
+  explicit Claim(const Record& record) : mode(record.mode), slot(record.slot) {}
+  bool is_shared() const { return mode == Mode::shared().code(); }
+  bool is_exclusive() const { return mode == 0; }
+  bool is_permit() const { return mode > 0; }
+  // Of how many; of the others there is one.
+  std::size_t permits() const { return is_permit() ? static_cast<std::size_t>(mode) : 1; }
+
+  // Both may be held at the same time, if there are permits enough.
+  bool fits_beside(const Claim& other) const {
+    if (is_permit() && other.is_permit()) return slot == 0 || slot != other.slot;
+    return is_shared() && other.is_shared();
+  }
+};
+
+// A grant that has not ended.
+struct Living {
+  Claim claim;
+  RequestRef request;
+  std::int64_t token;
+  std::int64_t deadline;
+  Position granted_by;
+  bool kept = false;
+};
+
+// A request with a place in the queue.
+struct Queued {
+  Claim claim;
   RequestRef request;
   Position record;
 };
@@ -28,15 +65,14 @@ struct Counter {
   };
   std::vector<Epoch> epochs;  // by epoch
 
-  bool held = false;
-  bool kept = false;
-  RequestRef holder = 0;
-  std::int64_t token = 0;
-  std::int64_t deadline = 0;
-  Position granted_by = 0;
+  std::vector<Living> living;  // by the order of their grants
+  std::vector<Queued> queue;
+  std::int64_t last_token = 0;
+  Position last_grant = 0;
 };
 
 struct Belief {
+  Claim claim;
   RequestRef request;
   ProcessRef process;
   std::int64_t deadline;
@@ -44,6 +80,7 @@ struct Belief {
 };
 
 struct Waiter {
+  Claim claim;
   RequestRef request;
   ProcessRef process;
 };
@@ -64,16 +101,40 @@ struct Lock {
   std::int64_t idle_counted_to = 0;
 };
 
+// The highest that has entered.
+struct Entered {
+  std::int64_t token = 0;
+  RequestRef request = 0;
+  Position record = 0;
+
+  bool refuses(const Record& record) const { return record.token < token || is_another(record); }
+  // The same number, but somebody else's.
+  bool is_another(const Record& record) const {
+    return token != 0 && record.token == token && record.request != request;
+  }
+};
+
 // One resource.
 struct Place {
   StoreRef store = 0;
-  std::int64_t mark = 0;
-  RequestRef holder = 0;
-  Position marked_by = 0;
+  Entered writer;
+  Entered reader;
   std::uint32_t sequence = 0;
   std::uint64_t value = 0;
   Position written_by = 0;
   bool written = false;
+
+  bool has_mark() const { return writer.token != 0 || reader.token != 0; }
+  std::int64_t highest() const { return std::max(writer.token, reader.token); }
+  Position marked_by() const { return writer.token != 0 ? writer.record : reader.record; }
+};
+
+// What a fence has swept of one store.
+struct Floor {
+  ProcessRef fence;
+  StoreRef store;
+  std::int64_t token;
+  Position record;
 };
 
 struct Request {
@@ -127,6 +188,12 @@ class Checker {
         return accepted(record);
       case Kind::refuse:
         return refused(record);
+      case Kind::queue:
+        return queued(record);
+      case Kind::leave:
+        return left(record);
+      case Kind::sweep:
+        return swept(record);
       case Kind::fault:
         return fault_began(record);
       case Kind::heal:
@@ -162,18 +229,59 @@ class Checker {
       violate(Check::I5, "a grant was made by something else than an acquire", {});
     }
     judge_token(record, it);
-    if (it.held && record.time < it.deadline) {
-      violate(Check::I6, "the lock was granted although the grant before had not ended",
-              {it.granted_by});
-    }
+    std::erase_if(it.living, [&](const Living& each) { return each.deadline <= record.time; });
+    const Claim claim(record);
+    judge_company(claim, it);
+    judge_turn(claim, record.request, it);
     remember_grant(record, it);
     requests_[record.request].deadline = record.deadline;
-    it.held = true;
-    it.kept = false;
-    it.holder = record.request;
-    it.token = record.token;
-    it.deadline = record.deadline;
-    it.granted_by = at();
+    it.living.push_back({claim, record.request, record.token, record.deadline, at()});
+    it.last_token = record.token;
+    it.last_grant = at();
+  }
+
+  void judge_company(const Claim& claim, const Counter& it) {
+    for (const Living& other : it.living) {
+      if (claim.fits_beside(other.claim)) continue;
+      if (claim.is_exclusive() && other.claim.is_exclusive()) {
+        violate(Check::I6, "the lock was granted although the grant before had not ended",
+                {other.granted_by});
+      } else if (claim.is_permit() && other.claim.is_permit()) {
+        violate(Check::I7, "a slot was given although the grant that had it had not ended",
+                {other.granted_by});
+      } else {
+        violate(Check::I7, "the lock was granted beside a grant that excludes it",
+                {other.granted_by});
+      }
+    }
+    if (claim.is_permit() && it.living.size() >= claim.permits()) {
+      violate(Check::I7, "more permits were granted than there are",
+              {it.living.front().granted_by});
+    }
+  }
+
+  // Nobody overtakes: what is granted fits beside those who came before it, too.
+  void judge_turn(const Claim& claim, RequestRef request, Counter& it) {
+    const auto own = std::find_if(it.queue.begin(), it.queue.end(),
+                                  [&](const Queued& each) { return each.request == request; });
+    for (auto before = it.queue.begin(); before != own; ++before) {
+      const auto ahead = static_cast<std::size_t>(before - it.queue.begin()) + 1;
+      const bool has_room = !claim.is_permit() || it.living.size() + ahead < claim.permits();
+      if (claim.fits_beside(before->claim) && has_room) continue;
+      violate(Check::Q1, "the lock was granted past a request that came earlier and still waits",
+              {before->record});
+      break;
+    }
+    if (own != it.queue.end()) it.queue.erase(own);
+  }
+
+  void queued(const Record& record) {
+    counter(record).queue.push_back({Claim(record), record.request, at()});
+  }
+
+  void left(const Record& record) {
+    std::erase_if(counter(record).queue,
+                  [&](const Queued& each) { return each.request == record.request; });
   }
 
   // Within an epoch tokens increase; a newer epoch begins above all older ones. An older epoch that
@@ -208,49 +316,63 @@ class Checker {
     it.hopeless = report_.count(Check::I1) > hopeless;
   }
 
+  // The grant that a record of the store is about; null: it has ended.
+  static Living* hit_by(const Record& record, Counter& it) {
+    const auto found = std::find_if(it.living.begin(), it.living.end(),
+                                    [&](const Living& each) { return each.token == record.token; });
+    return found == it.living.end() ? nullptr : &*found;
+  }
+
   // Empty if it is this request's living grant, else what is wrong.
-  std::string_view own_living_grant(const Record& record, const Counter& it) {
-    if (!it.held) return "there was no grant";
-    if (it.holder != record.request) return "the grant was another request's";
-    if (it.token != record.token) return "the grant was another one of this request";
+  static std::string_view own_living_grant(const Record& record, const Living* hit) {
+    if (hit == nullptr) return "there was no such grant";
+    if (hit->request != record.request) return "the grant was another request's";
     return {};
   }
 
-  static std::vector<std::size_t> grant_of(const Counter& it) {
-    if (it.token == 0) return {};
-    return {it.granted_by};
+  static std::vector<std::size_t> grant_of(const Living* hit, const Counter& it) {
+    if (hit != nullptr) return {hit->granted_by};
+    if (it.last_token == 0) return {};
+    return {it.last_grant};
   }
 
   void renewed(const Record& record) {
     Counter& it = counter(record);
-    std::string_view wrong = own_living_grant(record, it);
-    if (wrong.empty() && it.kept) wrong = "the grant had been released";
-    if (wrong.empty() && record.time >= it.deadline) wrong = "the grant had ended";
+    Living* hit = hit_by(record, it);
+    std::string_view wrong = own_living_grant(record, hit);
+    if (wrong.empty() && hit->kept) wrong = "the grant had been released";
+    if (wrong.empty() && record.time >= hit->deadline) wrong = "the grant had ended";
     if (wrong.empty() && record.operation != Operation::renew) wrong = "no renewal asked for it";
     if (!wrong.empty()) {
-      violate(Check::I5, "a grant was prolonged although " + std::string(wrong), grant_of(it));
+      violate(Check::I5, "a grant was prolonged although " + std::string(wrong), grant_of(hit, it));
     }
     count_idle(locks_[record.lock], record.time);
-    it.deadline = record.deadline;
+    if (hit != nullptr) hit->deadline = record.deadline;
     Request& request = requests_[record.request];
     request.deadline = std::max(request.deadline, record.deadline);
   }
 
   void expired(const Record& record) {
     Counter& it = counter(record);
-    if (!it.held || it.token != record.token) return;
-    if (record.time < it.deadline) {
-      violate(Check::I6, "the store ended a grant before its time", {it.granted_by});
+    const Living* hit = hit_by(record, it);
+    if (hit == nullptr) return;
+    if (record.time < hit->deadline) {
+      violate(Check::I6, "the store ended a grant before its time", {hit->granted_by});
     }
     count_idle(locks_[record.lock], record.time);
-    it.held = false;
+    end(record.token, it);
+  }
+
+  static void end(std::int64_t token, Counter& it) {
+    std::erase_if(it.living, [&](const Living& each) { return each.token == token; });
   }
 
   void released(const Record& record) {
     Counter& it = counter(record);
-    const std::string_view wrong = own_living_grant(record, it);
+    Living* hit = hit_by(record, it);
+    const std::string_view wrong = own_living_grant(record, hit);
     if (!wrong.empty()) {
-      violate(Check::I5, "a grant was ended although " + std::string(wrong), grant_of(it));
+      violate(Check::I5, "a grant was ended although " + std::string(wrong), grant_of(hit, it));
     }
     if (record.operation == Operation::release) {
       Request& request = requests_[record.request];
@@ -258,18 +380,17 @@ class Checker {
       if (request.told == 0 || request.told == record.token) request.released_told = true;
     }
     count_idle(locks_[record.lock], record.time);
-    it.kept = record.deadline > record.time;
-    if (it.kept) {
-      it.deadline = record.deadline;
-    } else {
-      it.held = false;
-    }
+    if (hit == nullptr) return;
+    hit->kept = record.deadline > record.time;
+    if (!hit->kept) return end(record.token, it);
+    hit->deadline = record.deadline;
   }
 
   // ---- the resource ------------------------------------------------------------------------
 
   Place& place(const Record& record) {
-    const std::uint64_t key = (std::uint64_t{record.process} << 32) | record.lock;
+    const std::uint64_t key =
+        (std::uint64_t{record.process} << 48) | (std::uint64_t{record.slot} << 32) | record.lock;
     if (key != last_place_key_ || last_place_ == nullptr) {
       last_place_key_ = key;
       last_place_ = &places_[key];
@@ -291,39 +412,51 @@ class Checker {
     } else if (it.written && record.value != it.value) {
       violate(Check::I4, "a read did not return the last accepted write", {it.written_by});
     }
-    if (record.token > it.mark) {
-      it.store = record.store;
-      it.mark = record.token;
-      it.holder = record.request;
-      it.sequence = 0;
-      it.marked_by = at();
+    if (record.token > it.highest()) it.store = record.store;
+    Entered& entered = record.is_shared() ? it.reader : it.writer;
+    if (record.token > entered.token) {
+      entered = {record.token, record.request, at()};
+      if (!record.is_shared()) it.sequence = 0;
     }
-    if (record.token == it.mark) it.sequence = std::max(it.sequence, record.sequence);
+    if (record.token == it.writer.token) it.sequence = std::max(it.sequence, record.sequence);
   }
 
   // Without tokens the last to enter is let in, and nobody else.
   void judge_claim(const Record& record, Place& it) {
     const bool entering = record.operation == Operation::read;
-    if (!entering && it.holder != 0 && record.request != it.holder) {
+    if (!entering && it.writer.request != 0 && record.request != it.writer.request) {
       violate(Check::I2, "a write was accepted although another request had entered since",
-              {it.marked_by});
+              {it.writer.record});
     }
-    if (!entering && it.holder != 0) return;
-    it.holder = record.request;
-    it.marked_by = at();
+    if (!entering && it.writer.request != 0) return;
+    it.writer.request = record.request;
+    it.writer.record = at();
   }
 
   void judge_mark(const Record& record, const Place& it) {
-    if (record.token < it.mark) {
-      violate(Check::I2, "a token below the mark was accepted", {it.marked_by});
-    } else if (record.token == it.mark && record.request != it.holder) {
-      violate(Check::I2, "the mark's token was accepted from another request", {it.marked_by});
+    const bool reads = record.is_shared();
+    const Check broken = reads ? Check::I8 : Check::I2;
+    if (record.token < it.writer.token) {
+      violate(broken,
+              reads ? "a reader below the write mark was accepted"
+                    : "a token below the mark was accepted",
+              {it.writer.record});
+    } else if (it.writer.is_another(record)) {
+      violate(broken, "the mark's token was accepted from another request", {it.writer.record});
+    }
+    if (!reads && it.reader.refuses(record)) {
+      violate(Check::I8, "a writer below the read mark was accepted", {it.reader.record});
+    }
+    const Floor* floor = floor_of(record);
+    if (!it.has_mark() && floor != nullptr && record.token <= floor->token) {
+      violate(Check::I8, "a token up to the floor was accepted where there is no mark",
+              {floor->record});
     }
   }
 
   void judge_lineage(const Record& record, const Place& it) {
     if (it.store != 0 && record.store != it.store) {
-      violate(Check::I3, "a token of another store was accepted", {it.marked_by});
+      violate(Check::I3, "a token of another store was accepted", {it.marked_by()});
     }
     const Counter& granting = counter(record);
     if (granting.hopeless) return;
@@ -359,15 +492,54 @@ class Checker {
   void refused(const Record& record) {
     ++report_.refused;
     const Place& it = place(record);
-    const bool stale = record.token < it.mark;
-    const bool foreign = it.mark != 0 && (record.store != it.store ||
-                                          (record.token == it.mark && record.request != it.holder));
-    const bool late = record.token != 0 && record.token == it.mark &&
+    const bool reads = record.is_shared();
+    const bool stale = it.writer.refuses(record) || (!reads && it.reader.refuses(record));
+    const bool foreign = it.has_mark() && record.store != it.store;
+    const bool late = record.token != 0 && record.token == it.writer.token &&
                       record.operation == Operation::write && record.sequence <= it.sequence;
-    const bool taken_over = record.token == 0 && record.request != it.holder;
-    if (stale || foreign || late || taken_over) return;
+    const bool taken_over = record.token == 0 && record.request != it.writer.request;
+    if (stale || foreign || late || taken_over || is_below_a_floor(record, it)) return;
     violate(Check::F1, "a token that is neither stale nor foreign was refused",
-            it.mark != 0 ? std::vector<std::size_t>{it.marked_by} : std::vector<std::size_t>{});
+            it.has_mark() ? std::vector<std::size_t>{it.marked_by()} : std::vector<std::size_t>{});
+  }
+
+  // Where there is no mark. A fence that was swept does not trust a store that it does not know.
+  bool is_below_a_floor(const Record& record, const Place& it) const {
+    if (it.has_mark()) return false;
+    const Floor* floor = floor_of(record);
+    if (floor != nullptr) return record.token <= floor->token;
+    return std::any_of(floors_.begin(), floors_.end(),
+                       [&](const Floor& each) { return each.fence == record.process; });
+  }
+
+  const Floor* floor_of(const Record& record) const {
+    const auto found = std::find_if(floors_.begin(), floors_.end(), [&](const Floor& each) {
+      return each.fence == record.process && each.store == record.store;
+    });
+    return found == floors_.end() ? nullptr : &*found;
+  }
+
+  void swept(const Record& record) {
+    if (record.lock == 0) {
+      std::erase_if(floors_, [&](const Floor& each) {
+        const bool same = each.fence == record.process && each.store == record.store;
+        return same && each.token < record.token;
+      });
+      if (floor_of(record) == nullptr) {
+        floors_.push_back({record.process, record.store, record.token, at()});
+      }
+      return;
+    }
+    Place& it = place(record);
+    Record of_the_mark = record;
+    of_the_mark.store = it.store;
+    const Floor* floor = floor_of(of_the_mark);
+    if (it.has_mark() && (floor == nullptr || it.highest() > floor->token)) {
+      violate(Check::I8, "a mark above the floor was swept", {it.marked_by()});
+    }
+    it.store = 0;
+    it.writer = it.reader = {};
+    it.sequence = 0;
   }
 
   // ---- the clients -------------------------------------------------------------------------
@@ -380,7 +552,7 @@ class Checker {
     requests_[record.request].floor_record = lock.acknowledged_in;
     count_idle(lock, record.time);
     if (lock.waiters.empty()) lock.wanted_since = record.time;
-    lock.waiters.push_back({record.request, record.process});
+    lock.waiters.push_back({Claim(record), record.request, record.process});
   }
 
   void done(const Record& record) {
@@ -462,12 +634,14 @@ class Checker {
   }
 
   void believe(const Record& record, Lock& lock) {
+    const Claim claim(record);
     for (const Belief& other : lock.beliefs) {
+      if (claim.fits_beside(other.claim)) continue;
       ++report_.overlaps.count;
       if (other.deadline > record.time) ++report_.overlaps.before_deadline;
       if (report_.overlaps.first.empty()) report_.overlaps.first = {other.record, at_};
     }
-    lock.beliefs.push_back({record.request, record.process, record.deadline, at()});
+    lock.beliefs.push_back({claim, record.request, record.process, record.deadline, at()});
   }
 
   static void end_belief(Lock& lock, RequestRef request) {
@@ -519,14 +693,26 @@ class Checker {
   void count_idle(Lock& lock, std::int64_t now) {
     const std::int64_t since = std::exchange(lock.idle_counted_to, now);
     if (faults_ > 0 || lock.waiters.empty() || !lock.has_store_log) return;
-    std::int64_t free_since = 0;
-    for (const Counter& each : lock.counters) {
-      if (each.held) free_since = std::max(free_since, each.deadline);
-    }
-    lock.idle += std::max<std::int64_t>(0, now - std::max({since, free_since, calm_since_}));
+    std::int64_t free = 0;
+    for (const Counter& each : lock.counters) free = std::max(free, free_since(each, lock.waiters));
+    lock.idle += std::max<std::int64_t>(0, now - std::max({since, free, calm_since_}));
     if (lock.idle <= report_.liveness.longest_idle) return;
     report_.liveness.longest_idle = lock.idle;
     report_.liveness.idle_until = at_;
+  }
+
+  // From when on there was room for one of those who wait, if no grant is prolonged.
+  static std::int64_t free_since(const Counter& it, const std::vector<Waiter>& waiters) {
+    if (it.living.empty()) return 0;
+    const auto shares = [](const auto& each) { return each.claim.is_shared(); };
+    const bool all_share = std::all_of(waiters.begin(), waiters.end(), shares) &&
+                           std::all_of(it.living.begin(), it.living.end(), shares);
+    const std::size_t permits = it.living.back().claim.permits();
+    if (all_share || it.living.size() < permits) return 0;
+    std::vector<std::int64_t> ends;
+    for (const Living& each : it.living) ends.push_back(each.deadline);
+    std::sort(ends.begin(), ends.end(), std::greater<>());
+    return ends[permits - 1];
   }
 
   void judge_open_waits() {
@@ -558,6 +744,7 @@ class Checker {
   std::vector<Lock> locks_;
   std::vector<Request> requests_;
   std::unordered_map<std::uint64_t, Place> places_;
+  std::vector<Floor> floors_;
   std::uint64_t last_place_key_ = 0;
   Place* last_place_ = nullptr;
   std::vector<std::uint64_t> written_;
@@ -570,8 +757,8 @@ class Checker {
 }  // namespace
 
 std::string_view to_string(Check check) {
-  constexpr std::string_view names[kChecks] = {"I1", "I2", "I3", "I4", "I5",
-                                               "I6", "H1", "F1", "R1"};
+  constexpr std::string_view names[kChecks] = {"I1", "I2", "I3", "I4", "I5", "I6",
+                                               "I7", "I8", "Q1", "H1", "F1", "R1"};
   return names[static_cast<std::size_t>(check)];
 }
 
@@ -579,6 +766,8 @@ bool Report::judged(Check check) const {
   switch (check) {
     case Check::I5:
     case Check::I6:
+    case Check::I7:
+    case Check::Q1:
     case Check::H1:
     case Check::R1:
       return store_log || count(check) > 0;
@@ -586,6 +775,7 @@ bool Report::judged(Check check) const {
     case Check::I2:
     case Check::I3:
     case Check::I4:
+    case Check::I8:
     case Check::F1:
       return true;
   }

@@ -71,6 +71,10 @@ Status History::append(Record record) {
       record.request >= request_count()) {
     return fail(ErrorCode::invalid, "the record refers to a name that this history does not have");
   }
+  if (!Mode::from_code(record.mode) || (record.slot != 0 && !record.is_permit())) {
+    return fail(ErrorCode::invalid,
+                "the record has a mode that there is not, or a slot without a permit");
+  }
   Last& last = last_[record.process];
   if (record.time < last.time) {
     return fail(ErrorCode::invalid, "time of '" + process_name(record.process) +
@@ -112,6 +116,8 @@ std::string describe(const History& history, std::size_t at) {
   if (record.base != 0) add("base", std::to_string(record.base));
   if (record.store != 0) add("store", history.store_id(record.store).hex().substr(0, 8));
   if (record.epoch != 0) add("epoch", std::to_string(record.epoch));
+  if (record.mode != 0) add("mode", to_string(*Mode::from_code(record.mode)));
+  if (record.slot != 0) add("slot", std::to_string(record.slot - 1));
   return text;
 }
 

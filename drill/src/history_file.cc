@@ -19,7 +19,9 @@ namespace {
 
 constexpr std::string_view kFirstWord = "history";
 constexpr std::string_view kVersion = "1";
-constexpr std::size_t kColumns = 14;
+constexpr std::size_t kColumns = 14;  // of an exclusive record
+constexpr std::size_t kColumnsWithMode = 16;
+constexpr std::string_view kShared = "shared";
 constexpr std::size_t kMaxLine = 4096;  // names have at most 512 bytes
 constexpr std::size_t kReadSize = 1 << 20;
 
@@ -66,6 +68,11 @@ std::string first_line(std::string_view boot, std::string_view process) {
   return line + "\n";
 }
 
+void put_mode(std::string& line, const Record& record) {
+  put_text(line, record.is_shared() ? std::string(kShared) : std::to_string(record.mode));
+  put_text(line, record.slot == 0 ? "" : std::to_string(record.slot - 1));
+}
+
 void put_record(std::string& line, const Record& record, std::uint32_t index,
                 std::string_view process, const HistoryWriter::Names& names) {
   line += std::to_string(index);
@@ -82,6 +89,7 @@ void put_record(std::string& line, const Record& record, std::uint32_t index,
   put_number(line, record.base);
   put_id(line, names.store);
   put_number(line, record.epoch);
+  if (record.mode != 0) put_mode(line, record);
   line += '\n';
 }
 
@@ -118,9 +126,8 @@ class Columns {
   void number(std::size_t at, std::string_view name, Number& into) {
     const std::string_view text = columns_[at];
     if (text == "-") return;
-    const auto value = kit::number_in<Number>(text);
-    const bool canonical = !text.empty() && text.front() >= '1' && text.front() <= '9';
-    if (!value || !canonical) {
+    const auto value = parsed<Number>(text);
+    if (!value) {
       return wrong(
           name, text,
           "- or a whole number from 1 to " + std::to_string(std::numeric_limits<Number>::max()));
@@ -143,6 +150,25 @@ class Columns {
     return parsed;
   }
 
+  void mode(std::size_t at, Record& into) {
+    const std::string_view text = columns_[at];
+    const auto permits = parsed<std::int64_t>(text);
+    if (text != kShared && (!permits || !Mode::permit_of(*permits).check())) {
+      return wrong("mode", text, "shared or a number of permits");
+    }
+    into.set_mode(text == kShared ? Mode::shared() : Mode::permit_of(*permits));
+  }
+
+  void slot(std::size_t at, Record& into) {
+    const std::string_view text = columns_[at];
+    if (text == "-") return;
+    const auto number = text == "0" ? std::int64_t{0} : parsed<std::int64_t>(text);
+    if (!number || *number >= Mode::kMostPermits || !into.is_permit()) {
+      return wrong("slot", text, "- or the number of one of the permits");
+    }
+    into.set_mode(*Mode::from_code(into.mode), Slot{*number});
+  }
+
   std::string_view name(std::size_t at, std::string_view name) {
     const std::string_view text = columns_[at];
     if (text == "-") return {};
@@ -156,7 +182,14 @@ class Columns {
   const std::optional<Error>& error() const { return error_; }
 
  private:
-  std::array<std::string_view, kColumns> columns_;
+  // One spelling for each number.
+  template <class Number>
+  static std::optional<Number> parsed(std::string_view text) {
+    const bool canonical = !text.empty() && text.front() >= '1' && text.front() <= '9';
+    return canonical ? kit::number_in<Number>(text) : std::nullopt;
+  }
+
+  std::array<std::string_view, kColumnsWithMode> columns_;
   std::size_t count_;
   std::optional<Error> error_;
 };
@@ -292,12 +325,12 @@ Status HistoryReader::read(const std::string& path) {
   };
 
   const auto take_record = [this](Columns& columns) -> Status {
-    if (columns.count() != kColumns) {
-      return fail(
-          ErrorCode::invalid,
-          "the line has " +
-              (columns.count() > kColumns ? "more than 14" : std::to_string(columns.count())) +
-              " columns; a record has 14");
+    const std::size_t count = columns.count();
+    if (count != kColumns && count != kColumnsWithMode) {
+      return fail(ErrorCode::invalid,
+                  "the line has " +
+                      (count > kColumnsWithMode ? "more than 16" : std::to_string(count)) +
+                      " columns; a record has 14, or 16 with a mode");
     }
     Record record;
     std::uint32_t index = 0;
@@ -314,6 +347,10 @@ Status HistoryReader::read(const std::string& path) {
     columns.number(11, "base", record.base);
     const auto store = columns.id<StoreId>(12, "store");
     columns.number(13, "epoch", record.epoch);
+    if (count == kColumnsWithMode) {
+      columns.mode(14, record);
+      columns.slot(15, record);
+    }
     if (columns.error()) return fail(*columns.error());
 
     record.process = history_.process(columns[2]);

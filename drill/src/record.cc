@@ -5,9 +5,9 @@
 namespace leasehold::drill {
 namespace {
 
-constexpr std::array<std::string_view, 12> kKinds = {"invoke", "ok",     "fail",   "unknown",
-                                                     "grant",  "renew",  "expire", "release",
-                                                     "accept", "refuse", "fault",  "heal"};
+constexpr std::array<std::string_view, 15> kKinds = {
+    "invoke", "ok",    "fail",   "unknown", "grant", "renew", "expire", "release",
+    "queue",  "leave", "accept", "refuse",  "sweep", "fault", "heal"};
 constexpr std::array<std::string_view, 11> kOperations = {
     "none",  "acquire", "renew",      "release", "read", "write",
     "pause", "crash",   "disconnect", "storm",   "clock"};

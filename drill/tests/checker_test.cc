@@ -245,6 +245,197 @@ TEST(CheckerTest, KeptGrantLastsUntilItsNewEnd) {
   EXPECT_THAT(violations(in_time), ElementsAre());
 }
 
+// ---- I7 ------------------------------------------------------------------------------------
+
+TEST(CheckerTest, ReadersBesideReadersAndPermitsInSlotsOfTheirOwnAreClean) {
+  Story shared;
+  shared.shared().grant(1, 1).shared().grant(2, 2).release(1, 1).renew(2, 2).release(2, 2);
+  shared.grant(3, 3).at(5000).expire(3, 3).shared().grant(4, 4);
+  EXPECT_THAT(violations(shared), ElementsAre());
+  Story permits;
+  permits.permit(2, 0).grant(1, 1).permit(2, 1).grant(2, 2).release(1, 1);
+  permits.permit(2, 0).grant(3, 3).at(1002).permit(2, 1).grant(4, 4);  // the second has ended
+  EXPECT_THAT(violations(permits), ElementsAre());
+}
+
+TEST(CheckerTest, SharedBesideExclusiveIsI7) {
+  Story reader;
+  reader.grant(1, 1).shared().grant(2, 2);
+  EXPECT_THAT(violations(reader), ElementsAre(Found{"I7", {0, 1}}));
+  Story writer;  // the first of the readers has ended
+  writer.shared().grant(1, 1, 10).shared().grant(2, 2).at(500).grant(3, 3);
+  EXPECT_THAT(violations(writer), ElementsAre(Found{"I7", {1, 2}}));
+  Story in_time;
+  in_time.at(1).grant(1, 1).at(1001).shared().grant(2, 2);
+  EXPECT_THAT(violations(in_time), ElementsAre());
+}
+
+TEST(CheckerTest, KeptReaderKeepsWritersOutAndNoReaders) {
+  Story story;
+  story.at(1).shared().grant(1, 1).at(10).release(1, 1, 300).shared().grant(2, 2, 50);
+  story.at(299).grant(3, 3);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I7", {0, 3}}));
+}
+
+TEST(CheckerTest, PermitBesideAnotherKindIsI7) {
+  Story exclusive;
+  exclusive.permit(4, 0).grant(1, 1).grant(2, 2);
+  EXPECT_THAT(violations(exclusive), ElementsAre(Found{"I7", {0, 1}}));
+  Story shared;
+  shared.shared().grant(1, 1).permit(4, 0).grant(2, 2);
+  EXPECT_THAT(violations(shared), ElementsAre(Found{"I7", {0, 1}}));
+}
+
+TEST(CheckerTest, OnePermitTooManyIsI7) {
+  Story story;
+  story.permit(2, 0).grant(1, 1).permit(2, 1).grant(2, 2).permit(2, 2).grant(3, 3);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I7", {0, 2}}));
+}
+
+TEST(CheckerTest, ThereAreAsManyPermitsAsTheLockHasAtTheGrant) {
+  Story grown;  // by an operator, while two were out
+  grown.permit(2, 0).grant(1, 1).permit(2, 1).grant(2, 2).permit(3, 2).grant(3, 3);
+  EXPECT_THAT(violations(grown), ElementsAre());
+  Story shrunk;
+  shrunk.permit(3, 0).grant(1, 1).permit(3, 1).grant(2, 2).permit(3, 2).grant(3, 3);
+  shrunk.release(1, 1).permit(2, 0).grant(4, 4);
+  EXPECT_THAT(violations(shrunk), ElementsAre(Found{"I7", {1, 4}}));
+}
+
+TEST(CheckerTest, SlotGivenTwiceIsI7) {
+  Story story;
+  story.permit(3, 1).grant(1, 1).permit(3, 1).grant(2, 2);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I7", {0, 1}}));
+}
+
+TEST(CheckerTest, RenewalAndReleaseOfOneOfSeveralHitTheirOwn) {
+  Story story;
+  story.shared().grant(1, 1).shared().grant(2, 2).renew(1, 1).release(2, 2).renew(1, 1);
+  EXPECT_THAT(violations(story), ElementsAre());
+  Story other;
+  other.shared().grant(1, 1).shared().grant(2, 2).release(1, 2);
+  EXPECT_THAT(violations(other), ElementsAre(Found{"I5", {0, 2}}));
+}
+
+// ---- Q1 ------------------------------------------------------------------------------------
+
+TEST(CheckerTest, WhoFitsBesideAllBeforeItOvertakesNobody) {
+  Story shared;
+  shared.grant(1, 1).shared().waits(2).shared().waits(3).release(1, 1);
+  shared.shared().grant(2, 3).shared().grant(3, 2);  // both fit, in whatever order they ask
+  EXPECT_THAT(violations(shared), ElementsAre());
+  Story permits;
+  permits.permit(3, 0).grant(1, 1).permit(3).waits(2).permit(3, 1).grant(2, 3);
+  permits.permit(3, 2).grant(3, 2);
+  EXPECT_THAT(violations(permits), ElementsAre());
+}
+
+TEST(CheckerTest, ReaderPastAWriterThatWaitsIsQ1) {
+  Story story;
+  story.shared().grant(1, 1).waits(2).shared().grant(3, 3);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"Q1", {1, 2}}));
+  Story gave_up;
+  gave_up.shared().grant(1, 1).waits(2).leaves(2).shared().grant(3, 3);
+  EXPECT_THAT(violations(gave_up), ElementsAre());
+  Story came_later;
+  came_later.grant(1, 1).shared().waits(2).waits(3).release(1, 1).shared().grant(2, 2);
+  EXPECT_THAT(violations(came_later), ElementsAre());
+}
+
+TEST(CheckerTest, WriterPastAnyoneThatWaitsIsQ1) {
+  Story story;
+  story.grant(1, 1).shared().waits(2).waits(3).release(1, 1).grant(3, 3);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"Q1", {1, 4}}));
+}
+
+TEST(CheckerTest, LastPermitPastWhoWaitsForItIsQ1) {
+  Story story;
+  story.permit(2, 0).grant(1, 1).permit(2).waits(2).permit(2, 1).grant(3, 3);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"Q1", {1, 2}}));
+}
+
+// ---- I8 ------------------------------------------------------------------------------------
+
+TEST(CheckerTest, ReadersInAnyOrderBetweenWritersAreClean) {
+  Story story;
+  story.grant(1, 1).write(1, 1, 0, 10).release(1, 1).shared().grant(2, 2).shared().grant(3, 3);
+  story.shared().read(3, 3, 10).shared().read(2, 2, 10).release(2, 2).release(3, 3);
+  story.grant(4, 4).write(4, 4, 10, 20).shared().read(4, 4, 20);  // is that writer
+  story.shared().refuse(3, 3).refuse(1, 1);
+  EXPECT_THAT(violations(story), ElementsAre());
+}
+
+TEST(CheckerTest, ReaderBelowTheWriteMarkIsI8) {
+  Story story;
+  story.shared().grant(1, 1).at(2000).grant(2, 2).write(2, 2, 0, 10).shared().read(1, 1, 10);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I8", {2, 3}}));
+}
+
+TEST(CheckerTest, ReaderWithTheWritersNumberIsI8) {
+  Story story;
+  story.grant(1, 1).write(1, 1, 0, 10).shared().read(1, 2, 10);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I8", {1, 2}}, Found{"I3", {2}}));
+}
+
+TEST(CheckerTest, WriterBelowTheReadMarkIsI8) {
+  Story story;
+  story.grant(1, 1).at(2000).shared().grant(2, 2).shared().read(2, 2, 0).write(1, 1, 0, 10);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I8", {2, 3}}));
+  Story upgraded;  // the last reader itself
+  upgraded.shared().grant(1, 1).shared().read(1, 1, 0).write(1, 1, 0, 10);
+  EXPECT_THAT(violations(upgraded), ElementsAre());
+}
+
+TEST(CheckerTest, RefusalOfAReaderAboveTheWriteMarkIsF1) {
+  Story story;
+  story.shared().grant(1, 1).shared().grant(2, 2).shared().read(2, 2, 0).shared().refuse(1, 1);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"F1", {2, 3}}));
+}
+
+TEST(CheckerTest, TokenUpToTheFloorWithoutAMarkIsI8) {
+  Story story;
+  story.grant(1, 1).release(1, 1).grant(2, 2).write(2, 2, 0, 10).floor(2).sweep().read(2, 2, 10);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I8", {4, 6}}));
+  Story refused;
+  refused.grant(1, 1).release(1, 1).grant(2, 2).write(2, 2, 0, 10).release(2, 2).floor(2).sweep();
+  refused.refuse(1, 1).refuse(2, 2).grant(3, 3).read(3, 3, 10);
+  EXPECT_THAT(violations(refused), ElementsAre());
+}
+
+TEST(CheckerTest, FloorMattersOnlyWithoutAMarkAndOnlyForItsStore) {
+  Story marked;
+  marked.grant(1, 1).read(1, 1, 0).floor(9).read(1, 1, 0);
+  EXPECT_THAT(violations(marked), ElementsAre());
+  Story other;
+  other.floor(9).from(2).grant(1, 1).from(2).read(1, 1, 0);
+  EXPECT_THAT(violations(other), ElementsAre());
+  Story unknown;  // but a fence that was swept may refuse a store that it does not know
+  unknown.floor(9).from(2).grant(1, 1).from(2).refuse(1, 1, 1);
+  EXPECT_THAT(violations(unknown), ElementsAre());
+  Story above;
+  above.floor(9).grant(10, 1).refuse(10, 1, 1);
+  EXPECT_THAT(violations(above), ElementsAre(Found{"F1", {2}}));
+}
+
+TEST(CheckerTest, MarkSweptAboveTheFloorIsI8) {
+  Story story;
+  story.grant(1, 1).release(1, 1).grant(2, 2).write(2, 2, 0, 10).floor(1).sweep();
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I8", {3, 5}}));
+}
+
+// ---- several resources of one lock ---------------------------------------------------------
+
+TEST(CheckerTest, EachSlotIsAResourceOfItsOwn) {
+  Story story;
+  story.permit(2, 0).grant(1, 1).permit(2, 1).grant(2, 2);
+  story.permit(2, 1).write(2, 2, 0, 20).permit(2, 0).write(1, 1, 0, 10);
+  EXPECT_THAT(violations(story), ElementsAre());
+  Story late;
+  late.permit(2, 0).grant(1, 1).at(2000).expire(1, 1).permit(2, 0).grant(2, 2);
+  late.permit(2, 0).read(2, 2, 0).permit(2, 0).write(1, 1, 0, 10);
+  EXPECT_THAT(violations(late), ElementsAre(Found{"I2", {3, 4}}));
+}
+
 // ---- H1, F1 --------------------------------------------------------------------------------
 
 TEST(CheckerTest, HolderWhoEndsLaterThanTheStoreIsH1) {
@@ -320,6 +511,20 @@ TEST(CheckerTest, OverlapBeforeTheDeadlineIsCountedApart) {
   EXPECT_EQ(check(story.history).overlaps.before_deadline, 1u);
 }
 
+TEST(CheckerTest, OnlyBeliefsThatExcludeEachOtherOverlap) {
+  const auto overlaps = [](Story& story) { return check(story.history).overlaps.count; };
+  Story readers;
+  readers.asks(1).shared().gets(1, 1, 900).asks(2).shared().gets(2, 2, 900);
+  EXPECT_EQ(overlaps(readers), 0u);
+  readers.asks(3).gets(3, 3, 900);
+  EXPECT_EQ(overlaps(readers), 2u);
+  Story permits;
+  permits.asks(1).permit(2, 0).gets(1, 1, 900).asks(2).permit(2, 1).gets(2, 2, 900);
+  EXPECT_EQ(overlaps(permits), 0u);
+  permits.asks(3).permit(2, 0).gets(3, 3, 900);
+  EXPECT_EQ(overlaps(permits), 1u);
+}
+
 TEST(CheckerTest, DeadHolderBelievesNothing) {
   Story story;
   story.asks(1).grant(1, 1).gets(1, 1, 900).crash(1).at(2000).expire(1, 1);
@@ -334,6 +539,22 @@ TEST(CheckerTest, IdleTimeOfAWantedLockIsMeasured) {
   const Report report = check(story.history);
   EXPECT_EQ(report.liveness.longest_idle, 50);
   EXPECT_EQ(report.liveness.idle_until, 5u);
+}
+
+TEST(CheckerTest, PermitThatNobodyHasAndAReaderThatFitsCount) {
+  Story permits;
+  permits.at(1).permit(2, 0).grant(1, 1).at(100).permit(2).asks(2).at(150).permit(2, 1).grant(2, 2);
+  EXPECT_EQ(check(permits.history).liveness.longest_idle, 50);
+  Story taken;
+  taken.at(1).permit(1, 0).grant(1, 1).at(100).permit(1).asks(2);
+  taken.at(150).release(1, 1).at(160).permit(1, 0).grant(2, 2);
+  EXPECT_EQ(check(taken.history).liveness.longest_idle, 10);
+  Story readers;
+  readers.at(1).shared().grant(1, 1).at(100).shared().asks(2).at(150).shared().grant(2, 2);
+  EXPECT_EQ(check(readers.history).liveness.longest_idle, 50);
+  Story writer;
+  writer.at(1).shared().grant(1, 1).at(100).asks(2).at(150).release(1, 1).grant(2, 2);
+  EXPECT_EQ(check(writer.history).liveness.longest_idle, 1);
 }
 
 TEST(CheckerTest, LockThatIsStillWantedAtTheEndCounts) {
@@ -387,12 +608,12 @@ TEST(CheckerTest, WhatOnlyTheStoreCanShowIsNotJudgedWithoutItsLog) {
   logged.asks(1).grant(5, 1).gets(1, 5, 900);
   const Report without = check(told.history);
   const Report with = check(logged.history);
-  for (const Check each : {Check::I5, Check::I6, Check::H1, Check::R1}) {
+  for (const Check each : {Check::I5, Check::I6, Check::I7, Check::Q1, Check::H1, Check::R1}) {
     EXPECT_FALSE(without.judged(each)) << to_string(each);
     EXPECT_TRUE(with.judged(each)) << to_string(each);
     EXPECT_FALSE(Report{}.judged(each)) << to_string(each);
   }
-  for (const Check each : {Check::I1, Check::I2, Check::I3, Check::I4, Check::F1}) {
+  for (const Check each : {Check::I1, Check::I2, Check::I3, Check::I4, Check::I8, Check::F1}) {
     EXPECT_TRUE(without.judged(each)) << to_string(each);
   }
   EXPECT_THAT(to_text(without, told.history), HasSubstr("I6: not judged"));

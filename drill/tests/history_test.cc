@@ -60,6 +60,10 @@ std::string with(std::size_t column, const std::string& text) {
   return line + "\n";
 }
 
+std::string with_more(const std::string& columns) {
+  return kRecord.substr(0, kRecord.size() - 1) + "\t" + columns + "\n";
+}
+
 TEST(HistoryTest, NamesAreKeptOnce) {
   History history;
   EXPECT_EQ(history.lock("a"), history.lock("a"));
@@ -111,6 +115,19 @@ TEST(HistoryTest, RecordOfAnotherHistoryIsRefused) {
   EXPECT_FALSE(history.append(record));
   record.process = history.process("a");
   record.request = 1;
+  EXPECT_FALSE(history.append(record));
+}
+
+TEST(HistoryTest, SlotWithoutAPermitIsRefused) {
+  History history;
+  Record record;
+  record.process = history.process("a");
+  record.set_mode(Mode::permit_of(2), Slot{1});
+  EXPECT_TRUE(history.append(record));
+  record.mode = 0;
+  EXPECT_FALSE(history.append(record));
+  record.slot = 0;
+  record.mode = -2;
   EXPECT_FALSE(history.append(record));
 }
 
@@ -169,6 +186,39 @@ TEST_F(HistoryFileTest, SavedHistoryIsReadBackTheSame) {
   EXPECT_EQ(content(), content("again"));
 }
 
+TEST_F(HistoryFileTest, ModesAndSlotsAreReadBackAndOthersAreExclusive) {
+  Story story;
+  story.grant(1, 1).release(1, 1).shared().grant(2, 2).shared().waits(3).leaves(3);
+  story.permit(2, 0).grant(4, 4).permit(10'000, 9'999).grant(5, 5);
+  ASSERT_TRUE(save_history(story.history, path(), kBoot));
+  HistoryReader reader;
+  ASSERT_TRUE(reader.read(path()));
+  const History history = reader.take();
+  EXPECT_EQ(history.records(), story.history.records());
+  EXPECT_THAT(describe(history, 2), ::testing::EndsWith(" mode=shared"));
+  EXPECT_THAT(describe(history, 5), ::testing::EndsWith(" mode=one of 2 permits slot=0"));
+  EXPECT_EQ(history.records()[0].mode, 0);
+}
+
+TEST_F(HistoryFileTest, ModeAndSlotAreChecked) {
+  for (const std::string good : {"shared\t-", "1\t0", "10000\t9999", "4\t-", "2\t3"}) {
+    EXPECT_EQ(complaint(kFirst + with_more(good)), "no complaint") << good;
+  }
+  const auto about = [&](const std::string& columns) {
+    return complaint(kFirst + with_more(columns));
+  };
+  EXPECT_EQ(about("-\t-"), "2: mode is '-'; it must be shared or a number of permits");
+  for (const std::string bad : {"0", "-1", "10001", "04", "Shared", ""}) {
+    EXPECT_THAT(about(bad + "\t-"), HasSubstr("2: mode is '" + bad)) << bad;
+  }
+  EXPECT_EQ(about("4\t10000"),
+            "2: slot is '10000'; it must be - or the number of one of the permits");
+  for (const std::string bad : {"-1", "00", "01", "x", ""}) {
+    EXPECT_THAT(about("4\t" + bad), HasSubstr("2: slot is '" + bad)) << bad;
+  }
+  EXPECT_THAT(about("shared\t0"), HasSubstr("2: slot is '0'"));
+}
+
 TEST_F(HistoryFileTest, CompleteRecordIsTaken) {
   EXPECT_EQ(complaint(kFirst + kRecord), "no complaint");
 }
@@ -202,9 +252,12 @@ TEST_F(HistoryFileTest, EveryColumnIsChecked) {
 TEST_F(HistoryFileTest, BadLinesGetOneSentenceWithTheirNumber) {
   EXPECT_EQ(complaint(""), "1: the file is empty");
   EXPECT_EQ(complaint(kRecord), "1: there is no 'history' line of process 'client' before");
-  EXPECT_EQ(complaint(kFirst + "\n"), "2: the line has 1 columns; a record has 14");
-  EXPECT_EQ(complaint(kFirst + kRecord.substr(0, kRecord.size() - 1) + "\t-\n"),
-            "2: the line has more than 14 columns; a record has 14");
+  EXPECT_EQ(complaint(kFirst + "\n"),
+            "2: the line has 1 columns; a record has 14, or 16 with a mode");
+  EXPECT_EQ(complaint(kFirst + with_more("-")),
+            "2: the line has 15 columns; a record has 14, or 16 with a mode");
+  EXPECT_EQ(complaint(kFirst + with_more("4\t3\t-")),
+            "2: the line has more than 16 columns; a record has 14, or 16 with a mode");
   EXPECT_EQ(complaint(kFirst + kRecord.substr(0, 20)),
             "2: the line has no end: its writer was stopped in the middle");
   EXPECT_EQ(complaint(kFirst + kFirst), "2: two logs are called 'client'");

@@ -37,6 +37,14 @@ class Story {
     store_ = store;
     return *this;
   }
+  Story& shared() {
+    next_.set_mode(Mode::shared());
+    return *this;
+  }
+  Story& permit(int permits, std::optional<int> slot = {}) {
+    next_.set_mode(Mode::permit_of(permits), slot ? std::optional(Slot{*slot}) : std::nullopt);
+    return *this;
+  }
   Story& by(Operation operation) {
     cause_ = operation;
     return *this;
@@ -57,6 +65,8 @@ class Story {
   Story& expire(std::int64_t token, int request) {
     return add("store", Kind::expire, Operation::none, token, request, 0);
   }
+  Story& waits(int request) { return add("store", Kind::queue, Operation::acquire, 0, request, 0); }
+  Story& leaves(int request) { return add("store", Kind::leave, Operation::none, 0, request, 0); }
 
   Story& read(std::int64_t token, int request, std::uint64_t value) {
     next_.value = value;
@@ -71,6 +81,13 @@ class Story {
     next_.sequence = sequence;
     return add("resource", Kind::refuse, Operation::write, token, request, 0);
   }
+
+  // The resource raises its floor, for all that has no mark; and forgets the marks of this one.
+  Story& floor(std::int64_t token) {
+    everywhere_ = true;
+    return add("resource", Kind::sweep, Operation::none, token, 0, 0);
+  }
+  Story& sweep() { return add("resource", Kind::sweep, Operation::none, 0, 0, 0); }
 
   Story& client(int request, Kind kind, Operation operation, std::int64_t token = 0,
                 std::int64_t deadline = 0) {
@@ -105,7 +122,7 @@ class Story {
     record.process = history.process(process);
     record.kind = kind;
     record.operation = operation;
-    record.lock = history.lock("a");
+    record.lock = std::exchange(everywhere_, false) ? LockRef{0} : history.lock("a");
     record.token = token;
     if (request != 0) record.request = history.request(id_of<RequestId>(request));
     record.deadline = deadline;
@@ -116,6 +133,7 @@ class Story {
 
   std::int64_t now_ = 1;
   int store_ = 1;
+  bool everywhere_ = false;
   Operation cause_ = Operation::none;
   Record next_;
 };

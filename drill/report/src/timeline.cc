@@ -87,7 +87,7 @@ class Drawing {
 
   void answered(const Record& record) {
     const bool accepted = record.kind == Kind::accept;
-    std::int64_t& highest = marks_[record.lock];
+    std::int64_t& highest = marks_[{record.lock, record.slot}];
     const bool stale = accepted && record.token != 0 && record.token < highest;
     if (accepted) highest = std::max(highest, record.token);
     if (accepted && record.operation != Operation::write && !stale) return;
@@ -220,7 +220,7 @@ class Drawing {
   std::map<Open, std::int64_t> faults_;
   std::map<ProcessRef, std::vector<FaultSpan>> spans_;
   std::map<ProcessRef, std::vector<std::int64_t>> killed_;
-  std::unordered_map<LockRef, std::int64_t> marks_;
+  std::map<std::pair<LockRef, std::uint16_t>, std::int64_t> marks_;  // by resource
   std::unordered_map<RequestRef, ProcessRef> holders_;
 };
 

@@ -48,10 +48,11 @@ TEST(Rows, SayWhichChecksCouldNotBeJudged) {
     }
     return std::string();
   };
-  EXPECT_EQ(meaning(),
-            "I1, I2, I3, I4, F1; not judged, without a log of the store: I5, I6, H1, R1");
+  EXPECT_EQ(
+      meaning(),
+      "I1, I2, I3, I4, I8, F1; not judged, without a log of the store: I5, I6, I7, Q1, H1, R1");
   outcome.report.store_log = true;
-  EXPECT_EQ(meaning(), "I1, I2, I3, I4, I5, I6, H1, F1, R1");
+  EXPECT_EQ(meaning(), "I1, I2, I3, I4, I5, I6, I7, I8, Q1, H1, F1, R1");
 }
 
 TEST(Rows, SayWhatWasDamaged) {
@@ -84,7 +85,9 @@ TEST(JsonReport, HasVerdictNumbersAndViolations) {
   EXPECT_EQ(safe["duration_ns"], 5'000'000'000);
   EXPECT_EQ(safe["broken"].size(), kChecks);
   EXPECT_EQ(safe["broken"]["I4"], 0);
-  for (const char* check : {"I5", "I6", "H1", "R1"}) EXPECT_TRUE(safe["broken"][check].is_null());
+  for (const char* check : {"I5", "I6", "I7", "Q1", "H1", "R1"}) {
+    EXPECT_TRUE(safe["broken"][check].is_null()) << check;
+  }
   EXPECT_TRUE(safe["violations"].empty());
 
   const Json unsafe = Json::parse(to_json(made_up({.fenced = false}).outcome));
@@ -130,13 +133,14 @@ TEST(JunitReport, PassesWhenAllHeld) {
   const MadeUp made = made_up({});
   EXPECT_THAT(
       parsed(to_junit(made.outcome, made.history)),
-      AllOf(testing::StartsWith("13 0 4 leasehold drill: sqlite:"), Not(HasSubstr("FAILED"))));
+      AllOf(testing::StartsWith("16 0 6 leasehold drill: sqlite:"), Not(HasSubstr("FAILED"))));
 }
 
 TEST(JunitReport, SkipsWhatOnlyALogOfTheStoreCanShow) {
   MadeUp made = made_up({});
-  EXPECT_THAT(parsed(to_junit(made.outcome, made.history)),
-              HasSubstr("SKIPPED I5\nSKIPPED I6\nSKIPPED H1\nSKIPPED R1\n"));
+  EXPECT_THAT(
+      parsed(to_junit(made.outcome, made.history)),
+      HasSubstr("SKIPPED I5\nSKIPPED I6\nSKIPPED I7\nSKIPPED Q1\nSKIPPED H1\nSKIPPED R1\n"));
   made.outcome.report.store_log = true;
   EXPECT_THAT(parsed(to_junit(made.outcome, made.history)), Not(HasSubstr("SKIPPED")));
 }
@@ -144,7 +148,7 @@ TEST(JunitReport, SkipsWhatOnlyALogOfTheStoreCanShow) {
 TEST(JunitReport, FailsTheCaseThatWasBrokenWithItsRecords) {
   const MadeUp made = made_up({.fenced = false});
   const std::string said = parsed(to_junit(made.outcome, made.history));
-  EXPECT_THAT(said, testing::StartsWith("13 4 4 "));
+  EXPECT_THAT(said, testing::StartsWith("16 4 6 "));
   EXPECT_THAT(said, HasSubstr("FAILED no stale write was accepted | 100 stale writes"));
   EXPECT_THAT(said, HasSubstr("FAILED no update was lost | 100 updates"));
   EXPECT_THAT(said, HasSubstr("I2 was broken 100 times | a token below the mark was accepted"));
@@ -153,7 +157,7 @@ TEST(JunitReport, FailsTheCaseThatWasBrokenWithItsRecords) {
 
 TEST(JunitReport, FailsWhenTooLittleHappened) {
   const std::string said = parsed(to_junit(Outcome{}, History{}));
-  EXPECT_THAT(said, testing::StartsWith("13 1 4 "));
+  EXPECT_THAT(said, testing::StartsWith("16 1 6 "));
   EXPECT_THAT(said, HasSubstr("FAILED enough happened to say anything | Too little happened"));
 }
 

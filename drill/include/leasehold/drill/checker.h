@@ -16,12 +16,16 @@ enum class Check : std::uint8_t {
   I3,  // an accepted token was granted once, to this request, for this lock of this store
   I4,  // no accepted update is lost
   I5,  // release and renew touch only their own grant
-  I6,  // a store never has two unexpired grants of a lock, by its own clock
+  I6,  // a store never has two unexpired exclusive grants of a lock, by its own clock
+  I7,  // nor a shared beside an exclusive one, more permits than there are, or a slot twice
+  I8,  // a fence lets no reader in below its write mark, no writer below its read mark, and nobody
+       // up to its floor where there is no mark
+  Q1,  // a grant fits beside every request that came before it and still waits
   H1,  // the holder's deadline is not later than the store's
   F1,  // a resource refuses only what is stale, foreign or out of order
   R1,  // what a client was told of its release is true
 };
-inline constexpr std::size_t kChecks = 9;
+inline constexpr std::size_t kChecks = 12;
 std::string_view to_string(Check check);
 
 struct Violation {
@@ -30,14 +34,16 @@ struct Violation {
   std::vector<std::size_t> records;  // positions in History::records(), in order
 };
 
-// D1. A client believes from its grant until it releases, is told of the loss, or dies.
+// D1, of leases that exclude each other. A client believes from its grant until it releases, is
+// told of the loss, or dies.
 struct Overlaps {
   std::uint64_t count = 0;            // grants told while another client still believed
   std::uint64_t before_deadline = 0;  // of these: before the other's deadline was reached
   std::vector<std::size_t> first;     // the two records of the first one
 };
 
-// L1, in nanoseconds. Only while no fault lasts.
+// L1, in nanoseconds. Only while no fault lasts. A lock is free while somebody who waits for it
+// fits beside all who hold it.
 struct Liveness {
   std::int64_t longest_idle = 0;         // from free to granted, as far as somebody waited for it
   std::int64_t longest_after_fault = 0;  // from the end of the last fault, if wanted all the time
@@ -66,7 +72,7 @@ struct CheckOptions {
 };
 
 // One pass over the history, which is sorted first. Where a lock has no record of its store, what
-// clients were told stands in for the grants; then I5, I6, H1 and R1 cannot be judged.
+// clients were told stands in for the grants; then I5, I6, I7, Q1, H1 and R1 cannot be judged.
 Report check(History& history, const CheckOptions& options = {});
 
 // The violations with the records they name, then the counts; several lines.

@@ -2,7 +2,10 @@
 //
 //   history  1  BOOT  PROCESS                     before the first record of each process
 //   INDEX  TIME  PROCESS  KIND  OPERATION  LOCK  TOKEN  REQUEST  SEQUENCE  DEADLINE  VALUE  BASE
-//          STORE  EPOCH
+//          STORE  EPOCH  [MODE  SLOT]
+//
+// MODE is "shared" or how many permits there are, and SLOT which of them it is; a record without
+// them is exclusive.
 //
 // Times are nanoseconds on the boot clock, so BOOT names the boot: only histories of the same boot
 // can be merged. Many processes may write into one file, or into one each.
