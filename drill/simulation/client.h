@@ -19,19 +19,23 @@ struct Worker {
   State state = State::idle;
   RequestRef request = 0;
   std::uint32_t lock = 0;
+  Mode mode = {};
+  std::optional<Slot> slot = {};
   Millis ttl{0};
   std::int64_t token = 0;
   bool lost = false;      // was told so
   bool careless = false;  // works on whatever it was told
   bool renewed = true;    // false: it has stopped the renewing of its lease
   bool writes = false;    // the access under way, or the next one
+  int reads_left = 0;     // of one that shares the lock, and only reads
   int writes_left = 0;
   int retries_left = 0;
   std::uint32_t sequence = 0;
   std::uint64_t seen = 0;  // the value at the resource, as far as it knows
   std::uint64_t next = 0;  // the value it writes
-  std::uint32_t access = 0;
+  std::uint32_t visit = 0;
   BootTime deadline;
+  bool only_reads() const { return mode == Mode::shared(); }
   bool holds() const { return state == State::working && !lost; }
   std::uint32_t generation = 0;  // of its next wake-up
 };

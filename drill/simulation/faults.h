@@ -37,8 +37,9 @@ enum class Fault : std::uint8_t {
   late_confirm,      // a grant is confirmed at about the time when its caller gives up
   renewing_stopped,  // a holder keeps its lease and lets it run out
   renewing_resumed,  // of these: and thinks better of it
+  swept,             // the fence forgets the marks of what nobody has entered for long
 };
-inline constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::renewing_resumed) + 1;
+inline constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::swept) + 1;
 
 inline std::string_view to_string(Fault fault) {
   constexpr std::string_view names[kFaults] = {"request lost",
@@ -68,7 +69,8 @@ inline std::string_view to_string(Fault fault) {
                                                "lost short lease",
                                                "late confirm",
                                                "renewing stopped",
-                                               "renewing resumed"};
+                                               "renewing resumed",
+                                               "swept"};
   return names[static_cast<std::size_t>(fault)];
 }
 

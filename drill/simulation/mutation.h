@@ -26,15 +26,22 @@ enum class Mutation : std::uint8_t {
   retry_granted_anew,       // asking again with the same id gives another grant
   old_grant_told_as_fresh,  // a grant of an earlier call is told as one of this call
   dead_waiter_blocks,       // who waits and is dead is never passed over
+  reader_beside_writer,     // a shared request does not look at exclusive holders
+  one_permit_too_many,      // <= for < in the comparison with the number of permits
+  slot_given_twice,         // every permit is the first one
+  overtaking,               // a request does not look at those before it
   // the fence
-  write_only_fence,        // reads neither enter nor are checked
-  fence_refuses_equal,     // <= for < in the comparison with the mark
-  fence_accepts_equal,     // an equal token passes from anybody
-  fence_accepts_lower,     // one below the mark passes
-  fence_ignores_lineage,   // any store's token passes
-  fence_without_sequence,  // a holder's writes may come in any order
-  fence_forgets_mark,      // the mark is dropped now and then
-  float_compare,           // tokens are compared as doubles
+  write_only_fence,          // reads neither enter nor are checked
+  fence_refuses_equal,       // <= for < in the comparison with the mark
+  fence_accepts_equal,       // an equal token passes from anybody
+  fence_accepts_lower,       // one below the mark passes
+  fence_ignores_lineage,     // any store's token passes
+  fence_without_sequence,    // a holder's writes may come in any order
+  fence_forgets_mark,        // the mark is dropped now and then
+  float_compare,             // tokens are compared as doubles
+  fence_lets_any_reader_in,  // who only reads is not compared with the write mark
+  fence_forgets_readers,     // who only reads leaves no mark
+  floor_not_heeded,          // marks are swept, and nothing is left in their place
   // the engine, by a shell around it
   deadline_from_reply,        // the lease counts from when the reply came
   no_drift_allowance,         // the deadline is the full TTL

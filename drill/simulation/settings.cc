@@ -8,6 +8,17 @@ int sometimes(Chance& chance, int least, int most) {
   return chance.one_in(4) ? 0 : static_cast<int>(chance.between(least, most));
 }
 
+LockUse some_use(Chance& chance) {
+  switch (chance.below(3)) {
+    case 0:
+      return {};
+    case 1:
+      return {.readers = static_cast<int>(chance.between(200, 900))};
+    default:
+      return {.permits = chance.between(1, 4)};
+  }
+}
+
 }  // namespace
 
 Settings settings_of(std::uint64_t seed) {
@@ -16,7 +27,7 @@ Settings settings_of(std::uint64_t seed) {
   it.queues = chance.one_in(2);
   it.clients = static_cast<int>(chance.between(2, 6));
   it.workers = static_cast<int>(chance.between(1, 4));
-  it.locks = static_cast<int>(chance.between(1, 4));
+  it.locks = static_cast<int>(chance.between(1, Settings::kMostLocks));
   switch (chance.below(4)) {
     case 0:
       it.shortest_ttl = Millis(100);
@@ -58,6 +69,11 @@ Settings settings_of(std::uint64_t seed) {
   it.careless = sometimes(chance, 50, 600);
   it.tells_ended = chance.one_in(2);
   it.late_confirms = sometimes(chance, 50, 500);
+  it.sweeps = sometimes(chance, 1, 4);
+  const bool exclusive_only = chance.one_in(3);
+  for (LockUse& use : it.uses) {
+    if (!exclusive_only) use = some_use(chance);
+  }
   return it;
 }
 

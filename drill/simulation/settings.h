@@ -1,6 +1,7 @@
 // What kind of world a seed makes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "chance.h"
@@ -8,11 +9,20 @@
 
 namespace leasehold::simulation {
 
+// What a lock is for: exclusive requests, readers among them, or permits alone.
+struct LockUse {
+  int readers = 0;           // of a thousand requests
+  std::int64_t permits = 0;  // how many; 0: none
+};
+
 struct Settings {
+  static constexpr int kMostLocks = 4;
+
   bool queues = false;  // the store queues waiters, and nudges them
   int clients = 2;
   int workers = 1;  // callers in each client
   int locks = 1;
+  std::array<LockUse, kMostLocks> uses = {};
   Millis shortest_ttl{100};
   Millis longest_ttl{600};
   bool short_beside_long = false;  // TTLs are near one end or near the other
@@ -35,6 +45,7 @@ struct Settings {
   int cuts = 0;
   int forgeries = 0;
   int forced = 0;
+  int sweeps = 0;
   // Of a thousand leases: held on and worked under whatever is told.
   int careless = 0;
   bool tells_ended = false;  // the store tells a holder whose grant it sees end

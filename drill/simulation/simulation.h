@@ -42,6 +42,7 @@ struct Outcome {
   // Leases with a token older than that of the grant the store keeps for the same request. Safe:
   // the fence refuses it if anybody entered between the two.
   std::uint64_t older_tokens_told = 0;
+  std::uint64_t granted_beside = 0;  // another one of its lock, that lived
   drill::Report report;
   std::vector<Problem> problems;  // the checker's violations and the engine's, first ones first
   std::string tail;               // of the trace, if there are problems

@@ -76,6 +76,7 @@ constexpr Least kLeast[] = {
     {Fault::late_confirm, 100},
     {Fault::renewing_stopped, 300},
     {Fault::renewing_resumed, 50},
+    {Fault::swept, 20},
 };
 static_assert(std::size(kLeast) == kFaults, "every kind of fault must have happened");
 
@@ -88,6 +89,7 @@ TEST_P(Seeds, AreClean) {
   std::uint64_t accepted = 0;
   std::uint64_t refused = 0;
   std::uint64_t overlaps = 0;
+  std::uint64_t granted_beside = 0;
   const std::uint64_t first = 1 + GetParam() * kSeedsInAShard;
   for (std::uint64_t seed = first; seed < first + kSeedsInAShard; ++seed) {
     const Outcome outcome = run({.seed = seed, .steps = kSteps});
@@ -99,10 +101,12 @@ TEST_P(Seeds, AreClean) {
     accepted += outcome.report.accepted;
     refused += outcome.report.refused;
     overlaps += outcome.report.overlaps.count;
+    granted_beside += outcome.granted_beside;
   }
   std::printf("%" PRIu64 " seeds, %" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
-              " accepted, %" PRIu64 " refused, %" PRIu64 " overlaps\n",
-              kSeedsInAShard, steps, grants, accepted, refused, overlaps);
+              " accepted, %" PRIu64 " refused, %" PRIu64 " overlaps, %" PRIu64
+              " granted beside others\n",
+              kSeedsInAShard, steps, grants, accepted, refused, overlaps, granted_beside);
   EXPECT_GE(steps, kSeedsInAShard * kSteps);
   for (const Least& least : kLeast) {
     std::printf("  %-22s %" PRIu64 "\n", to_string(least.fault).data(), faults[least.fault]);
@@ -113,6 +117,7 @@ TEST_P(Seeds, AreClean) {
   EXPECT_GE(accepted, steps / 100);
   EXPECT_GE(refused, steps / 2000) << "no stale holder ever came to the fence";
   EXPECT_GE(overlaps, steps / 20'000) << "no holder was ever overtaken";
+  EXPECT_GE(granted_beside, steps / 1'000) << "nobody ever shared a lock";
 }
 
 INSTANTIATE_TEST_SUITE_P(Shard, Seeds, ::testing::Range<std::uint64_t>(0, kShards));
@@ -144,6 +149,10 @@ constexpr Mutant kMutants[] = {
     {Mutation::retry_granted_anew, "I6"},
     {Mutation::old_grant_told_as_fresh, "H1"},
     {Mutation::dead_waiter_blocks, "L1"},
+    {Mutation::reader_beside_writer, "I7"},
+    {Mutation::one_permit_too_many, "I7"},
+    {Mutation::slot_given_twice, "I7"},
+    {Mutation::overtaking, "Q1"},
     {Mutation::write_only_fence, "I4"},
     {Mutation::fence_refuses_equal, "F1"},
     {Mutation::fence_accepts_equal, "I2"},
@@ -152,6 +161,9 @@ constexpr Mutant kMutants[] = {
     {Mutation::fence_without_sequence, "I4"},
     {Mutation::fence_forgets_mark, "I2"},
     {Mutation::float_compare, "I2"},
+    {Mutation::fence_lets_any_reader_in, "I8"},
+    {Mutation::fence_forgets_readers, "I8"},
+    {Mutation::floor_not_heeded, "I8"},
     {Mutation::deadline_from_reply, "H1"},
     {Mutation::no_drift_allowance, "H1"},
     {Mutation::new_id_after_lost_reply, "E5"},

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "chance.h"
 #include "leasehold/id.h"
+#include "leasehold/mode.h"
 #include "mutation.h"
 #include "recorder.h"
 #include "settings.h"
@@ -18,6 +20,7 @@ using drill::RequestRef;
 
 struct AcquireOrder {
   std::uint32_t lock = 0;
+  Mode mode = {};
   RequestRef request = 0;
   std::uint16_t client = 0;
   Time ttl = 0;
@@ -29,6 +32,7 @@ struct AcquireAnswer {
   std::int64_t token = 0;
   Time recheck_after = 0;
   bool fresh = false;  // granted by this very call
+  std::optional<Slot> slot = {};
 };
 
 // What the store tells unasked.
@@ -59,10 +63,10 @@ class StoreModel {
   // The operator ends the grant that he sees; false: there is none.
   bool force_release(Time now, std::uint32_t lock);
 
-  void crash();
+  void crash(Time now);
   // It has written that it reserves numbers, but nobody knows whether that is on disk.
-  void crash_in_sync();
-  void lose_power();
+  void crash_in_sync(Time now);
+  void lose_power(Time now);
   void set_wall_clock(Time step) { wall_offset_ += step; }
 
   // The token of this request's living grant; 0: it has none.
@@ -74,6 +78,9 @@ class StoreModel {
 
   std::vector<Told>& told() { return told_; }
 
+  // Grants that were made while another one of the lock lived.
+  std::uint64_t granted_beside() const { return granted_beside_; }
+
   // Grants and places in the queue that somebody who lives should have given back.
   std::vector<Leftover> leftovers(Time now) const;
 
@@ -82,46 +89,61 @@ class StoreModel {
   static constexpr Time kPatience = 3 * kSecond;  // for a waiter that does not ask again
 
   struct Waiter {
+    Mode mode;
     RequestRef request;
     std::uint16_t client;
     bool late;
     Time asked;
   };
+  struct Holder {
+    Mode mode;
+    std::optional<Slot> slot;
+    RequestRef request;
+    std::uint16_t client;
+    bool late;
+    std::int64_t token;
+    Time expires;
+    bool kept = false;
+  };
   struct Row {
-    std::int64_t counter = 0;
+    std::vector<Holder> holders;  // by the order of their grants
+    std::vector<Waiter> queue;
+    RequestRef asker = 0;  // of a release that has compared
+  };
+  // The numbers of all locks come from one.
+  struct Counter {
+    std::int64_t last = 0;
     std::int64_t ceiling = 0;   // may be granted
     std::int64_t reserved = 0;  // can be seen by who comes next
     std::int64_t on_disk = 0;
-    bool held = false;
-    bool kept = false;
-    bool late = false;
-    RequestRef holder = 0;
-    std::uint16_t client = 0;
-    RequestRef asker = 0;  // of a release that has compared
-    std::int64_t token = 0;
-    Time expires = 0;
-    std::vector<Waiter> queue;
   };
 
   Time clock(Time now) const {
     return mutation_ == Mutation::wall_clock_expiry ? now + wall_offset_ : now;
   }
-  bool alive(const Row& row, Time now) const {
-    if (!row.held) return false;
-    if (mutation_ == Mutation::alive_at_expiry) return clock(now) <= row.expires;
-    return clock(now) < row.expires;
+  bool alive(const Holder& holder, Time now) const {
+    if (mutation_ == Mutation::alive_at_expiry) return clock(now) <= holder.expires;
+    return clock(now) < holder.expires;
   }
+  static Holder* holder_of(Row& row, RequestRef request);
+  Holder* own_grant(Row& row, RequestRef request, Mutation whoever);
+  bool fits_beside_holders(const Row& row, Mode mode) const;
+  bool fits_beside_queue(const Row& row, Mode mode, RequestRef request) const;
+  std::optional<Slot> lowest_free_slot(const Row& row, Mode mode) const;
   void notice_expiry(Time now, std::uint32_t lock);
-  void pass_over_the_dead(Time now, Row& row) const;
+  void pass_over_the_dead(Time now, Row& row);
   AcquireAnswer grant(Time now, Row& row, const AcquireOrder& order, drill::Operation cause);
   AcquireAnswer wait(Time now, Row& row, const AcquireOrder& order);
-  void leave_queue(Row& row, RequestRef request);
-  void end_grant(Time now, std::uint32_t lock, RequestRef asker, drill::Operation cause);
+  void leave_queue(Time now, Row& row, RequestRef request);
+  void forget_queue(Time now, Row& row);
+  void end_grant(Time now, Row& row, const Holder& holder, RequestRef asker,
+                 drill::Operation cause);
   void nudge_first(Row& row);
-  std::int64_t next_token(Row& row);
-  void raise_ceiling(Row& row);
-  void log(Time now, drill::Kind kind, drill::Operation cause, std::uint32_t lock,
-           RequestRef request, std::int64_t token, Time deadline);
+  std::int64_t next_token();
+  void raise_ceiling();
+  void log(Time now, drill::Kind kind, drill::Operation cause, const Row& row, const Holder& holder,
+           RequestRef asker, Time deadline = 0);
+  void log(Time now, drill::Kind kind, const Row& row, const Waiter& waiter);
   std::uint32_t index(const Row& row) const {
     return static_cast<std::uint32_t>(&row - rows_.data());
   }
@@ -135,6 +157,8 @@ class StoreModel {
   const drill::ProcessRef process_;
   std::vector<LockRef> lock_refs_;
   std::vector<Row> rows_;
+  Counter counter_;
+  std::uint64_t granted_beside_ = 0;
   Time wall_offset_ = 0;
   std::vector<Told> told_;
   std::vector<std::uint32_t> deferred_;

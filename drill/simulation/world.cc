@@ -49,6 +49,7 @@ Outcome World::run() {
   outcome_.steps = recorder_.steps();
   outcome_.virtual_ns = static_cast<std::uint64_t>(now_);
   outcome_.trace = recorder_.hash();
+  outcome_.granted_beside = store_.granted_beside();
   outcome_.report = drill::check(recorder_.history());
   for (const drill::Violation& each : outcome_.report.violations) {
     std::string sentence = each.sentence;
@@ -188,14 +189,14 @@ bool World::dispatch_to_client(const Event& event) {
       return true;
     case EventKind::access_answered:
     case EventKind::access_times_out: {
-      Visit& visit = visits_.items[event.what];
+      Trip& trip = trips_.items[event.what];
       const bool answered = event.kind == EventKind::access_answered;
-      const bool matters = !visit.done && client.up() && visit.life == client.life;
+      const bool matters = !trip.done && client.up() && trip.life == client.life;
       if (matters) {
-        visit.done = true;
-        visit_ended(client, visit.worker, answered, visit.answers[event.detail]);
+        trip.done = true;
+        visit_ended(client, trip.worker, answered, trip.answers[event.detail]);
       }
-      visits_.drop_event(event.what);
+      trips_.drop_event(event.what);
       return matters;
     }
     default:
@@ -289,6 +290,7 @@ void World::note(const Client& client, drill::Kind kind, drill::Operation operat
   record.lock = lock_refs_[worker.lock];
   record.request = on_wire(acquisitions_[worker.request], worker.request);
   record.deadline = deadline;
+  record.set_mode(worker.mode, worker.slot);
   if (operation == drill::Operation::acquire && kind == drill::Kind::ok) {
     record.token = worker.token;
     record.store = store_.ref();

@@ -55,6 +55,7 @@ class World {
     RequestRef request = 0;
     RequestRef on_wire = 0;
     std::uint32_t lock = 0;
+    Mode mode = {};
     Millis ttl{0};
     Time keep_for = 0;
     bool queue = false;
@@ -69,15 +70,15 @@ class World {
     std::vector<Renewal> renewals;
     CallReply replies[2];  // one per copy of the request
   };
-  // An access to the resource, in flight.
-  struct Visit {
+  // A visit to a resource, in flight.
+  struct Trip {
     std::uint16_t client = 0;
     std::uint32_t life = 0;
     std::uint32_t worker = 0;
     bool done = false;
     int events = 0;
-    Access access;
-    AccessAnswer answers[2];
+    Visit visit;
+    VisitAnswer answers[2];
   };
   template <class T>
   struct Pool {
@@ -143,7 +144,8 @@ class World {
   void worker_wakes(Client& client, std::uint32_t index);
   void start_acquire(Client& client, std::uint32_t index, Time cancel_after = -1);
   void cancel(Client& client, Worker& worker);
-  void visit_ended(Client& client, std::uint32_t index, bool answered, const AccessAnswer& answer);
+  void visit_ended(Client& client, std::uint32_t index, bool answered, const VisitAnswer& answer);
+  Mode draw_mode(std::uint32_t lock);
   void stop_or_resume_renewing(Client& client, Worker& worker);
   void leave(Client& client, std::uint32_t index);
   void rest(Client& client, std::uint32_t index, Time span);
@@ -159,6 +161,7 @@ class World {
   void crash_store();
   void pause_store();
   void forge();
+  void sweep_marks();
 
   // ---- telling
   void problem(std::string_view check, std::string sentence);
@@ -180,7 +183,7 @@ class World {
   Time now_ = kSecond;
   std::vector<Client> clients_;
   Pool<Call> calls_;
-  Pool<Visit> visits_;
+  Pool<Trip> trips_;
   std::deque<Acquisition> acquisitions_;  // by RequestRef
   std::vector<LockName> lock_names_;
   std::vector<LockRef> lock_refs_;

@@ -88,6 +88,7 @@ void World::take_call(Client& client, engine::StoreCall& wanted) {
     call.on_wire = on_wire(it, call.request);
     call.lock = static_cast<std::uint32_t>(acquire->call.lock.str()[0] - 'a');
     call.ttl = acquire->call.ttl.length();
+    call.mode = acquire->call.mode;
     call.queue = acquire->call.queue;
     return send(client, std::move(call), acquire->deadline);
   }
@@ -188,12 +189,13 @@ void World::acquire_ended(Client& client, engine::AcquireEnded& ended) {
   if (at_store != 0 && at_store != grant.token.value()) ++outcome_.older_tokens_told;
   worker.state = Worker::State::working;
   worker.token = grant.token.value();
+  worker.slot = grant.slot;
   worker.deadline = grant.deadline;
   worker.lost = false;
   worker.careless = chance_.per_mille(settings_.careless);
   worker.renewed = true;
   worker.writes = false;
-  worker.writes_left = static_cast<int>(chance_.between(1, 3));
+  worker.writes_left = worker.reads_left = static_cast<int>(chance_.between(1, 3));
   worker.retries_left = 3;
   worker.sequence = 0;
   note(client, drill::Kind::ok, drill::Operation::acquire, worker,

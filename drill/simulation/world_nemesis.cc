@@ -21,7 +21,8 @@ void World::nemesis() {
   plan(now_ + chance_.between(20 * kMillisecond, kSecond), EventKind::nemesis, 0, 0, weather_);
   const int weights[] = {settings_.pauses,       settings_.crashes,     settings_.store_crashes,
                          settings_.store_pauses, settings_.clock_steps, settings_.drifts,
-                         settings_.cuts,         settings_.forgeries,   settings_.forced};
+                         settings_.cuts,         settings_.forgeries,   settings_.forced,
+                         settings_.sweeps};
   int total = 0;
   for (const int weight : weights) total += weight;
   if (total == 0) return;
@@ -54,6 +55,8 @@ void World::nemesis() {
       return cut(client);
     case 7:
       return forge();
+    case 9:
+      return sweep_marks();
     default: {
       const auto lock = static_cast<std::uint32_t>(chance_.below(lock_names_.size()));
       if (store_down_ || !store_.force_release(now_, lock)) return;
@@ -140,14 +143,14 @@ void World::crash_store() {
   switch (chance_.below(3)) {
     case 0:
       outcome_.faults.add(Fault::killed_in_sync);
-      store_.crash_in_sync();
+      store_.crash_in_sync(now_);
       break;
     case 1:
       outcome_.faults.add(Fault::power_cut);
-      store_.lose_power();
+      store_.lose_power(now_);
       break;
     default:
-      store_.crash();
+      store_.crash(now_);
   }
   note_fault(drill::Kind::fault, drill::Operation::crash, store_process_);
   plan(now_ + chance_.between(10 * kMillisecond, 3 * kSecond), EventKind::store_restarts, 0);
@@ -164,20 +167,29 @@ void World::pause_store() {
 // Somebody offers the fence what was never granted so: a token under another request, or of another
 // store.
 void World::forge() {
-  Access access;
-  access.lock = static_cast<std::uint32_t>(chance_.below(lock_names_.size()));
-  const std::int64_t mark = resource_.mark(access.lock);
+  Visit visit;
+  visit.where.lock = static_cast<std::uint32_t>(chance_.below(lock_names_.size()));
+  const LockUse& use = settings_.uses[visit.where.lock];
+  if (use.permits > 0) visit.where.slot = Slot{chance_.between(0, use.permits - 1)};
+  const std::int64_t mark = resource_.mark(visit.where);
   if (mark == 0) return;
   outcome_.faults.add(Fault::forged);
-  access.writes = chance_.one_in(2);
-  access.request = track(RequestId::random(chance_), clients_[0], 0);
-  acquisitions_[access.request].answers = 1;
+  visit.mode = draw_mode(visit.where.lock);
+  visit.writes = visit.mode != Mode::shared() && chance_.one_in(2);
+  visit.request = track(RequestId::random(chance_), clients_[0], 0);
+  acquisitions_[visit.request].answers = 1;
   const bool foreign = chance_.one_in(2);
-  access.store = foreign ? foreign_store_ : store_.ref();
-  access.token = foreign ? mark + 1 : mark;
-  access.sequence = 1000;
-  access.value = access.writes ? ++last_value_ : 0;
-  resource_.access(now_, access);
+  visit.store = foreign ? foreign_store_ : store_.ref();
+  visit.token = foreign ? mark + 1 : mark;
+  visit.sequence = visit.writes ? 1000 : 0;
+  visit.value = visit.writes ? ++last_value_ : 0;
+  resource_.visit(now_, visit);
+}
+
+void World::sweep_marks() {
+  if (resource_.sweep(now_, now_ - chance_.between(0, 30 * kSecond))) {
+    outcome_.faults.add(Fault::swept);
+  }
 }
 
 }  // namespace leasehold::simulation

@@ -125,7 +125,7 @@ void World::execute(Call& call, CallReply& reply) {
   if (late) outcome_.faults.add(Fault::executed_late);
   switch (call.kind) {
     case Call::Kind::acquire:
-      reply.acquired = store_.acquire(now_, {call.lock, call.on_wire, call.client,
+      reply.acquired = store_.acquire(now_, {call.lock, call.mode, call.on_wire, call.client,
                                              in_time(call.ttl), call.queue, late || call.was_busy});
       call.was_busy |= reply.acquired.kind == AcquireAnswer::Kind::busy;
       break;
@@ -207,7 +207,8 @@ void World::deliver(Client& client, const Call& call, const CallReply* reply, Er
     std::int64_t token = answer.token;
     if (options_.mutation == Mutation::token_of_32_bits)
       token = std::max<std::int64_t>(1, token & 0xffffffff);
-    told = Granted{TokenNumber::of(token).value(), store_.id(), call.ttl, answer.fresh};
+    told =
+        Granted{TokenNumber::of(token).value(), store_.id(), call.ttl, answer.fresh, answer.slot};
   } else if (answer.kind == AcquireAnswer::Kind::queued) {
     told = Queued{Millis(answer.recheck_after / kMillisecond), {}};
   }
@@ -231,26 +232,27 @@ void World::tell_what_the_store_tells() {
 
 void World::start_visit(Client& client, std::uint32_t index) {
   Worker& worker = client.workers[index];
-  const std::uint32_t at = visits_.take();
-  Visit& visit = visits_.items[at];
-  visit = Visit{};
-  visit.client = number(client);
-  visit.life = client.life;
-  visit.worker = index;
+  const std::uint32_t at = trips_.take();
+  Trip& trip = trips_.items[at];
+  trip = Trip{};
+  trip.client = number(client);
+  trip.life = client.life;
+  trip.worker = index;
   Acquisition& it = acquisitions_[worker.request];
-  visit.access = {worker.writes,
-                  worker.lock,
-                  worker.token,
-                  on_wire(it, worker.request),
-                  store_.ref(),
-                  worker.writes ? worker.sequence : 0,
-                  worker.writes ? worker.next : 0,
-                  worker.writes ? worker.seen : 0};
-  worker.access = at;
+  trip.visit = {worker.writes,
+                {worker.lock, worker.slot},
+                worker.mode,
+                worker.token,
+                on_wire(it, worker.request),
+                store_.ref(),
+                worker.writes ? worker.sequence : 0,
+                worker.writes ? worker.next : 0,
+                worker.writes ? worker.seen : 0};
+  worker.visit = at;
   note(client, drill::Kind::invoke,
        worker.writes ? drill::Operation::write : drill::Operation::read, worker);
-  plan(now_ + kVisitTimeout, EventKind::access_times_out, visit.client, at);
-  ++visit.events;
+  plan(now_ + kVisitTimeout, EventKind::access_times_out, trip.client, at);
+  ++trip.events;
   if (message_lost()) {
     outcome_.faults.add(Fault::request_lost);
     return;
@@ -260,20 +262,20 @@ void World::start_visit(Client& client, std::uint32_t index) {
     const Time span = delay();
     if (span > kSecond) outcome_.faults.add(Fault::delayed);
     if (copy == 1) outcome_.faults.add(Fault::duplicate);
-    plan(on_grid(now_ + span), EventKind::access_arrives, visit.client, at, copy);
-    ++visit.events;
+    plan(on_grid(now_ + span), EventKind::access_arrives, trip.client, at, copy);
+    ++trip.events;
   }
 }
 
 void World::visit_arrives(const Event& event) {
-  Visit& visit = visits_.items[event.what];
-  visit.answers[event.detail] = resource_.access(now_, visit.access);
+  Trip& trip = trips_.items[event.what];
+  trip.answers[event.detail] = resource_.visit(now_, trip.visit);
   if (message_lost()) {
     outcome_.faults.add(Fault::reply_lost);
-    visits_.drop_event(event.what);
+    trips_.drop_event(event.what);
     return;
   }
-  plan(now_ + delay(), EventKind::access_answered, visit.client, event.what, event.detail);
+  plan(now_ + delay(), EventKind::access_answered, trip.client, event.what, event.detail);
 }
 
 }  // namespace leasehold::simulation

@@ -22,7 +22,10 @@ void World::worker_wakes(Client& client, std::uint32_t index) {
       break;
   }
   const bool stops = worker.lost && !worker.careless;
-  if (stops || (worker.writes && worker.writes_left == 0)) return leave(client, index);
+  const bool has_read = worker.only_reads() && worker.reads_left-- == 0;
+  if (stops || has_read || (worker.writes && worker.writes_left == 0)) {
+    return leave(client, index);
+  }
   if (worker.writes) {
     worker.next = ++last_value_;
     ++worker.sequence;
@@ -31,9 +34,17 @@ void World::worker_wakes(Client& client, std::uint32_t index) {
   start_visit(client, index);
 }
 
+Mode World::draw_mode(std::uint32_t lock) {
+  const LockUse& use = settings_.uses[lock];
+  if (use.permits > 0) return Mode::permit_of(use.permits);
+  return chance_.per_mille(use.readers) ? Mode::shared() : Mode::exclusive();
+}
+
 void World::start_acquire(Client& client, std::uint32_t index, Time cancel_after) {
   Worker& worker = client.workers[index];
   worker.lock = static_cast<std::uint32_t>(chance_.below(lock_names_.size()));
+  worker.mode = draw_mode(worker.lock);
+  worker.slot.reset();
   Millis ttl(chance_.between(settings_.shortest_ttl.count(), settings_.longest_ttl.count()));
   if (settings_.short_beside_long && chance_.one_in(2)) {
     ttl = settings_.shortest_ttl * chance_.between(1, 3);
@@ -44,7 +55,8 @@ void World::start_acquire(Client& client, std::uint32_t index, Time cancel_after
   const BootTime now = local(client);
   // Answered by settle(), so the request must be known before.
   const RequestId id = client.engine->acquire(
-      now, {lock_names_[worker.lock], owner_, Ttl::of(ttl).value(), wait, store_timeout});
+      now,
+      {lock_names_[worker.lock], owner_, Ttl::of(ttl).value(), wait, store_timeout, worker.mode});
   worker.request = track(id, client, index);
   worker.ttl = ttl;
   worker.state = Worker::State::waiting;
@@ -83,7 +95,7 @@ void World::cancel(Client& client, Worker& worker) {
 }
 
 void World::visit_ended(Client& client, std::uint32_t index, bool answered,
-                        const AccessAnswer& answer) {
+                        const VisitAnswer& answer) {
   Worker& worker = client.workers[index];
   if (worker.state != Worker::State::working) return;
   const drill::Operation operation =
@@ -100,7 +112,7 @@ void World::visit_ended(Client& client, std::uint32_t index, bool answered,
   note(client, drill::Kind::ok, operation, worker);
   worker.retries_left = 3;
   worker.seen = worker.writes ? worker.next : answer.value;
-  worker.writes = true;
+  worker.writes = !worker.only_reads();
   stop_or_resume_renewing(client, worker);
   Time thinks = chance_.between(0, 10 * kMillisecond);
   if (chance_.one_in(6)) thinks = chance_.between(0, in_time(settings_.longest_ttl));

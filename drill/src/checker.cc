@@ -114,11 +114,20 @@ struct Entered {
   }
 };
 
+// What a fence has swept of one store.
+struct Floor {
+  ProcessRef fence = 0;
+  StoreRef store = 0;
+  std::int64_t token = 0;
+  Position record = 0;
+};
+
 // One resource.
 struct Place {
   StoreRef store = 0;
   Entered writer;
   Entered reader;
+  Floor floor;  // of a mark that readers made anew: who wrote before may have been swept
   std::uint32_t sequence = 0;
   std::uint64_t value = 0;
   Position written_by = 0;
@@ -127,14 +136,6 @@ struct Place {
   bool has_mark() const { return writer.token != 0 || reader.token != 0; }
   std::int64_t highest() const { return std::max(writer.token, reader.token); }
   Position marked_by() const { return writer.token != 0 ? writer.record : reader.record; }
-};
-
-// What a fence has swept of one store.
-struct Floor {
-  ProcessRef fence;
-  StoreRef store;
-  std::int64_t token;
-  Position record;
 };
 
 struct Request {
@@ -412,7 +413,7 @@ class Checker {
     } else if (it.written && record.value != it.value) {
       violate(Check::I4, "a read did not return the last accepted write", {it.written_by});
     }
-    if (record.token > it.highest()) it.store = record.store;
+    if (record.token > it.highest()) remember_floor(record, it);
     Entered& entered = record.is_shared() ? it.reader : it.writer;
     if (record.token > entered.token) {
       entered = {record.token, record.request, at()};
@@ -447,9 +448,9 @@ class Checker {
     if (!reads && it.reader.refuses(record)) {
       violate(Check::I8, "a writer below the read mark was accepted", {it.reader.record});
     }
-    const Floor* floor = floor_of(record);
-    if (!it.has_mark() && floor != nullptr && record.token <= floor->token) {
-      violate(Check::I8, "a token up to the floor was accepted where there is no mark",
+    const Floor* floor = floor_under(record, it);
+    if (floor != nullptr && record.token <= floor->token) {
+      violate(Check::I8, "a token up to the floor was accepted where nobody has written since",
               {floor->record});
     }
   }
@@ -494,7 +495,8 @@ class Checker {
     const Place& it = place(record);
     const bool reads = record.is_shared();
     const bool stale = it.writer.refuses(record) || (!reads && it.reader.refuses(record));
-    const bool foreign = it.has_mark() && record.store != it.store;
+    const bool foreign =
+        (it.has_mark() && record.store != it.store) || it.reader.is_another(record);
     const bool late = record.token != 0 && record.token == it.writer.token &&
                       record.operation == Operation::write && record.sequence <= it.sequence;
     const bool taken_over = record.token == 0 && record.request != it.writer.request;
@@ -503,13 +505,23 @@ class Checker {
             it.has_mark() ? std::vector<std::size_t>{it.marked_by()} : std::vector<std::size_t>{});
   }
 
-  // Where there is no mark. A fence that was swept does not trust a store that it does not know.
+  void remember_floor(const Record& record, Place& it) const {
+    const Floor* floor = floor_under(record, it);
+    it.floor = record.is_shared() && floor != nullptr ? *floor : Floor{};
+    it.store = record.store;
+  }
+
+  // A fence that was swept does not trust a store that it does not know.
   bool is_below_a_floor(const Record& record, const Place& it) const {
-    if (it.has_mark()) return false;
-    const Floor* floor = floor_of(record);
+    const Floor* floor = floor_under(record, it);
     if (floor != nullptr) return record.token <= floor->token;
-    return std::any_of(floors_.begin(), floors_.end(),
-                       [&](const Floor& each) { return each.fence == record.process; });
+    return !it.has_mark() && std::any_of(floors_.begin(), floors_.end(), [&](const Floor& each) {
+      return each.fence == record.process;
+    });
+  }
+
+  const Floor* floor_under(const Record& record, const Place& it) const {
+    return it.has_mark() ? &it.floor : floor_of(record);
   }
 
   const Floor* floor_of(const Record& record) const {
@@ -539,6 +551,7 @@ class Checker {
     }
     it.store = 0;
     it.writer = it.reader = {};
+    it.floor = {};
     it.sequence = 0;
   }
 

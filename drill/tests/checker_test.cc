@@ -417,6 +417,17 @@ TEST(CheckerTest, FloorMattersOnlyWithoutAMarkAndOnlyForItsStore) {
   EXPECT_THAT(violations(above), ElementsAre(Found{"F1", {2}}));
 }
 
+TEST(CheckerTest, FloorStaysUnderReadersUntilSomebodyWrites) {
+  Story story;
+  story.shared().grant(1, 1).shared().grant(3, 3).floor(2);
+  story.shared().read(3, 3, 0).shared().refuse(1, 1).shared().read(1, 1, 0);
+  EXPECT_THAT(violations(story), ElementsAre(Found{"I8", {2, 5}}));
+  Story raised;  // later, so that it says nothing of this resource
+  raised.shared().grant(1, 1).shared().grant(3, 3).shared().read(3, 3, 0).floor(9);
+  raised.shared().read(1, 1, 0).shared().refuse(1, 1);
+  EXPECT_THAT(violations(raised), ElementsAre(Found{"F1", {2, 5}}));
+}
+
 TEST(CheckerTest, MarkSweptAboveTheFloorIsI8) {
   Story story;
   story.grant(1, 1).release(1, 1).grant(2, 2).write(2, 2, 0, 10).floor(1).sweep();

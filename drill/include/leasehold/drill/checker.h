@@ -19,7 +19,7 @@ enum class Check : std::uint8_t {
   I6,  // a store never has two unexpired exclusive grants of a lock, by its own clock
   I7,  // nor a shared beside an exclusive one, more permits than there are, or a slot twice
   I8,  // a fence lets no reader in below its write mark, no writer below its read mark, and nobody
-       // up to its floor where there is no mark
+       // up to its floor where nobody has written since the sweep
   Q1,  // a grant fits beside every request that came before it and still waits
   H1,  // the holder's deadline is not later than the store's
   F1,  // a resource refuses only what is stale, foreign or out of order
