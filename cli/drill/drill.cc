@@ -118,8 +118,17 @@ void Drill::declare(Arguments& arguments) {
   arguments.flag("--each-fault", each_fault_,
                  "A drill for each fault by itself, with pauses, and one table of all");
   arguments.flag("--markdown", markdown_, "That table for a page in Markdown");
+  arguments.choice<drill::Use>(
+      "--mode",
+      {{"exclusive", drill::Use::exclusive},
+       {"shared", drill::Use::shared},
+       {"permits", drill::Use::permits}},
+      plan_.use,
+      "How the workers take a lock. shared: some write and the others read beside each other, and "
+      "it is a writer that is frozen; permits: there is one permit less than workers, and what is "
+      "read and replaced is that of its slot, NAME#slot; default exclusive");
   arguments.number("--workers", workers_, "Processes for each lock", {2, 64},
-                   written(plan_.workers));
+                   "3, and 4 with --mode shared");
   arguments.number("--locks", locks_, "Locks, each with its own workers", {1, 256},
                    written(plan_.locks));
   arguments.duration("--ttl", ttl_, "The TTL of the leases", kTtls, "as short as the store allows");
@@ -140,6 +149,8 @@ void Drill::declare(Arguments& arguments) {
                     "every store and every fault that it can have");
   arguments.example("leasehold drill --fence none", "the same without the fence: updates are lost");
   arguments.example("leasehold drill --html drill.html", "with a page that shows what happened");
+  arguments.example("leasehold drill --mode permits",
+                    "the holder of a permit is late, and the next one has its slot");
   arguments.example("leasehold drill --watch 'cat total' --fence file:total -- ./worker.sh",
                     "your own program as the worker");
 }
@@ -150,7 +161,8 @@ Status Drill::check() {
   plan_.fence = fence_.value_or("");
   plan_.faults = std::move(faults.faults);
   plan_.faults_where_possible = faults.all;
-  plan_.workers = workers_.value_or(plan_.workers);
+  const unsigned usual = plan_.use == drill::Use::shared ? 4 : plan_.workers;
+  plan_.workers = workers_.value_or(usual);
   plan_.locks = locks_.value_or(plan_.locks);
   plan_.ttl = ttl_;
   if (duration_) plan_.duration = *duration_;
@@ -164,7 +176,8 @@ Status Drill::check_own_worker() const {
   for (const auto& [name, given] :
        {std::pair("--workers", workers_.has_value()), std::pair("--locks", locks_.has_value()),
         std::pair("--duration", duration_.has_value()), std::pair("--each-fault", each_fault_),
-        std::pair("--markdown", markdown_)}) {
+        std::pair("--markdown", markdown_),
+        std::pair("--mode", plan_.use != drill::Use::exclusive)}) {
     if (!given) continue;
     return fail(ErrorCode::invalid,
                 std::string(name) +

@@ -46,11 +46,21 @@ ExitStatus status_of(drill::Verdict verdict) {
   return ExitStatus::internal;
 }
 
+std::string mode_of(const drill::Outcome& outcome) {
+  if (outcome.readers > 0) {
+    return ", of which " + std::to_string(outcome.readers) +
+           (outcome.readers == 1 ? " only reads" : " only read");
+  }
+  if (outcome.permits == 0) return "";
+  return " with " + std::to_string(outcome.permits) +
+         " permits, each for a resource of its own (NAME#slot)";
+}
+
 std::string setting_of(const drill::Outcome& outcome) {
   return "store " + visible(outcome.store) + ", fence " + visible(outcome.fence) +
          (outcome.fence_by_claim ? " (by claim: the store has no tokens)" : "") + "\n" +
          std::to_string(outcome.workers) + " workers for each of " + std::to_string(outcome.locks) +
-         (outcome.locks == 1 ? " lock" : " locks") + ", TTL " +
+         (outcome.locks == 1 ? " lock" : " locks") + mode_of(outcome) + ", TTL " +
          std::to_string(outcome.ttl.count()) + " ms, seed " + std::to_string(outcome.seed) + "\n";
 }
 

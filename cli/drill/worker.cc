@@ -26,7 +26,9 @@ class DrillWorker final : public Subcommand {
                                       {"claim", drill::Fencing::claim},
                                       {"none", drill::Fencing::none}},
                                      plan_.resource.fencing, "How it is guarded");
-    arguments.required_option("--lock", "NAME", plan_.resource.name, "The lock");
+    arguments.required_option("--lock", "NAME", plan_.lock, "The lock");
+    arguments.number("--mode", mode_, "How it takes the lock, as Mode::code() has it",
+                     {Mode::shared().code(), Mode::kMostPermits});
     arguments.required_option("--name", "NAME", plan_.name, "The worker");
     arguments.required_option("--history", "FILE", plan_.history, "Where to write what it does");
     arguments.duration("--ttl", plan_.ttl, "Of its leases");
@@ -36,6 +38,7 @@ class DrillWorker final : public Subcommand {
 
   Ending execute() override {
     if (auto ok = take_urls(); !ok) return report(ok.error());
+    plan_.mode = Mode::from_code(mode_).value_or(Mode::exclusive());
     plan_.first_value = static_cast<std::uint64_t>(number_) << kValueBits;
     register_stores();
     const auto done = drill::run_worker(plan_);
@@ -58,6 +61,7 @@ class DrillWorker final : public Subcommand {
   }
 
   drill::WorkerPlan plan_;
+  std::int64_t mode_ = 0;
   int number_ = 1;
 };
 

@@ -24,8 +24,9 @@ Arena::Arena(std::string lock, const Plan& plan, Chance& chance, Ledger& ledger,
       start_(std::move(start)) {}
 
 Status Arena::open() {
+  entered_.resize(plan_.workers);
   for (unsigned i = 0; i < plan_.workers; ++i) {
-    auto worker = TRY(start_(lock_));
+    auto worker = TRY(start_(lock_, i));
     workers_.push_back(std::move(worker));
   }
   return {};
@@ -41,12 +42,16 @@ Status Arena::hear(std::size_t worker) {
     Status done;
     std::istringstream words(line);
     std::string verb;
-    std::int64_t granted_at = 0;
+    Entered said;
     std::int64_t millis = 0;
-    words >> verb >> granted_at >> millis;
+    words >> verb >> said.granted_at >> millis >> said.token;
+    if (Slot slot; words >> slot.number) said.slot = slot;
     if (verb == "entered") {
       ttl_ = Millis(millis);
-      done = entered(worker, granted_at);
+      entered_[worker] = said;
+      done = entered(worker);
+    } else if (verb == "read") {
+      has_read(said.granted_at);
     } else if (line == "wrote" || line == "refused" || line == "unknown") {
       done = answered(worker, line);
     }
@@ -76,9 +81,18 @@ Status Arena::strike_or_go(std::size_t worker) {
   return {};
 }
 
-Status Arena::entered(std::size_t worker, std::int64_t granted_at) {
+// Beside a writer that is frozen nobody reads until its lease has ended.
+void Arena::has_read(std::int64_t granted_at) {
+  if (victim_ && granted_at > frozen_at_) ++ledger_.reads_meanwhile;
+}
+
+Status Arena::entered(std::size_t worker) {
   if (!victim_) return strike_or_go(worker);
-  if (granted_at < frozen_at_) {  // no successor: it was there before
+  if (entered_[worker].slot != entered_[*victim_].slot) {
+    at_the_door_.push_back(worker);
+    return {};
+  }
+  if (entered_[worker].granted_at < frozen_at_) {  // no successor: it was there before
     go(worker);
     return {};
   }
@@ -128,11 +142,18 @@ Status Arena::answered(std::size_t worker, const std::string& how) {
   }
   if (!victim_ || worker != *victim_ || step_ != Step::late_write) return {};
   if (full_) {
-    ledger_.cycles.late_write(how);
+    late_write(how);
   } else {
     ++ledger_.cycles.unfinished;
   }
   return end_cycle();
+}
+
+void Arena::late_write(const std::string& how) {
+  ledger_.cycles.late_write(how);
+  const Entered& late = entered_[*victim_];
+  const Entered& after = entered_[successor_];
+  ledger_.remember({resource_name(lock_, late.slot), late.slot, late.token, after.token, how});
 }
 
 Status Arena::end_cycle() {
@@ -152,7 +173,11 @@ Status Arena::kill(std::size_t worker) {
   workers_[worker].kill();
   ledger_.strike(Fault::kill_holder, workers_[worker].name(), lock_);
   ledger_.heal(Fault::kill_holder, workers_[worker].name(), lock_);
-  auto next = TRY(start_(lock_));
+  return replace(worker);
+}
+
+Status Arena::replace(std::size_t worker) {
+  auto next = TRY(start_(lock_, static_cast<unsigned>(worker)));
   workers_[worker] = std::move(next);
   return {};
 }
@@ -167,8 +192,7 @@ Status Arena::look_at_clock() {
   // It does not answer: somebody else takes its place.
   ++ledger_.cycles.unfinished;
   workers_[*victim_].kill();
-  auto next = TRY(start_(lock_));
-  workers_[*victim_] = std::move(next);
+  TRY(replace(*victim_));
   return end_cycle();
 }
 

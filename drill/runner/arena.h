@@ -20,11 +20,14 @@ namespace leasehold::drill {
 //   its lease ends, a successor enters  the holder is thawed, and told to write; either at once,
 //                                       before the successor has written, or after that
 //   the late write is answered          counted
-// Whoever enters meanwhile waits before its write.
+// Whoever enters meanwhile waits before its write. With permits a successor is who gets the slot of
+// the frozen one; the others keep theirs until then. Who only reads goes on by itself.
 class Arena {
  public:
   using Clock = std::chrono::steady_clock;
-  using StartWorker = std::function<Result<WorkerProcess>(const std::string& lock)>;
+  // `number`: which of the lock's workers, from 0 on.
+  using StartWorker =
+      std::function<Result<WorkerProcess>(const std::string& lock, unsigned number)>;
 
   Arena(std::string lock, const Plan& plan, Chance& chance, Ledger& ledger, StartWorker start);
 
@@ -44,9 +47,18 @@ class Arena {
   Millis ttl() const { return ttl_; }
 
  private:
+  // What a worker said when it entered last.
+  struct Entered {
+    std::int64_t granted_at = 0;
+    std::int64_t token = 0;
+    std::optional<Slot> slot = {};
+  };
   enum class Step { waiting_for_successor, successor_writes, late_write };
 
-  [[nodiscard]] Status entered(std::size_t worker, std::int64_t granted_at);
+  [[nodiscard]] Status entered(std::size_t worker);
+  void has_read(std::int64_t granted_at);
+  void late_write(const std::string& how);
+  [[nodiscard]] Status replace(std::size_t worker);
   [[nodiscard]] Status strike_or_go(std::size_t worker);
   [[nodiscard]] Status answered(std::size_t worker, const std::string& how);
   [[nodiscard]] Status kill(std::size_t worker);
@@ -63,6 +75,7 @@ class Arena {
   Ledger& ledger_;
   const StartWorker start_;
   std::vector<WorkerProcess> workers_;
+  std::vector<Entered> entered_;  // by worker
   Millis ttl_{0};
   bool calm_ = false;
 

@@ -44,6 +44,11 @@ void Cycles::late_write(std::string_view answer) {
   }
 }
 
+void Ledger::remember(LateWrite write) {
+  constexpr std::size_t kEnough = 5;
+  if (late_writes_.size() < kEnough) late_writes_.push_back(std::move(write));
+}
+
 void Ledger::strike(Fault fault, const std::string& victim, const std::string& lock) {
   ++times_[static_cast<std::size_t>(fault)];
   blows_.push_back({now(), Kind::fault, operation_of(fault), victim, lock});

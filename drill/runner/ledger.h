@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "leasehold/drill/outcome.h"
 #include "leasehold/drill/record.h"
 #include "plan.h"
 
@@ -43,12 +44,18 @@ class Ledger {
 
   std::uint64_t times(Fault fault) const { return times_[static_cast<std::size_t>(fault)]; }
   const std::vector<Blow>& blows() const { return blows_; }
+  // The first ones are enough to show what happened.
+  void remember(LateWrite write);
+  const std::vector<LateWrite>& late_writes() const { return late_writes_; }
+
   Cycles cycles;
-  std::uint64_t written = 0;  // writes that workers told of
+  std::uint64_t written = 0;          // writes that workers told of
+  std::uint64_t reads_meanwhile = 0;  // by those who share, while a writer was frozen
 
  private:
   std::array<std::uint64_t, 9> times_{};
   std::vector<Blow> blows_;
+  std::vector<LateWrite> late_writes_;
 };
 
 }  // namespace leasehold::drill

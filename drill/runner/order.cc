@@ -9,6 +9,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "plan.h"
+
 namespace leasehold::drill {
 namespace {
 
@@ -256,14 +258,25 @@ class Sequence {
   std::int64_t time_ = 0;
 };
 
-// By lock, in the order of the names' numbers.
-std::map<LockRef, std::vector<Access>> collect(const History& history) {
-  std::map<LockRef, std::vector<Access>> by_lock;
-  std::unordered_map<ProcessRef, std::size_t> under_way;  // position in its lock's accesses
+struct ResourceRef {
+  LockRef lock = 0;
+  std::uint16_t slot = 0;  // as in Record
+  auto operator<=>(const ResourceRef&) const = default;
+};
+
+std::string name_of(const ResourceRef& resource, const History& history) {
+  const auto slot = resource.slot == 0 ? std::nullopt : std::optional(Slot{resource.slot - 1});
+  return resource_name(history.lock_name(resource.lock), slot);
+}
+
+// In the order of the names' numbers.
+std::map<ResourceRef, std::vector<Access>> collect(const History& history) {
+  std::map<ResourceRef, std::vector<Access>> by_resource;
+  std::unordered_map<ProcessRef, std::size_t> under_way;  // position in its resource's accesses
   for (const Record& record : history.records()) {
     const bool access = record.operation == Operation::read || record.operation == Operation::write;
     if (!access) continue;
-    auto& accesses = by_lock[record.lock];
+    auto& accesses = by_resource[{record.lock, record.slot}];
     if (record.kind == Kind::invoke) {
       under_way[record.process] = accesses.size();
       accesses.push_back({record, record.time});
@@ -277,7 +290,7 @@ std::map<LockRef, std::vector<Access>> collect(const History& history) {
     it.told = record.kind == Kind::ok ? Told::accepted : Told::refused;
     if (!it.writes()) it.record.value = record.value;
   }
-  return by_lock;
+  return by_resource;
 }
 
 }  // namespace
@@ -286,8 +299,8 @@ ResourceLog order_accesses(History& history,
                            const std::unordered_map<std::string, std::uint64_t>& last) {
   history.sort();
   ResourceLog log;
-  for (auto& [lock, accesses] : collect(history)) {
-    const auto known = last.find(history.lock_name(lock));
+  for (auto& [resource, accesses] : collect(history)) {
+    const auto known = last.find(name_of(resource, history));
     const std::uint64_t value = known == last.end() ? 0 : known->second;
     Sequence sequence(std::move(accesses));
     sequence.resolve_unknown(value);

@@ -18,16 +18,16 @@
 namespace leasehold::drill {
 
 struct ResourceLog {
-  // `accept` and `refuse`, by lock and in order, with the references of the history. The process is
-  // not set.
+  // `accept` and `refuse`, by resource and in order, with the references of the history. The
+  // process is not set.
   std::vector<Record> records;
   std::uint64_t writes = 0;          // acknowledged
   std::uint64_t lost = 0;            // of these: not among what led to the last value
-  std::uint64_t foreign_values = 0;  // locks whose last value was never written
+  std::uint64_t foreign_values = 0;  // resources whose last value was never written
 };
 
 // Reads the accesses of clients; the history is sorted first. `last` is what each resource held in
-// the end.
+// the end, by its name: that of the lock, or NAME#slot.
 ResourceLog order_accesses(History& history,
                            const std::unordered_map<std::string, std::uint64_t>& last);
 

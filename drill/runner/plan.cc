@@ -35,4 +35,33 @@ const std::vector<Fault>& all_faults() {
   return all;
 }
 
+std::string_view to_string(Use use) {
+  constexpr std::string_view names[] = {"exclusive", "shared", "permits"};
+  return names[static_cast<std::size_t>(use)];
+}
+
+Mode mode_of_worker(const Plan& plan, unsigned number) {
+  switch (plan.use) {
+    case Use::exclusive:
+      return Mode::exclusive();
+    case Use::shared:
+      return number < plan.workers - readers_of(plan) ? Mode::exclusive() : Mode::shared();
+    case Use::permits:
+      return Mode::permit_of(slots_of(plan));
+  }
+  return Mode::exclusive();
+}
+
+unsigned readers_of(const Plan& plan) {
+  return plan.use == Use::shared ? plan.workers / 2 : 0;
+}
+
+unsigned slots_of(const Plan& plan) {
+  return plan.use == Use::permits ? plan.workers - 1 : 1;
+}
+
+std::string resource_name(const std::string& lock, std::optional<Slot> slot) {
+  return slot ? lock + "#" + std::to_string(slot->number) : lock;
+}
+
 }  // namespace leasehold::drill

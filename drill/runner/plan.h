@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "leasehold/mode.h"
 #include "leasehold/time.h"
 
 namespace leasehold::drill {
@@ -28,12 +29,22 @@ bool is_of_holder(Fault fault);  // else of a server or its network
 std::optional<Fault> parse_fault(std::string_view name);
 const std::vector<Fault>& all_faults();
 
+// How the workers want their lock.
+enum class Use : std::uint8_t {
+  exclusive,  // each alone
+  shared,     // some write, each alone, and the others read beside each other
+  permits,    // each has one of so many, and what its slot guards
+};
+std::string_view to_string(Use use);
+inline constexpr unsigned kLeastToShare = 3;  // workers, unless each is alone
+
 struct Plan {
   std::string store = "sqlite";  // a URL; or the name of a technology: one is started
   std::string fence;             // the same, or "none"; empty: the store's own
   std::vector<Fault> faults{Fault::pause};
   bool faults_where_possible = false;  // leaves out those that the store cannot have, and says so
-  unsigned workers = 3;                // per lock
+  Use use = Use::exclusive;
+  unsigned workers = 3;  // per lock
   unsigned locks = 6;
   std::optional<Millis> ttl;  // default: as short as the store allows
   Millis duration{10'000};
@@ -41,5 +52,15 @@ struct Plan {
   std::uint64_t seed = 1;
   std::string program;  // this one, which is its own worker
 };
+
+// In which mode a worker of a lock takes it, by its number from 0 on. One permit less than there
+// are workers: somebody always waits for the next that comes back.
+Mode mode_of_worker(const Plan& plan, unsigned number);
+// Of the workers of a lock.
+unsigned readers_of(const Plan& plan);
+// How many resources a lock guards.
+unsigned slots_of(const Plan& plan);
+// "NAME", or "NAME#slot".
+std::string resource_name(const std::string& lock, std::optional<Slot> slot);
 
 }  // namespace leasehold::drill

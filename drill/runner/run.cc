@@ -40,12 +40,13 @@ class Run {
 
  private:
   Status open();
-  Result<WorkerProcess> start_worker(const std::string& lock);
+  Result<WorkerProcess> start_worker(const std::string& lock, unsigned number);
+  std::vector<std::string> resource_names() const;
   Status play();
   Status listen_until(Clock::time_point end);
   bool is_over(Clock::time_point end);
   void tell_progress();
-  Result<std::uint64_t> last_value(const std::string& lock);
+  Result<std::uint64_t> last_value(const std::string& resource);
   Result<std::unordered_map<std::string, std::uint64_t>> last_values();
   Result<Drilled> judge_it();
   Outcome describe() const;
@@ -72,27 +73,43 @@ class Run {
 Status Run::open() {
   auto site = TRY(open_site(plan_, folder_.path().string()));
   site_.emplace(std::move(site));
-  for (unsigned i = 0; i < plan_.locks; ++i) {
-    TRY(open_resource({site_->fence_url, lock_name(i), site_->fencing, true}));
+  for (const std::string& name : resource_names()) {
+    TRY(open_resource({site_->fence_url, name, site_->fencing, true}));
   }
+  const auto start = [this](const std::string& lock, unsigned number) {
+    return start_worker(lock, number);
+  };
   for (unsigned i = 0; i < plan_.locks; ++i) {
-    arenas_.emplace_back(lock_name(i), plan_, chance_, ledger_,
-                         [this](const std::string& lock) { return start_worker(lock); });
+    arenas_.emplace_back(lock_name(i), plan_, chance_, ledger_, start);
     TRY(arenas_.back().open());
   }
   return {};
 }
 
-Result<WorkerProcess> Run::start_worker(const std::string& lock) {
+std::vector<std::string> Run::resource_names() const {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < plan_.locks; ++i) {
+    for (std::int64_t slot = 0; slot < slots_of(plan_); ++slot) {
+      const bool by_slot = plan_.use == Use::permits;
+      names.push_back(
+          resource_name(lock_name(i), by_slot ? std::optional(Slot{slot}) : std::nullopt));
+    }
+  }
+  return names;
+}
+
+Result<WorkerProcess> Run::start_worker(const std::string& lock, unsigned of_lock) {
   const std::string number = std::to_string(histories_.size() + 1);
   const std::string name = "worker-" + number;
+  const std::int64_t mode = mode_of_worker(plan_, of_lock).code();
   histories_.push_back(folder_.file(name + ".history"));
   constexpr const char* kFencings[] = {"token", "claim", "none"};
   return WorkerProcess::start(
       name,
       {plan_.program, "drill-worker", "--fencing", kFencings[static_cast<int>(site_->fencing)],
        "--lock", lock, "--name", name, "--history", histories_.back(), "--ttl",
-       std::to_string(site_->ttl.count()) + "ms", "--number", number},
+       std::to_string(site_->ttl.count()) + "ms", "--mode", std::to_string(mode), "--number",
+       number},
       {{kStoreVariable, site_->store_url}, {kResourceVariable, site_->fence_url}},
       folder_.file("errors"));
 }
@@ -164,10 +181,10 @@ Status Run::play() {
 }
 
 // A server that was hit may need a while until it answers again.
-Result<std::uint64_t> Run::last_value(const std::string& lock) {
+Result<std::uint64_t> Run::last_value(const std::string& name) {
   const auto give_up = Clock::now() + kDrain;
   for (;;) {
-    auto resource = open_resource({site_->fence_url, lock, site_->fencing});
+    auto resource = open_resource({site_->fence_url, name, site_->fencing});
     auto value = resource ? (*resource)->peek() : fail(resource.error());
     if (value || Clock::now() > give_up) return value;
     std::this_thread::sleep_for(kLookAround);
@@ -176,9 +193,9 @@ Result<std::uint64_t> Run::last_value(const std::string& lock) {
 
 Result<std::unordered_map<std::string, std::uint64_t>> Run::last_values() {
   std::unordered_map<std::string, std::uint64_t> values;
-  for (unsigned i = 0; i < plan_.locks; ++i) {
-    auto value = TRY(last_value(lock_name(i)));
-    values[lock_name(i)] = value;
+  for (const std::string& name : resource_names()) {
+    auto value = TRY(last_value(name));
+    values[name] = value;
   }
   return values;
 }
@@ -191,6 +208,11 @@ Outcome Run::describe() const {
   for (const Fault fault : plan_.faults) {
     outcome.faults.push_back({std::string(to_string(fault)), ledger_.times(fault)});
   }
+  outcome.mode = to_string(plan_.use);
+  outcome.readers = readers_of(plan_);
+  outcome.permits = plan_.use == Use::permits ? slots_of(plan_) : 0;
+  outcome.late_writes = ledger_.late_writes();
+  outcome.reads_meanwhile = ledger_.reads_meanwhile;
   outcome.seed = plan_.seed;
   outcome.duration = took_;
   outcome.workers = plan_.workers;

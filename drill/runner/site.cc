@@ -67,9 +67,25 @@ Status check_faults(const Plan& plan) {
   return {};
 }
 
-Result<bool> has_tokens(const std::string& store_url) {
+Status check_workers(const Plan& plan) {
+  if (plan.use == Use::exclusive || plan.workers >= kLeastToShare) return {};
+  const std::string why = plan.use == Use::shared ? "two write and another one reads"
+                                                  : "one waits for the permits of the others";
+  return fail(ErrorCode::invalid, "a drill of mode '" + std::string(to_string(plan.use)) +
+                                      "' needs at least " + std::to_string(kLeastToShare) +
+                                      " workers for each lock, as " + why + "; there are " +
+                                      std::to_string(plan.workers));
+}
+
+Status check_mode(const Plan& plan, const StoreTraits& store) {
+  if (plan.use == Use::exclusive || store.modes) return {};
+  return fail(ErrorCode::unsupported, "the mode '" + std::string(to_string(plan.use)) +
+                                          "' cannot be had on this store: " + store.why_no_modes);
+}
+
+Result<StoreTraits> traits_of(const std::string& store_url) {
   const auto client = TRY(connect(store_url));
-  return client.store().guarantee == Guarantee::correctness;
+  return client.store();
 }
 
 Result<Fencing> fencing_of(const std::string& fence, bool tokens) {
@@ -150,6 +166,7 @@ Result<Site> open_site(const Plan& plan, const std::string& folder) {
   TRY(check_store(plan));
   TRY(check_fence(fence));
   TRY(check_faults(plan));
+  TRY(check_workers(plan));
 
   Site site;
   auto store_name = TRY(shown(plan.store));
@@ -161,8 +178,9 @@ Result<Site> open_site(const Plan& plan, const std::string& folder) {
   site.lock_prefix = "drill-" + RequestId::random(system_random()).hex().substr(0, 8) + "/";
 
   place_store(plan, folder, site);
-  const auto tokens = TRY(has_tokens(site.store_url));
-  const auto fencing = TRY(fencing_of(fence, tokens));
+  const auto traits = TRY(traits_of(site.store_url));
+  TRY(check_mode(plan, traits));
+  const auto fencing = TRY(fencing_of(fence, traits.guarantee == Guarantee::correctness));
   site.fencing = fencing;
   place_fence(plan, fence, folder, site);
   return site;

@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <map>
 #include <thread>
 #include <variant>
 
 #include "kit/try.h"
 #include "leasehold/process/io.h"
 #include "ledger.h"
+#include "plan.h"
 
 namespace leasehold::drill {
 namespace {
@@ -53,6 +55,7 @@ class Worker {
   Status connect_both();
   Status turn();
   Status work(Holding& holding, std::int64_t granted_at);
+  void look(std::int64_t granted_at);
   Result<Kind> write(const Pass& pass, Record writing);
   Status give_back(Holding& holding);
   Result<Holding> take();
@@ -62,11 +65,12 @@ class Worker {
     it.time = now();
     it.kind = kind;
     it.operation = operation;
+    it.set_mode(plan_.mode, slot_);
     if (pass && pass->token) it.token = pass->token->number.value();
     return it;
   }
   Status put(const Record& it, const std::optional<Pass>& pass) {
-    HistoryWriter::Names names{.lock = plan_.resource.name};
+    HistoryWriter::Names names{.lock = plan_.lock};
     if (pass) names.request = pass->request;
     if (pass && pass->token) names.store = pass->token->lineage.store;
     return history_.write(it, names);
@@ -84,14 +88,16 @@ class Worker {
   // A connection to the resource that failed once is not used again.
   template <class T>
   void reopen_after(const Result<T>& result) {
-    if (!result && result.error().code != ErrorCode::fenced_out) resource_.reset();
+    if (!result && result.error().code != ErrorCode::fenced_out) resources_.erase(slot_);
   }
+  Resource& resource() { return *resources_.at(slot_); }
 
   const WorkerPlan& plan_;
   HistoryWriter history_;
   std::uint64_t value_;
   std::optional<Client> client_;
-  std::unique_ptr<Resource> resource_;
+  std::optional<Slot> slot_;  // of its permit, while it has one
+  std::map<std::optional<Slot>, std::unique_ptr<Resource>> resources_;
 };
 
 Status Worker::connect_both() {
@@ -100,26 +106,28 @@ Status Worker::connect_both() {
     auto client = TRY(connect(plan_.store, {.owner = std::move(owner)}));
     client_.emplace(std::move(client));
   }
-  if (!resource_) {
-    auto resource = TRY(open_resource(plan_.resource));
-    resource_ = std::move(resource);
-  }
+  if (resources_.contains(slot_) || (plan_.mode.is_permit() && !slot_)) return {};
+  ResourceChoice choice = plan_.resource;
+  choice.name = resource_name(plan_.lock, slot_);
+  auto resource = TRY(open_resource(choice));
+  resources_.emplace(slot_, std::move(resource));
   return {};
 }
 
 Result<Holding> Worker::take() {
   const AcquireOptions options{
-      .ttl = plan_.ttl, .wait = kLongestWait, .store_timeout = kStoreTimeout};
+      .ttl = plan_.ttl, .wait = kLongestWait, .store_timeout = kStoreTimeout, .mode = plan_.mode};
   if (client_->store().guarantee == Guarantee::correctness) {
-    auto lease = TRY(client_->acquire_fenced(plan_.resource.name, options));
+    auto lease = TRY(client_->acquire_fenced(plan_.lock, options));
     return Holding(std::move(lease));
   }
-  auto lease = TRY(client_->acquire(plan_.resource.name, options));
+  auto lease = TRY(client_->acquire(plan_.lock, options));
   return Holding(std::move(lease));
 }
 
 Status Worker::turn() {
   // The request id is known with the answer only, so the beginning is written down then.
+  slot_.reset();
   Record asked = record(Kind::invoke, Operation::acquire, std::nullopt);
   auto holding = take();
   if (!holding) {
@@ -128,18 +136,31 @@ Status Worker::turn() {
     return {};
   }
   const Pass pass = holding->pass();
+  slot_ = holding->lease().slot();
   TRY(put(asked, pass));
   Record granted = record(Kind::ok, Operation::acquire, pass);
   granted.deadline = holding->lease().deadline().time_since_epoch().count();
   TRY(put(granted, pass));
-  TRY(work(*holding, granted.time));
+  if (connect_both()) {
+    if (plan_.mode == Mode::shared()) {
+      look(granted.time);
+    } else {
+      TRY(work(*holding, granted.time));
+    }
+  }
   return give_back(*holding);
+}
+
+void Worker::look(std::int64_t granted_at) {
+  const auto seen = resource().peek();
+  reopen_after(seen);
+  if (seen) say("read " + std::to_string(granted_at));
 }
 
 Status Worker::work(Holding& holding, std::int64_t granted_at) {
   const Pass pass = holding.pass();
   TRY(put(Kind::invoke, Operation::read, pass));
-  const auto read = resource_->enter(pass);
+  const auto read = resource().enter(pass);
   Record entered = record(kind_of(read), Operation::read, pass);
   entered.value = read.value_or(0);
   TRY(put(entered, pass));
@@ -149,7 +170,9 @@ Status Worker::work(Holding& holding, std::int64_t granted_at) {
     return {};
   }
   say("entered " + std::to_string(granted_at) + " " +
-      std::to_string(holding.lease().ttl().count()));
+      std::to_string(holding.lease().ttl().count()) + " " +
+      std::to_string(pass.token ? pass.token->number.value() : 0) +
+      (slot_ ? " " + std::to_string(slot_->number) : ""));
 
   // The nemesis strikes here, if it does.
   std::string go;
@@ -173,7 +196,7 @@ Result<Kind> Worker::write(const Pass& pass, Record writing) {
     writing.kind = Kind::invoke;
     writing.time = now();
     TRY(put(writing, pass));
-    const auto written = resource_->write(pass, writing.value);
+    const auto written = resource().write(pass, writing.value);
     writing.kind = kind_of(written);
     writing.time = now();
     TRY(put(writing, pass));

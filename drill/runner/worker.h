@@ -1,11 +1,14 @@
 // One worker of a drill: a process that takes a lock again and again, and reads and replaces the
 // number that it guards.
 //
-// It writes down what it does (history_file.h). On stdout it says "entered GRANTED TTL"
-// (nanoseconds on the boot clock, milliseconds) when it has entered the fence and read, and waits
-// for a line on stdin before it writes; then it says "wrote", "refused" or "unknown". It says
-// "late" if it was refused when it wanted to enter. A worker that is frozen where it waits is
-// frozen between its read and its write.
+// It writes down what it does (history_file.h). On stdout it says "entered GRANTED TTL TOKEN SLOT"
+// (nanoseconds on the boot clock, milliseconds; 0 without a token, no SLOT without a permit) when
+// it has entered the fence and read, and waits for a line on stdin before it writes; then it says
+// "wrote", "refused" or "unknown". It says "late" if it was refused when it wanted to enter. A
+// worker that is frozen where it waits is frozen between its read and its write.
+//
+// One that shares the lock only looks at the number, past the fence, and says "read GRANTED". One
+// that has a permit works on the number of its slot, NAME#slot.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +26,11 @@ inline constexpr const char* kResourceVariable = "LEASEHOLD_DRILL_RESOURCE";
 
 struct WorkerPlan {
   std::string store;  // URL, as all below
-  ResourceChoice resource;
-  std::string name;     // in the history
-  std::string history;  // file
+  std::string lock;
+  Mode mode = {};
+  ResourceChoice resource;  // its name is that of the lock, and follows from it
+  std::string name;         // in the history
+  std::string history;      // file
   Millis ttl{};
   std::uint64_t first_value = 0;  // its values are this + 1, + 2, ...
 };

@@ -45,7 +45,8 @@ Verdict judge(const Outcome& outcome) {
     if (fault.times == 0) return Verdict::too_little;
     // A fence that was never asked to refuse anything has not been seen to.
     const bool idle = outcome.cycles == 0 || outcome.stale_refused == 0;
-    if (fault.fault == "pause" && idle) return Verdict::too_little;
+    const bool alone = outcome.readers > 0 && outcome.reads_meanwhile == 0;
+    if (fault.fault == "pause" && (idle || alone)) return Verdict::too_little;
   }
   return outcome.writes == 0 || outcome.faults.empty() ? Verdict::too_little : Verdict::held;
 }
@@ -65,6 +66,9 @@ std::string sentence(const Outcome& outcome) {
              counted(injected(outcome), "fault", "faults") + ", " +
              counted(outcome.cycles, "full cycle", "full cycles") + ", " +
              counted(outcome.stale_refused, "late write", "late writes") + " refused, " +
+             (outcome.readers == 0
+                  ? ""
+                  : counted(outcome.reads_meanwhile, "read", "reads") + " meanwhile, ") +
              counted(outcome.writes, "write", "writes") +
              "; give it more time (--duration) or more cycles (--cycles).";
   }

@@ -67,5 +67,14 @@ TEST(OutcomeTest, WithoutFaultsCyclesOrWritesNothingIsSaid) {
   EXPECT_THAT(sentence(idle), HasSubstr("Too little happened"));
 }
 
+TEST(OutcomeTest, ReadersMustHaveReadWhileAWriterWasFrozen) {
+  Outcome shared = good();
+  shared.readers = 2;
+  EXPECT_EQ(judge(shared), Verdict::too_little);
+  EXPECT_THAT(sentence(shared), HasSubstr("3 late writes refused, 0 reads meanwhile, 7 writes"));
+  shared.reads_meanwhile = 1;
+  EXPECT_EQ(judge(shared), Verdict::held);
+}
+
 }  // namespace
 }  // namespace leasehold::drill

@@ -3,6 +3,7 @@
 
 #include "drill/runner/parts.h"
 #include "kit/text/number.h"
+#include "kit/text/percent.h"
 #include "kit/try.h"
 #include "leasehold/url.h"
 #include "rig/port.h"
@@ -18,6 +19,7 @@ class HttpResource final : public Resource {
   HttpResource(std::uint16_t gate, std::uint16_t service, std::string name)
       : gate_(gate), service_(service), name_(std::move(name)) {
     std::replace(name_.begin(), name_.end(), '/', '-');
+    name_ = kit::percent_encoded(name_);
   }
 
   // The gate lets others in while a GET is under way. Who can still enter after it has read alone.

@@ -57,6 +57,37 @@ INSTANTIATE_TEST_SUITE_P(Every, DrillOfAStoreTest,
                            return name;
                          });
 
+class DrillOfAModeTest : public DrillLiveTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(DrillOfAModeTest, WorksOnAServerWhateverHappensToIt) {
+  expect_held({"--store", "postgres", "--mode", GetParam(), "--workers", "4", "--cycles", "6",
+               "--fault", "pause,kill-holder"},
+              6);
+  expect_held({"--store", "postgres", "--mode", GetParam(), "--workers", "4", "--duration", "8s",
+               "--fault", "pause,kill-server,lose-reply"},
+              1);
+}
+
+TEST_P(DrillOfAModeTest, FencesOfOtherServersRefuseWhatIsLate) {
+  for (const char* fence : {"redis", "etcd", "zookeeper"}) {
+    expect_held({"--store", "sqlite", "--fence", fence, "--mode", GetParam(), "--workers", "4",
+                 "--cycles", "4"},
+                4);
+  }
+}
+
+TEST_P(DrillOfAModeTest, NeedsAStoreThatHasIt) {
+  const Finished end =
+      drilled({"--store", "postgres-advisory", "--mode", GetParam(), "--workers", "4"});
+  EXPECT_EQ(end.status, 77) << end.out << end.err;
+  EXPECT_THAT(end.err, HasSubstr("the mode '" + std::string(GetParam()) +
+                                 "' cannot be had on this store: PostgreSQL's own advisory locks"));
+  EXPECT_EQ(std::count(end.err.begin(), end.err.end(), '\n'), 1) << end.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, DrillOfAModeTest, ::testing::Values("shared", "permits"),
+                         [](const auto& mode) { return std::string(mode.param); });
+
 TEST_F(DrillLiveTest, TokensOfOneStoreAtTheFenceOfAnother) {
   expect_held({"--store", "sqlite", "--fence", "redis", "--cycles", "4"}, 4);
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "cli/tests/cli_fixture.h"
@@ -77,6 +79,83 @@ TEST_F(DrillTest, WithoutTheFenceUpdatesAreLost) {
   EXPECT_GE(report.count(drill::Check::I2), 8u);
   EXPECT_GT(report.count(drill::Check::I4), 0u);
   EXPECT_EQ(report.refused, 0u);
+}
+
+// A resource is a lock's, or that of one of its slots.
+std::size_t resources_with_a_refusal(const drill::History& history) {
+  std::set<std::pair<drill::LockRef, std::uint16_t>> found;
+  for (const drill::Record& record : history.records()) {
+    if (record.kind == Kind::refuse) found.emplace(record.lock, record.slot);
+  }
+  return found.size();
+}
+
+TEST_F(DrillTest, WritersAreFrozenWhileReadersGoOn) {
+  const Finished end =
+      drilled({"--mode", "shared", "--cycles", "8", "--history", path("history"), "--json"});
+  EXPECT_EQ(end.status, 0) << end.out << end.err;
+  const auto said = nlohmann::json::parse(end.out);
+  EXPECT_EQ(said["mode"], "shared");
+  EXPECT_EQ(said["workers"], 4);
+  EXPECT_EQ(said["readers"], 2);
+  EXPECT_GE(said["stale_refused"], 8);
+  EXPECT_GT(said["reads_meanwhile"], 0);
+  EXPECT_EQ(said["late_writes"][0]["answer"], "refused");
+  EXPECT_LT(said["late_writes"][0]["token"], said["late_writes"][0]["successor"]);
+
+  drill::History what = history();
+  EXPECT_TRUE(check(what).clean());
+  std::size_t shared = 0;
+  for (const drill::Record& record : what.records()) {
+    const bool granted = record.kind == Kind::ok && record.operation == Operation::acquire;
+    if (granted && record.is_shared()) ++shared;
+    if (record.kind == Kind::refuse) EXPECT_FALSE(record.is_shared());
+  }
+  EXPECT_GT(shared, 8u);
+}
+
+TEST_F(DrillTest, TheNextHolderOfASlotShutsTheLateOneOut) {
+  const Finished end =
+      drilled({"--mode", "permits", "--cycles", "12", "--history", path("history"), "--json"});
+  EXPECT_EQ(end.status, 0) << end.out << end.err;
+  const auto said = nlohmann::json::parse(end.out);
+  EXPECT_EQ(said["mode"], "permits");
+  EXPECT_EQ(said["permits"], 2);
+  EXPECT_GE(said["stale_refused"], 12);
+  for (const auto& late : said["late_writes"]) {
+    EXPECT_THAT(late["resource"].get<std::string>(),
+                ::testing::EndsWith("#" + late["slot"].dump()));
+    EXPECT_LT(late["token"], late["successor"]);
+  }
+
+  drill::History what = history();
+  const drill::Report report = check(what);
+  EXPECT_TRUE(report.clean()) << to_text(report, what);
+  EXPECT_GE(resources_with_a_refusal(what), 2u);
+  // Holders of different slots have been at work beside each other.
+  EXPECT_GE(report.grants, 24u);
+}
+
+TEST_F(DrillTest, PermitsWithoutTheFenceLoseUpdates) {
+  const Finished end = drilled({"--mode", "permits", "--cycles", "6", "--fence", "none"});
+  EXPECT_EQ(end.status, 1) << end.out << end.err;
+  EXPECT_THAT(end.out, AllOf(HasSubstr("stale writes were accepted"), HasSubstr("lost")));
+}
+
+TEST_F(DrillTest, SharedLocksAndPermitsSurviveKilledHolders) {
+  for (const char* mode : {"shared", "permits"}) {
+    const Finished end = drilled(
+        {"--mode", mode, "--cycles", "3", "--fault", "pause,kill-holder", "--history", path(mode)});
+    EXPECT_EQ(end.status, 0) << mode << "\n" << end.out << end.err;
+  }
+}
+
+TEST_F(DrillTest, SlotsBehindOtherFences) {
+  for (const char* fence : {"file", "http"}) {
+    const Finished end =
+        drilled({"--mode", "permits", "--cycles", "3", "--fence", fence, "--ttl", "300ms"});
+    EXPECT_EQ(end.status, 0) << fence << "\n" << end.out << end.err;
+  }
 }
 
 TEST_F(DrillTest, KilledHoldersAreReplaced) {
@@ -210,6 +289,11 @@ TEST_F(DrillTest, WrongInputIsToldInOneSentence) {
       {{"--workers", "1"}, 64, "from 2 to 64"},
       {{"--locks", "0"}, 64, "from 1 to 256"},
       {{"--watch", "cat total"}, 64, "--watch is for a program of your own"},
+      {{"--mode", "permit"}, 64, "--mode: 'permit' is not one of exclusive, shared, permits"},
+      {{"--mode", "shared", "--workers", "2"},
+       64,
+       "needs at least 3 workers for each lock, as two"},
+      {{"--mode", "permits", "--workers", "2"}, 64, "waits for the permits of the others; there "},
       {{"--history", "/nowhere/at/all", "--cycles", "1"}, 69, "/nowhere/at/all"},
   };
   for (const Wrong& wrong : cases) {

@@ -200,6 +200,7 @@ TEST_F(DrillOwnWorkerTest, RefusesWhatItWouldIgnore) {
                                                  {"--locks", "2"},
                                                  {"--duration", "1s"},
                                                  {"--each-fault"},
+                                                 {"--mode", "shared"},
                                                  {"--markdown"}}) {
     const Finished end = drill(options, {"true"});
     EXPECT_EQ(end.status, 64) << options[0];

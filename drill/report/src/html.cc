@@ -91,6 +91,12 @@ std::chrono::nanoseconds length(const Outcome& outcome, const Timeline& timeline
   return drawn.count() > 0 ? drawn : outcome.duration;
 }
 
+std::string mode_of(const Outcome& outcome) {
+  if (outcome.readers > 0) return outcome.mode + ", " + std::to_string(outcome.readers) + " read";
+  if (outcome.permits > 0) return outcome.mode + ", " + std::to_string(outcome.permits);
+  return outcome.mode;
+}
+
 std::string setup(const Outcome& outcome, const Timeline& timeline) {
   std::string faults;
   for (const Injected& each : outcome.faults) {
@@ -102,6 +108,7 @@ std::string setup(const Outcome& outcome, const Timeline& timeline) {
       {"worker", outcome.worker.empty() ? "Leasehold's own" : outcome.worker},
       {"store", outcome.store},
       {"fence", outcome.fence},
+      {"mode", mode_of(outcome)},
       {"faults", faults},
       {"workers", std::to_string(outcome.workers)},
       {"locks", std::to_string(outcome.locks)},

@@ -24,6 +24,18 @@ Json broken_of(const Report& report) {
   return broken;
 }
 
+Json late_writes_of(const Outcome& outcome) {
+  Json list = Json::array();
+  for (const LateWrite& each : outcome.late_writes) {
+    list.push_back({{"resource", kit::visible(each.resource)},
+                    {"slot", each.slot ? Json(each.slot->number) : Json()},
+                    {"token", each.token},
+                    {"successor", each.successor},
+                    {"answer", each.answer}});
+  }
+  return list;
+}
+
 Json violations_of(const Report& report) {
   Json list = Json::array();
   for (const Violation& each : report.violations) {
@@ -46,6 +58,9 @@ std::string to_json(const Outcome& outcome) {
                      {"store", outcome.store},
                      {"fence", outcome.fence},
                      {"fence_by_claim", outcome.fence_by_claim},
+                     {"mode", outcome.mode},
+                     {"readers", outcome.readers},
+                     {"permits", outcome.permits},
                      {"faults", faults_of(outcome)},
                      {"seed", outcome.seed},
                      {"duration_ns", outcome.duration.count()},
@@ -59,6 +74,8 @@ std::string to_json(const Outcome& outcome) {
                      {"stale_refused", outcome.stale_refused},
                      {"stale_accepted", outcome.stale_accepted},
                      {"stale_unknown", outcome.stale_unknown},
+                     {"late_writes", late_writes_of(outcome)},
+                     {"reads_meanwhile", outcome.reads_meanwhile},
                      {"writes", outcome.writes},
                      {"updates_lost", outcome.updates_lost},
                      {"foreign_values", outcome.foreign_values},

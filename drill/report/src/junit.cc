@@ -60,6 +60,7 @@ std::vector<Case> cases_of(const Outcome& outcome, const History& history) {
 
 std::string suite_of(const Outcome& outcome) {
   std::string name = "leasehold drill: " + outcome.store + ", fence " + outcome.fence;
+  if (outcome.mode != "exclusive") name += ", " + outcome.mode;
   for (const Injected& fault : outcome.faults) name += ", " + fault.fault;
   return escaped(name);
 }

@@ -33,9 +33,10 @@ std::int64_t beginning_of(const Lane& lane, const Mark& mark) {
   return mark.time;
 }
 
-std::string name_of(const Lane& lane, std::int64_t time) {
-  const std::string& owner = owner_at(lane, time);
-  return lane.lock.empty() ? owner : owner + " at " + lane.lock;
+std::string name_of(const Lane& lane, const Mark& mark) {
+  const std::string& owner = owner_at(lane, mark.time);
+  if (lane.lock.empty()) return owner;
+  return owner + " at " + lane.lock + (mark.slot == 0 ? "" : "#" + std::to_string(mark.slot - 1));
 }
 
 // The mark that was made for this record, if it was drawn.
@@ -61,7 +62,7 @@ Moment of(const Violation& violation, const History& history, const Timeline& ti
     const std::int64_t from = lane ? beginning_of(*lane, *mark) : record.time;
     moment.from = moment.to == 0 ? from : std::min(moment.from, from);
     moment.to = moment.time = record.time;
-    moment.where = lane ? name_of(*lane, mark->time) : history.process_name(record.process);
+    moment.where = lane ? name_of(*lane, *mark) : history.process_name(record.process);
     moment.details += "\n" + describe(history, at);
   }
   return moment;
@@ -69,12 +70,8 @@ Moment of(const Violation& violation, const History& history, const Timeline& ti
 
 Moment of(const Lane& lane, const Mark& mark) {
   const std::string token = mark.token == 0 ? "" : "token " + std::to_string(mark.token);
-  return {beginning_of(lane, mark),
-          mark.time,
-          mark.time,
-          std::string(words_for(mark.sign)),
-          name_of(lane, mark.time),
-          token,
+  return {beginning_of(lane, mark),          mark.time,           mark.time,
+          std::string(words_for(mark.sign)), name_of(lane, mark), token,
           mark.sign == Sign::stale};
 }
 

@@ -32,12 +32,30 @@ Row damage(std::string name, std::uint64_t value, std::string meaning) {
   return number(std::move(name), value, std::move(meaning), value == 0 ? Mood::good : Mood::bad);
 }
 
+std::string overlap_of(const Outcome& outcome) {
+  if (outcome.permits > 0) return "two believed to have the same slot at the same time";
+  if (outcome.readers > 0) return "one believed to hold it alone while another one held it";
+  return "two believed to hold it at the same time";
+}
+
 std::string a_second(std::uint64_t count, std::chrono::nanoseconds span) {
   const double seconds = std::chrono::duration<double>(span).count();
   char text[48];
   std::snprintf(text, sizeof text, "%.3g a second",
                 seconds > 0 ? static_cast<double>(count) / seconds : 0);
   return text;
+}
+
+// The first of those that were refused: with its numbers it says what a fence does.
+void add_an_example(const Outcome& outcome, std::vector<Row>& all) {
+  for (const LateWrite& late : outcome.late_writes) {
+    if (late.answer != "refused" || late.token == 0) continue;
+    all.push_back(
+        {"one of them", "token " + std::to_string(late.token),
+         "at " + late.resource + ", where token " + std::to_string(late.successor) + " had entered",
+         Mood::plain});
+    return;
+  }
 }
 
 std::uint64_t broken(const Report& report) {
@@ -88,10 +106,14 @@ std::vector<Row> rows(const Outcome& outcome) {
   if (outcome.unfinished > 0) {
     all.push_back(number("unfinished cycles", outcome.unfinished, "not counted above"));
   }
-  all.push_back(number("overlaps at the lock", report.overlaps.count,
-                       "two believed to hold it at the same time"));
+  all.push_back(number("overlaps at the lock", report.overlaps.count, overlap_of(outcome)));
+  if (outcome.readers > 0) {
+    all.push_back(number("reads meanwhile", outcome.reads_meanwhile,
+                         "by those who share the lock, while a writer was frozen"));
+  }
   all.push_back(number("stale writes refused", outcome.stale_refused, "the fence at work",
                        outcome.stale_refused > 0 ? Mood::good : Mood::plain));
+  add_an_example(outcome, all);
   all.push_back(
       damage("stale writes accepted", outcome.stale_accepted, "written by a holder that was late"));
   all.push_back(damage("updates lost", outcome.updates_lost,

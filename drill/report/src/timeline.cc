@@ -94,7 +94,7 @@ class Drawing {
     const Sign sign = !accepted ? Sign::refused : stale ? Sign::stale : Sign::accepted;
     const auto holder = holders_.find(record.request);
     const ProcessRef process = holder == holders_.end() ? record.process : holder->second;
-    lane(record.lock, process).marks.push_back({record.time, record.token, sign});
+    lane(record.lock, process).marks.push_back({record.time, record.token, sign, 1, record.slot});
   }
 
   // ---- faults ------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ struct Mark {
   std::int64_t token;
   Sign sign;
   std::uint64_t count = 1;
+  std::uint16_t slot = 0;  // as in Record
 };
 
 // One worker at one lock, or something else that faults hit. A worker that was killed leaves its

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "leasehold/drill/report.h"
@@ -55,6 +57,32 @@ TEST(Rows, SayWhichChecksCouldNotBeJudged) {
   EXPECT_EQ(meaning(), "I1, I2, I3, I4, I5, I6, I7, I8, Q1, H1, F1, R1");
 }
 
+Outcome of_permits() {
+  Outcome outcome = made_up({}).outcome;
+  outcome.mode = "permits";
+  outcome.permits = 2;
+  outcome.late_writes = {{"gpu#1", Slot{1}, 12, 15, "wrote"},
+                         {"gpu#0", Slot{0}, 17, 21, "refused"}};
+  return outcome;
+}
+
+TEST(Rows, SayTheNumbersOfALateWriteThatWasRefused) {
+  const auto all = rows(of_permits());
+  EXPECT_EQ(value_of(all, "one of them"), "token 17");
+  const auto row = std::find_if(all.begin(), all.end(),
+                                [](const Row& each) { return each.name == "one of them"; });
+  EXPECT_EQ(row->meaning, "at gpu#0, where token 21 had entered");
+  EXPECT_EQ(value_of(rows(made_up({}).outcome), "one of them"), "no such row");
+}
+
+TEST(Rows, TellReadsIfSomebodyReads) {
+  Outcome outcome = made_up({}).outcome;
+  EXPECT_EQ(value_of(rows(outcome), "reads meanwhile"), "no such row");
+  outcome.readers = 2;
+  outcome.reads_meanwhile = 7;
+  EXPECT_EQ(value_of(rows(outcome), "reads meanwhile"), "7");
+}
+
 TEST(Rows, SayWhatWasDamaged) {
   const auto all = rows(made_up({.fenced = false}).outcome);
   EXPECT_EQ(value_of(all, "stale writes accepted"), "100");
@@ -95,6 +123,21 @@ TEST(JsonReport, HasVerdictNumbersAndViolations) {
   EXPECT_EQ(unsafe["stale_accepted"], 100);
   EXPECT_EQ(unsafe["broken"]["I2"], 100);
   EXPECT_EQ(unsafe["violations"][0]["check"], "I2");
+}
+
+TEST(JsonReport, HasModeSlotsAndTokens) {
+  const Json plain = Json::parse(to_json(made_up({}).outcome));
+  EXPECT_EQ(plain["mode"], "exclusive");
+  EXPECT_EQ(plain["permits"], 0);
+  const Json permits = Json::parse(to_json(of_permits()));
+  EXPECT_EQ(permits["mode"], "permits");
+  EXPECT_EQ(permits["permits"], 2);
+  EXPECT_EQ(permits["late_writes"][1],
+            Json::parse(R"({"resource": "gpu#0", "slot": 0, "token": 17, "successor": 21,
+                            "answer": "refused"})"));
+  Outcome alone = of_permits();
+  alone.late_writes.front().slot.reset();
+  EXPECT_TRUE(Json::parse(to_json(alone))["late_writes"][0]["slot"].is_null());
 }
 
 TEST(JsonReport, TooLittleIsAVerdictOfItsOwn) {
@@ -161,6 +204,10 @@ TEST(JunitReport, FailsWhenTooLittleHappened) {
   EXPECT_THAT(said, HasSubstr("FAILED enough happened to say anything | Too little happened"));
 }
 
+TEST(JunitReport, NamesTheMode) {
+  EXPECT_THAT(parsed(to_junit(of_permits(), History{})), HasSubstr(", permits, pause"));
+}
+
 TEST(JunitReport, EscapesWhatComesFromOutside) {
   Outcome outcome;
   outcome.store = kEvil;
@@ -186,6 +233,25 @@ TEST(HtmlReport, DoesNotCallZeroWhatWasNotLookedAt) {
   EXPECT_THAT(to_html(made.outcome, made.history), HasSubstr(">not judged</td>"));
   made.outcome.report.store_log = true;
   EXPECT_THAT(to_html(made.outcome, made.history), Not(HasSubstr(">not judged</td>")));
+}
+
+TEST(HtmlReport, TellsTheModeAndTheSlotOfAMoment) {
+  EXPECT_THAT(to_html(of_permits(), History{}), HasSubstr("<dt>mode</dt><dd>permits, 2</dd>"));
+  History history;
+  const auto add = [&](const char* process, Kind kind, std::int64_t token, std::int64_t time) {
+    Record record;
+    record.process = history.process(process);
+    record.lock = history.lock("gpu");
+    record.set_mode(Mode::permit_of(2), Slot{1});
+    record.time = time;
+    record.kind = kind;
+    record.operation = Operation::write;
+    record.token = token;
+    ASSERT_TRUE(history.append(record));
+  };
+  add("resource", Kind::accept, 9, 1000);
+  add("resource", Kind::refuse, 7, 2000);
+  EXPECT_THAT(to_html(of_permits(), history), HasSubstr("resource at gpu#1"));
 }
 
 TEST(HtmlReport, NeedsNothingFromElsewhere) {

@@ -99,6 +99,17 @@ TEST(TimelineTest, AWriteBelowTheMarkIsStale) {
   EXPECT_THAT(timeline.lanes.at(0).marks, ElementsAre(Field(&Mark::sign, Sign::stale)));
 }
 
+TEST(TimelineTest, AWriteAtAnotherSlotIsNotStale) {
+  Story story;
+  story.permit(2, 0).grant(1, 1).permit(2, 1).grant(2, 2);
+  story.permit(2, 1).write(2, 2, 0, 20).permit(2, 0).write(1, 1, 0, 10);
+  story.permit(2, 1).write(1, 1, 20, 30);
+  const Timeline timeline = drawn(story);
+  EXPECT_THAT(timeline.lanes.at(0).marks,
+              ElementsAre(Field(&Mark::sign, Sign::accepted), Field(&Mark::sign, Sign::accepted),
+                          Field(&Mark::sign, Sign::stale)));
+}
+
 TEST(TimelineTest, AFaultOfNoWorkerHasALaneOfItsOwnAtTheEnd) {
   Story story;
   story.at(10).storm(true).at(100).gets(1, 7, 200).at(300).storm(false);

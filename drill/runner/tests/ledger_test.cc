@@ -17,5 +17,12 @@ TEST(CyclesTest, OnlyAnAnsweredLateWriteMakesACycleFull) {
   EXPECT_EQ(cycles.unfinished, 1u);
 }
 
+TEST(LedgerTest, RemembersTheFirstLateWrites) {
+  Ledger ledger;
+  for (std::int64_t token = 1; token <= 100; ++token) ledger.remember({.token = token});
+  EXPECT_EQ(ledger.late_writes().size(), 5u);
+  EXPECT_EQ(ledger.late_writes().front().token, 1);
+}
+
 }  // namespace
 }  // namespace leasehold::drill

@@ -54,6 +54,15 @@ class Accesses {
     return *this;
   }
 
+  // Of the next ones.
+  Accesses& in_slot(std::int64_t number) {
+    slot_ = Slot{number};
+    return *this;
+  }
+
+  ResourceLog order(std::unordered_map<std::string, std::uint64_t> last) {
+    return order_accesses(history_, last);
+  }
   ResourceLog order(std::uint64_t last) { return order_accesses(history_, {{"a", last}}); }
 
   // "r10 w20 x30": what was read, written and refused, in this order.
@@ -86,6 +95,7 @@ class Accesses {
     record.store = token > 0 ? history_.store(id_of<StoreId>(1)) : StoreRef{0};
     record.token = token;
     record.operation = operation;
+    if (slot_) record.set_mode(Mode::permit_of(2), slot_);
     return record;
   }
   void put(Record record, std::int64_t time, Kind kind) {
@@ -94,6 +104,7 @@ class Accesses {
     ASSERT_TRUE(history_.append(record));
   }
   History history_;
+  std::optional<Slot> slot_;
 };
 
 TEST(OrderTest, FollowsWhatWasSeenNotWhenItWasAnswered) {
@@ -105,6 +116,23 @@ TEST(OrderTest, FollowsWhatWasSeenNotWhenItWasAnswered) {
   EXPECT_THAT(accesses.broken(200), IsEmpty());
   EXPECT_EQ(accesses.order(200).writes, 2u);
   EXPECT_EQ(accesses.order(200).lost, 0u);
+}
+
+TEST(OrderTest, SlotsAreResourcesOfTheirOwn) {
+  Accesses accesses;
+  accesses.in_slot(0).granted(1, 1).in_slot(1).granted(2, 2);
+  accesses.in_slot(1).read(2, 2, 10, 11, 0).write(2, 2, 12, 13, 0, 200);
+  accesses.in_slot(0).read(1, 1, 20, 21, 0).write(1, 1, 22, 23, 0, 100);
+  const ResourceLog log = accesses.order({{"a#0", 100}, {"a#1", 200}});
+  EXPECT_EQ(log.writes, 2u);
+  EXPECT_EQ(log.lost, 0u);
+  EXPECT_EQ(log.foreign_values, 0u);
+  std::vector<std::pair<std::uint16_t, std::uint64_t>> written;
+  for (const Record& record : log.records) {
+    if (record.operation == Operation::write) written.emplace_back(record.slot, record.value);
+  }
+  EXPECT_THAT(written, ElementsAre(std::pair(1, 100), std::pair(2, 200)));
+  EXPECT_EQ(accesses.order({{"a#0", 200}, {"a#1", 200}}).lost, 1u);
 }
 
 TEST(OrderTest, RefusalComesAfterTheOneWhoEntered) {

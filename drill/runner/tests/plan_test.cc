@@ -1,11 +1,15 @@
 #include "../plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "../site.h"
 
 namespace leasehold::drill {
 namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
 
 TEST(PlanTest, EveryFaultHasANameOfItsOwn) {
   for (const Fault fault : all_faults()) EXPECT_EQ(parse_fault(to_string(fault)), fault);
@@ -24,6 +28,39 @@ TEST(PlanTest, FaultsOfServersNeedOne) {
   EXPECT_TRUE(why_impossible("redlock", Fault::failover));
   EXPECT_FALSE(why_impossible("postgres", Fault::failover));
   EXPECT_FALSE(why_impossible("redis", Fault::clock));
+}
+
+std::vector<Mode> modes_of(Use use, unsigned workers) {
+  Plan plan;
+  plan.use = use;
+  plan.workers = workers;
+  std::vector<Mode> modes;
+  for (unsigned i = 0; i < workers; ++i) modes.push_back(mode_of_worker(plan, i));
+  return modes;
+}
+
+TEST(PlanTest, TwoWritersAtLeastAndSomeReadersShare) {
+  const Mode writer;
+  const Mode reader = Mode::shared();
+  EXPECT_THAT(modes_of(Use::exclusive, 2), ElementsAre(writer, writer));
+  EXPECT_THAT(modes_of(Use::shared, 3), ElementsAre(writer, writer, reader));
+  EXPECT_THAT(modes_of(Use::shared, 4), ElementsAre(writer, writer, reader, reader));
+  EXPECT_THAT(modes_of(Use::shared, 5), ElementsAre(writer, writer, writer, reader, reader));
+}
+
+TEST(PlanTest, OneWorkerMoreThanThereArePermits) {
+  EXPECT_THAT(modes_of(Use::permits, 3), Each(Mode::permit_of(2)));
+  EXPECT_THAT(modes_of(Use::permits, 64), Each(Mode::permit_of(63)));
+}
+
+TEST(PlanTest, EachSlotIsAResourceOfItsOwn) {
+  EXPECT_EQ(resource_name("gpu", Slot{0}), "gpu#0");
+  EXPECT_EQ(resource_name("gpu", std::nullopt), "gpu");
+  Plan plan;
+  plan.workers = 5;
+  EXPECT_EQ(slots_of(plan), 1u);
+  plan.use = Use::permits;
+  EXPECT_EQ(slots_of(plan), 4u);
 }
 
 }  // namespace
