@@ -556,6 +556,10 @@ TEST(CheckerTest, PermitThatNobodyHasAndAReaderThatFitsCount) {
   Story permits;
   permits.at(1).permit(2, 0).grant(1, 1).at(100).permit(2).asks(2).at(150).permit(2, 1).grant(2, 2);
   EXPECT_EQ(check(permits.history).liveness.longest_idle, 50);
+  Story shortest;  // of two that are taken
+  shortest.at(1).permit(2, 0).grant(1, 1, 99).permit(2, 1).grant(2, 2).at(50).permit(2).asks(3);
+  shortest.at(150).permit(2, 0).grant(3, 3);
+  EXPECT_EQ(check(shortest.history).liveness.longest_idle, 50);
   Story taken;
   taken.at(1).permit(1, 0).grant(1, 1).at(100).permit(1).asks(2);
   taken.at(150).release(1, 1).at(160).permit(1, 0).grant(2, 2);

@@ -60,10 +60,10 @@ INSTANTIATE_TEST_SUITE_P(Every, DrillOfAStoreTest,
 class DrillOfAModeTest : public DrillLiveTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(DrillOfAModeTest, WorksOnAServerWhateverHappensToIt) {
-  expect_held({"--store", "postgres", "--mode", GetParam(), "--workers", "4", "--cycles", "6",
+  expect_held({"--store", "postgres", "--mode", GetParam(), "--workers", "4", "--cycles", "10",
                "--fault", "pause,kill-holder"},
-              6);
-  expect_held({"--store", "postgres", "--mode", GetParam(), "--workers", "4", "--duration", "8s",
+              10);
+  expect_held({"--store", "postgres", "--mode", GetParam(), "--workers", "4", "--duration", "16s",
                "--fault", "pause,kill-server,lose-reply"},
               1);
 }

@@ -33,6 +33,16 @@ class DrillTest : public CliTest {
     EXPECT_TRUE(child);
     return finish(std::move(*child));
   }
+  // What a drill says that shows no damage.
+  nlohmann::json held_in_mode(const std::string& mode, int cycles) const {
+    const Finished end = drilled({"--mode", mode, "--cycles", std::to_string(cycles), "--history",
+                                  path("history"), "--json"});
+    EXPECT_EQ(end.status, 0) << end.out << end.err;
+    auto said = nlohmann::json::parse(end.out);
+    EXPECT_EQ(said["mode"], mode);
+    EXPECT_GE(said["stale_refused"], cycles);
+    return said;
+  }
   bool nothing_left() const { return std::filesystem::is_empty(path("tmp")); }
 
   drill::History history() const {
@@ -81,24 +91,18 @@ TEST_F(DrillTest, WithoutTheFenceUpdatesAreLost) {
   EXPECT_EQ(report.refused, 0u);
 }
 
-// A resource is a lock's, or that of one of its slots.
-std::size_t resources_with_a_refusal(const drill::History& history) {
-  std::set<std::pair<drill::LockRef, std::uint16_t>> found;
+std::size_t slots_with_a_refusal(const drill::History& history) {
+  std::set<std::uint16_t> found;
   for (const drill::Record& record : history.records()) {
-    if (record.kind == Kind::refuse) found.emplace(record.lock, record.slot);
+    if (record.kind == Kind::refuse) found.insert(record.slot);
   }
   return found.size();
 }
 
 TEST_F(DrillTest, WritersAreFrozenWhileReadersGoOn) {
-  const Finished end =
-      drilled({"--mode", "shared", "--cycles", "8", "--history", path("history"), "--json"});
-  EXPECT_EQ(end.status, 0) << end.out << end.err;
-  const auto said = nlohmann::json::parse(end.out);
-  EXPECT_EQ(said["mode"], "shared");
+  const auto said = held_in_mode("shared", 8);
   EXPECT_EQ(said["workers"], 4);
   EXPECT_EQ(said["readers"], 2);
-  EXPECT_GE(said["stale_refused"], 8);
   EXPECT_GT(said["reads_meanwhile"], 0);
   EXPECT_EQ(said["late_writes"][0]["answer"], "refused");
   EXPECT_LT(said["late_writes"][0]["token"], said["late_writes"][0]["successor"]);
@@ -115,13 +119,8 @@ TEST_F(DrillTest, WritersAreFrozenWhileReadersGoOn) {
 }
 
 TEST_F(DrillTest, TheNextHolderOfASlotShutsTheLateOneOut) {
-  const Finished end =
-      drilled({"--mode", "permits", "--cycles", "12", "--history", path("history"), "--json"});
-  EXPECT_EQ(end.status, 0) << end.out << end.err;
-  const auto said = nlohmann::json::parse(end.out);
-  EXPECT_EQ(said["mode"], "permits");
+  const auto said = held_in_mode("permits", 12);
   EXPECT_EQ(said["permits"], 2);
-  EXPECT_GE(said["stale_refused"], 12);
   for (const auto& late : said["late_writes"]) {
     EXPECT_THAT(late["resource"].get<std::string>(),
                 ::testing::EndsWith("#" + late["slot"].dump()));
@@ -131,9 +130,7 @@ TEST_F(DrillTest, TheNextHolderOfASlotShutsTheLateOneOut) {
   drill::History what = history();
   const drill::Report report = check(what);
   EXPECT_TRUE(report.clean()) << to_text(report, what);
-  EXPECT_GE(resources_with_a_refusal(what), 2u);
-  // Holders of different slots have been at work beside each other.
-  EXPECT_GE(report.grants, 24u);
+  EXPECT_EQ(slots_with_a_refusal(what), 2u);
 }
 
 TEST_F(DrillTest, PermitsWithoutTheFenceLoseUpdates) {
@@ -145,7 +142,7 @@ TEST_F(DrillTest, PermitsWithoutTheFenceLoseUpdates) {
 TEST_F(DrillTest, SharedLocksAndPermitsSurviveKilledHolders) {
   for (const char* mode : {"shared", "permits"}) {
     const Finished end = drilled(
-        {"--mode", mode, "--cycles", "3", "--fault", "pause,kill-holder", "--history", path(mode)});
+        {"--mode", mode, "--cycles", "8", "--fault", "pause,kill-holder", "--history", path(mode)});
     EXPECT_EQ(end.status, 0) << mode << "\n" << end.out << end.err;
   }
 }
