@@ -426,7 +426,7 @@ TEST_F(RedisLive, RepeatedAcquireTellsTheStoreOfItsGrant) {
   RawStore store(under.open());
   const RequestId request = new_request();
   const auto granted = std::get<Granted>(store.acquire(request).value());
-  cli({"SET", "leasehold:store", "2 " + std::string(32, 'a')});  // as after a rotation
+  cli({"SET", "leasehold:store", "3 " + std::string(32, 'a')});  // as after a rotation
   EXPECT_EQ(std::get<Granted>(store.acquire(request).value()).store, granted.store);
   EXPECT_EQ(store.release(request), ReleaseReply::released);
   EXPECT_EQ(std::get<Granted>(store.acquire(new_request()).value()).store.hex(),
@@ -585,7 +585,7 @@ TEST_F(RedisLive, CallsThatComeLateUndoNothing) {
     const auto reply = server->run(redis::acquire_call(keys, call, call.queue, redis::kNoChannel,
                                                        StoreId::random(system_random()), number),
                                    context);
-    return redis::read_acquire(reply.value(), 30s).value();
+    return redis::read_acquire(reply.value(), call).value();
   };
   const auto release = [&](bool doubtful, std::int64_t number) {
     return server

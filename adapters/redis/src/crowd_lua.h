@@ -1,0 +1,218 @@
+// Lua for a lock that several may hold.
+#pragma once
+
+namespace leasehold::redis {
+
+// The lock's own key says how it is used: "<request>*shared" or "<request>*permits <number>", with
+// the request that came first. It lasts as long as the longest of the grants, and so keeps out who
+// asks for the key alone. Who they are is in keys beside it, which mean nothing without it:
+//
+//   ends     sorted: when the grant of each ends
+//   holders  a hash: "<token> <store> <since> <call> <mode> <slot> <owner>", and the note
+//   slots    sorted: the slot of each that has a permit
+//
+// in each under the request, with a '+' before it if it was released and is kept. What another
+// program has at one of them keeps new holders out, and lets those who are there leave.
+inline constexpr const char* kCrowdFunctions = R"lua(
+local most = 9007199254740992  -- a number of Lua is exact below
+
+local function is_number_of_permits(text)
+  return string.find(text, '^[1-9]%d*$') and tonumber(text) <= 10000
+end
+
+-- Nil if it is not the value of a crowd.
+local function crowd_at(value, lock, ends, holders, slots)
+  if not value or string.sub(value, 33, 33) ~= '*' then return nil end
+  local use, number = string.match(value, '^%x+%*(%l+) ?(%d*)$')
+  local permits = use == 'permits' and is_number_of_permits(number)
+  if not permits and use ~= 'shared' then return nil end
+  return {lock = lock, ends = ends, holders = holders, slots = slots,
+          used = permits and tonumber(number) or -1}
+end
+
+local function end_at(crowd, place)
+  local found = redis.pcall('ZRANGE', crowd.ends, place, place, 'WITHSCORES')
+  return tonumber(found[2]), found[1]
+end
+
+local function holds(crowd, member)
+  local ends = redis.pcall('ZSCORE', crowd.ends, member)
+  return type(ends) == 'string' and tonumber(ends) > now()
+end
+
+-- Also if it is not known any more when its grant ends.
+local function may_leave(crowd, member)
+  if not refused(redis.pcall('ZCARD', crowd.ends)) then return holds(crowd, member) end
+  return redis.pcall('HEXISTS', crowd.holders, member) == 1
+end
+
+local function last_until(crowd, keys, ending)
+  for _, key in ipairs(keys) do redis.pcall('PEXPIREAT', key, string.format('%.0f', ending)) end
+end
+
+-- Answers why it could not be done.
+local function leave(crowd, member)
+  for _, it in ipairs({{'ZREM', crowd.ends}, {'HDEL', crowd.holders}, {'ZREM', crowd.slots}}) do
+    local done = redis.pcall(it[1], it[2], member)
+    if refused(done) and not string.find(done.err, '^WRONGTYPE') then return done end
+  end
+end
+
+-- True if somebody is left.
+local function settle(crowd)
+  local last = end_at(crowd, -1)
+  if last and last > now() then
+    last_until(crowd, {crowd.lock}, last)
+    return true
+  end
+  local unknown = refused(redis.pcall('ZCARD', crowd.ends))
+  if unknown and redis.pcall('HLEN', crowd.holders) ~= 0 then return true end
+  redis.call('DEL', crowd.lock)
+  return false
+end
+
+-- Tells the first who waits to ask again, if it fits beside those who have the lock; nil: nobody.
+local function wake_next(crowd, queue, waiters, set)
+  each_waiter(queue, waiters, nil, function(request, channel, mode)
+    local fits = not crowd or (mode < 0 and crowd.used < 0)
+    if crowd and mode > 0 and crowd.used > 0 then
+      local count = redis.pcall('ZCOUNT', crowd.ends, '(' .. string.format('%.0f', now()), '+inf')
+      fits = count < (set or crowd.used)
+    end
+    return not fits or told(channel, request)
+  end)
+end
+)lua";
+
+// For those who come to a crowd.
+inline constexpr const char* kComingFunctions = R"lua(
+-- As told(), for one whose time has not come.
+local function listens(channel)
+  if channel == '-' then return true end
+  local count = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return refused(count) or tonumber(count[2]) ~= 0
+end
+
+-- True if all have ended, and with them the crowd. Counts those who are left, and looks who is the
+-- first to end.
+local function drop_ended(crowd)
+  local at = now()
+  crowd.first, crowd.one = end_at(crowd, 0)
+  local any = crowd.first
+  while crowd.first and crowd.first <= at do
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', crowd.ends, '-inf', at, 'LIMIT', 0, 100)) do
+      redis.call('ZREM', crowd.ends, member)
+      leave(crowd, member)
+    end
+    crowd.first, crowd.one = end_at(crowd, 0)
+  end
+  if any and not crowd.first then
+    redis.call('DEL', crowd.lock)
+    return true
+  end
+  if crowd.used > 0 and any then crowd.count = redis.call('ZCARD', crowd.ends) end
+  return false
+end
+
+local function fits_beside(crowd, mode, set)
+  if not crowd.first or mode == 0 then return false end
+  if mode < 0 then return crowd.used < 0 end
+  return crowd.used > 0 and crowd.count < (set or crowd.used)
+end
+
+-- As the value of a lock that it has alone.
+local function value_of_one(crowd)
+  local entry = crowd.one and redis.pcall('HGET', crowd.holders, crowd.one)
+  if type(entry) ~= 'string' then return nil end
+  local kept = string.sub(crowd.one, 1, 1) == '+'
+  local grant, owner = string.match(entry, '^(%d+ %x+ %d+ %d+) %-?%d+ %d+ ([^\n]*)')
+  return grant and string.sub(crowd.one, -32) .. (kept and '+' or ' ') .. grant .. ' ' .. owner
+end
+
+-- Why nobody can come to them: another program has something in their place.
+local function unreadable_part(crowd)
+  local last = redis.pcall('ZRANGE', crowd.ends, -1, -1, 'WITHSCORES')
+  if refused(last) then return refusal_at(crowd.ends, last) end
+  crowd.last = tonumber(last[2]) or 0
+  if crowd.last > most then return theirs(crowd.ends) end
+  if crowd.used < 0 or not crowd.first then return nil end
+  local slots = redis.pcall('ZCARD', crowd.slots)
+  if refused(slots) then return refusal_at(crowd.slots, slots) end
+  if slots ~= crowd.count then return theirs(crowd.slots) end
+end
+
+-- What is left where a crowd was whose own key somebody has deleted. Answers why it must stay.
+local function clear_away(ends, holders, slots)
+  for _, it in ipairs({{'ZCARD', ends}, {'HLEN', holders}, {'ZCARD', slots}}) do
+    local readable = redis.pcall(it[1], it[2])
+    if refused(readable) then return refusal_at(it[2], readable) end
+  end
+  redis.call('DEL', ends, holders, slots)
+end
+
+-- The lowest that nobody has: all below `low` are taken.
+local function free_slot(crowd)
+  local low, high = 0, crowd.count
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if redis.call('ZCOUNT', crowd.slots, low, middle) == middle - low + 1 then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+local function begin(crowd, request, ttl)
+  local use = crowd.used < 0 and 'shared' or 'permits ' .. crowd.used
+  redis.call('SET', crowd.lock, request .. '*' .. use, 'PX', ttl)
+  crowd.count, crowd.last = 0, 0
+  return crowd
+end
+
+-- Answers its slot, or nothing.
+local function join(crowd, request, mode, ending, grant, said)
+  local slot = mode > 0 and string.format('%.0f', free_slot(crowd)) or '0'
+  redis.call('ZADD', crowd.ends, string.format('%.0f', ending), request)
+  redis.call('HSET', crowd.holders, request, grant .. ' ' .. mode .. ' ' .. slot .. ' ' .. said)
+  local keys = {crowd.lock, crowd.ends, crowd.holders}
+  if mode > 0 then
+    redis.call('ZADD', crowd.slots, slot, request)
+    keys[4] = crowd.slots
+  end
+  if ending > crowd.last then last_until(crowd, keys, ending) end
+  return mode > 0 and slot or ''
+end
+)lua";
+
+// For those who stay in it.
+inline constexpr const char* kStayingFunctions = R"lua(
+local function stay(crowd, member, ending)
+  local last = math.max(end_at(crowd, -1) or 0, ending)
+  -- First what a server without memory does not refuse: it refuses nothing after that.
+  last_until(crowd, {crowd.lock}, last)
+  redis.call('ZADD', crowd.ends, string.format('%.0f', ending), member)
+  local keys = {crowd.ends}
+  if redis.pcall('HEXISTS', crowd.holders, member) == 1 then keys[2] = crowd.holders end
+  if type(redis.pcall('ZSCORE', crowd.slots, member)) == 'string' then keys[#keys + 1] = crowd.slots end
+  last_until(crowd, keys, last)
+  settle(crowd)
+  return 1
+end
+
+-- After its release, as one whom nobody renews.
+local function keep(crowd, member, ending)
+  local entry = redis.pcall('HGET', crowd.holders, member)
+  local slot = redis.pcall('ZSCORE', crowd.slots, member)
+  local refusal = leave(crowd, member)
+  if refusal then return refusal end
+  local kept = '+' .. member
+  if type(slot) == 'string' then redis.pcall('ZADD', crowd.slots, slot, kept) end
+  if type(entry) == 'string' then redis.pcall('HSET', crowd.holders, kept, entry) end
+  redis.pcall('ZADD', crowd.ends, string.format('%.0f', ending), kept)
+  stay(crowd, kept, ending)
+end
+)lua";
+
+}  // namespace leasehold::redis
