@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <future>
-#include <sstream>
 #include <thread>
 
 #include "calls.h"
 #include "leasehold/resp/command.h"
-#include "server.h"
-#include "server_under_test.h"
+#include "redis_live.h"
 
 namespace leasehold::testing {
 namespace {
@@ -23,35 +21,6 @@ using ::testing::Not;
 const std::string kCompareAndDelete =
     "if redis.call(\"get\",KEYS[1]) == ARGV[1] then return redis.call(\"del\",KEYS[1]) else return "
     "0 end";
-
-std::vector<std::string> lines(const std::string& text) {
-  std::vector<std::string> all;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) all.push_back(line);
-  return all;
-}
-
-std::unique_ptr<redis::Server> server_at(const rig::RedisServer& at) {
-  return redis::Server::make({.address = {"127.0.0.1", std::to_string(at.port())},
-                              .tls = {},
-                              .user = {},
-                              .password = {}},
-                             4)
-      .value();
-}
-
-class RedisLive : public ::testing::Test {
- protected:
-  std::string cli(std::vector<std::string> words) { return under.server().cli(std::move(words)); }
-  std::string sorted_keys() {
-    auto keys = lines(cli({"KEYS", "*"}));
-    std::sort(keys.begin(), keys.end());
-    std::string text;
-    for (const std::string& key : keys) text += key + "\n";
-    return text;
-  }
-  RedisUnderTest under;
-};
 
 // ---- the documented recipe, typed into redis-cli -------------------------------------------
 
