@@ -35,39 +35,60 @@ local function end_at(crowd, place)
   return tonumber(found[2]), found[1]
 end
 
+-- Until when; nil if it does not hold.
 local function holds(crowd, member)
   local ends = redis.pcall('ZSCORE', crowd.ends, member)
-  return type(ends) == 'string' and tonumber(ends) > now()
+  ends = type(ends) == 'string' and tonumber(ends)
+  return ends and ends > now() and ends
 end
 
--- Also if it is not known any more when its grant ends.
+-- Also if it is not known any more until when.
 local function may_leave(crowd, member)
-  if not refused(redis.pcall('ZCARD', crowd.ends)) then return holds(crowd, member) end
-  return redis.pcall('HEXISTS', crowd.holders, member) == 1
+  local ends = holds(crowd, member)
+  if ends or not refused(redis.pcall('ZCARD', crowd.ends)) then return ends end
+  return redis.pcall('HEXISTS', crowd.holders, member) == 1 and most
 end
 
-local function last_until(crowd, keys, ending)
-  for _, key in ipairs(keys) do redis.pcall('PEXPIREAT', key, string.format('%.0f', ending)) end
+local function parts(crowd)
+  return {{'ZCARD', crowd.ends}, {'HLEN', crowd.holders}, {'ZCARD', crowd.slots}}
+end
+
+-- Those beside the lock's key last a minute or two longer, so that they need not be told of each.
+local function last_until(crowd, ending, before)
+  redis.pcall('PEXPIREAT', crowd.lock, string.format('%.0f', ending))
+  local minute = math.floor(ending / 60000)
+  if minute == math.floor(before / 60000) then return end
+  for _, part in ipairs(parts(crowd)) do
+    if not refused(redis.pcall(part[1], part[2])) then
+      redis.pcall('PEXPIREAT', part[2], string.format('%.0f', (minute + 2) * 60000))
+    end
+  end
 end
 
 -- Answers why it could not be done.
 local function leave(crowd, member)
-  for _, it in ipairs({{'ZREM', crowd.ends}, {'HDEL', crowd.holders}, {'ZREM', crowd.slots}}) do
-    local done = redis.pcall(it[1], it[2], member)
-    if refused(done) and not string.find(done.err, '^WRONGTYPE') then return done end
+  local done = redis.pcall('ZREM', crowd.ends, member)
+  local gone = redis.pcall('HDEL', crowd.holders, member)
+  local free = crowd.used > 0 and redis.pcall('ZREM', crowd.slots, member)
+  for _, reply in ipairs({done, gone, free}) do
+    if refused(reply) and not string.find(reply.err, '^WRONGTYPE') then return reply end
   end
 end
 
--- True if somebody is left.
-local function settle(crowd)
+-- After a grant has ended that lasted until `was`, or another time was set for it. True if somebody
+-- is left.
+local function settle(crowd, was)
   local last = end_at(crowd, -1)
   if last and last > now() then
-    last_until(crowd, {crowd.lock}, last)
+    if was >= last then redis.pcall('PEXPIREAT', crowd.lock, string.format('%.0f', last)) end
     return true
   end
-  local unknown = refused(redis.pcall('ZCARD', crowd.ends))
+  local unknown = not last and refused(redis.pcall('ZCARD', crowd.ends))
   if unknown and redis.pcall('HLEN', crowd.holders) ~= 0 then return true end
   redis.call('DEL', crowd.lock)
+  for _, part in ipairs(last and parts(crowd) or {}) do
+    if not refused(redis.pcall(part[1], part[2])) then redis.call('DEL', part[2]) end
+  end
   return false
 end
 
@@ -79,7 +100,7 @@ local function wake_next(crowd, queue, waiters, set)
       local count = redis.pcall('ZCOUNT', crowd.ends, '(' .. string.format('%.0f', now()), '+inf')
       fits = count < (set or crowd.used)
     end
-    return not fits or told(channel, request)
+    return not fits or told(request, channel)
   end)
 end
 )lua";
@@ -87,35 +108,38 @@ end
 // For those who come to a crowd.
 inline constexpr const char* kComingFunctions = R"lua(
 -- As told(), for one whose time has not come.
-local function listens(channel)
+local function listens(_, channel)
   if channel == '-' then return true end
   local count = redis.pcall('PUBSUB', 'NUMSUB', channel)
   return refused(count) or tonumber(count[2]) ~= 0
 end
 
--- True if all have ended, and with them the crowd. Counts those who are left, and looks who is the
--- first to end.
+-- True if all have ended, and with them the crowd.
+local function is_over(crowd)
+  crowd.last = end_at(crowd, -1)
+  if not crowd.last or crowd.last > now() then return false end
+  redis.call('DEL', crowd.lock)
+  return true
+end
+
+-- Counts those who are left, and looks who is the first to end.
 local function drop_ended(crowd)
-  local at = now()
-  crowd.first, crowd.one = end_at(crowd, 0)
-  local any = crowd.first
-  while crowd.first and crowd.first <= at do
-    for _, member in ipairs(redis.call('ZRANGEBYSCORE', crowd.ends, '-inf', at, 'LIMIT', 0, 100)) do
+  if not crowd.last then return end
+  local over
+  repeat
+    crowd.first, crowd.one = end_at(crowd, 0)
+    over = crowd.first <= now() and
+           redis.call('ZRANGEBYSCORE', crowd.ends, '-inf', string.format('%.0f', now()), 'LIMIT', 0, 100)
+    for _, member in ipairs(over or {}) do
       redis.call('ZREM', crowd.ends, member)
       leave(crowd, member)
     end
-    crowd.first, crowd.one = end_at(crowd, 0)
-  end
-  if any and not crowd.first then
-    redis.call('DEL', crowd.lock)
-    return true
-  end
-  if crowd.used > 0 and any then crowd.count = redis.call('ZCARD', crowd.ends) end
-  return false
+  until not over or #over == 0
+  crowd.count = redis.call('ZCARD', crowd.ends)
 end
 
 local function fits_beside(crowd, mode, set)
-  if not crowd.first or mode == 0 then return false end
+  if not crowd.last or mode == 0 then return false end
   if mode < 0 then return crowd.used < 0 end
   return crowd.used > 0 and crowd.count < (set or crowd.used)
 end
@@ -131,23 +155,24 @@ end
 
 -- Why nobody can come to them: another program has something in their place.
 local function unreadable_part(crowd)
-  local last = redis.pcall('ZRANGE', crowd.ends, -1, -1, 'WITHSCORES')
-  if refused(last) then return refusal_at(crowd.ends, last) end
-  crowd.last = tonumber(last[2]) or 0
+  if not crowd.last then
+    local ends = redis.pcall('ZCARD', crowd.ends)
+    return refused(ends) and refusal_at(crowd.ends, ends) or nil
+  end
   if crowd.last > most then return theirs(crowd.ends) end
-  if crowd.used < 0 or not crowd.first then return nil end
+  if crowd.used < 0 then return nil end
   local slots = redis.pcall('ZCARD', crowd.slots)
   if refused(slots) then return refusal_at(crowd.slots, slots) end
   if slots ~= crowd.count then return theirs(crowd.slots) end
 end
 
--- What is left where a crowd was whose own key somebody has deleted. Answers why it must stay.
-local function clear_away(ends, holders, slots)
-  for _, it in ipairs({{'ZCARD', ends}, {'HLEN', holders}, {'ZCARD', slots}}) do
-    local readable = redis.pcall(it[1], it[2])
-    if refused(readable) then return refusal_at(it[2], readable) end
+-- What is left where a crowd was whose own key is gone. Answers why it must stay.
+local function clear_away(crowd)
+  for _, part in ipairs(parts(crowd)) do
+    local readable = redis.pcall(part[1], part[2])
+    if refused(readable) then return refusal_at(part[2], readable) end
   end
-  redis.call('DEL', ends, holders, slots)
+  redis.call('DEL', crowd.ends, crowd.holders, crowd.slots)
 end
 
 -- The lowest that nobody has: all below `low` are taken.
@@ -176,12 +201,8 @@ local function join(crowd, request, mode, ending, grant, said)
   local slot = mode > 0 and string.format('%.0f', free_slot(crowd)) or '0'
   redis.call('ZADD', crowd.ends, string.format('%.0f', ending), request)
   redis.call('HSET', crowd.holders, request, grant .. ' ' .. mode .. ' ' .. slot .. ' ' .. said)
-  local keys = {crowd.lock, crowd.ends, crowd.holders}
-  if mode > 0 then
-    redis.call('ZADD', crowd.slots, slot, request)
-    keys[4] = crowd.slots
-  end
-  if ending > crowd.last then last_until(crowd, keys, ending) end
+  if mode > 0 then redis.call('ZADD', crowd.slots, slot, request) end
+  if ending > crowd.last then last_until(crowd, ending, crowd.last) end
   return mode > 0 and slot or ''
 end
 )lua";
@@ -189,15 +210,11 @@ end
 // For those who stay in it.
 inline constexpr const char* kStayingFunctions = R"lua(
 local function stay(crowd, member, ending)
-  local last = math.max(end_at(crowd, -1) or 0, ending)
+  local last = end_at(crowd, -1) or 0
   -- First what a server without memory does not refuse: it refuses nothing after that.
-  last_until(crowd, {crowd.lock}, last)
+  last_until(crowd, math.max(ending, last), last)
   redis.call('ZADD', crowd.ends, string.format('%.0f', ending), member)
-  local keys = {crowd.ends}
-  if redis.pcall('HEXISTS', crowd.holders, member) == 1 then keys[2] = crowd.holders end
-  if type(redis.pcall('ZSCORE', crowd.slots, member)) == 'string' then keys[#keys + 1] = crowd.slots end
-  last_until(crowd, keys, last)
-  settle(crowd)
+  settle(crowd, last)
   return 1
 end
 

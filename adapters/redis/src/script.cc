@@ -24,13 +24,14 @@ namespace {
 // where it cannot be told.
 //
 // Nothing is written before what may refuse was asked, so that an error means: not done.
+// A script runs from its beginning at each call, so what nearly all calls need comes first.
 constexpr const char* kFunctions = R"lua(
--- A waiter that has not asked for so long is passed over; one that cannot be told asks often.
-local life, deaf_life = 6000, 1500
-
+local the_time
 local function now()
+  if the_time then return the_time end
   local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  the_time = time[1] * 1000 + math.floor(time[2] / 1000)
+  return the_time
 end
 
 local function signed(value, request, sign)
@@ -51,6 +52,12 @@ local function refusal_at(key, reply)
   if word == 'ERR' or word == 'WRONGTYPE' then return theirs(key) end
   return reply
 end
+
+)lua";
+
+constexpr const char* kQueueFunctions = R"lua(
+-- A waiter that has not asked for so long is passed over; one that cannot be told asks often.
+local life, deaf_life = 6000, 1500
 
 -- Calls `visit` with those who wait and live, in their order and up to `asking`, until it answers
 -- true. The dead lose their places. True if it came to `asking`. Where another program has a value
@@ -78,7 +85,7 @@ end
 
 -- False if nobody was there to be told: it may be dead, or have lost only its subscription. An error
 -- is no proof of death: this user may not be allowed to publish.
-local function told(channel, request)
+local function told(request, channel)
   return channel == '-' or redis.pcall('PUBLISH', channel, request) ~= 0
 end
 )lua";
@@ -116,7 +123,7 @@ constexpr const char* kForeignFunctions = R"lua(
 -- All of a value that is ours; empty if it is no string.
 local function beginning(key)
   if redis.call('TYPE', key).ok ~= 'string' then return '' end
-  return redis.call('GETRANGE', key, 0, 1023)
+  return redis.call('GETRANGE', key, 0, 2047)
 end
 
 -- Stands for the holder of a lock when it is another program; nil if there is nothing at the key.
@@ -145,7 +152,7 @@ end
 //       mode, note
 // Answers {1, token, store, 1 if granted now, 0 if before, slot}, {2, recheck, value, owner}
 // (queued), {3, value, owner} (busy), {4, mode, 1 if an operator set it} (the lock is used so).
-constexpr const char* kAcquire = R"lua(
+constexpr const char* kAcquireAlone = R"lua(
 -- As digits: INCR counts in 64 bits, and a number of Lua is exact below 2^53 only. The second result
 -- is why there is none.
 local function next_token(key, last)
@@ -156,19 +163,9 @@ local function next_token(key, last)
   return redis.call('GET', key)
 end
 
--- What has a place was judged when it came: the permits may have been set since.
-local function has_place()
-  return type(redis.pcall('ZSCORE', KEYS[5], ARGV[1])) == 'string'
-end
-local function conflict(mode, used, set)
-  local mixes = mode == used or (mode <= 0 and used <= 0)
-  if mixes or has_place() then return nil end
-  return {4, used, set and 1 or 0}
-end
-
 local mode = tonumber(ARGV[8])
 local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[7])
-local value, last, released = seen[1], seen[2], seen[4]
+local value, set, released = seen[1], seen[5], seen[4]
 local store, refusal = store_id(KEYS[3], seen[3])
 if refusal then return refusal end
 if signed(value, ARGV[1], ' ') then
@@ -180,6 +177,50 @@ if signed(value, ARGV[1], ' ') then
   local token, its_store = string.match(value, '^%x+ (%d+) (%x+)')
   return {1, token, its_store, 0, ''}
 end
+local too_late = released and tonumber(ARGV[7]) <= (tonumber(released) or 0)  -- by its release
+local said = ARGV[9] == '' and ARGV[2] or ARGV[2] .. '\n' .. ARGV[9]
+
+-- Gives it the lock: `write` is told the grant as far as it is like all others, and answers the slot.
+local function grant(write)
+  local token, refusal = next_token(KEYS[2], seen[2])
+  if refusal then return refusal end
+  local at = now()
+  local slot = write(token .. ' ' .. (store or ARGV[6]) .. ' ' .. string.format('%.0f', at) .. ' ' ..
+                     ARGV[7], at)
+  if not store then
+    store = ARGV[6]
+    redis.call('SET', KEYS[3], format .. ' ' .. store)
+  end
+  return {1, token, store, 1, slot}
+end
+local function take_alone(text)
+  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. text .. ' ' .. said, 'PX', ARGV[3])
+  return ''
+end
+
+local others = 0
+if not value then
+  others = mode == 0 and redis.call('EXISTS', KEYS[1], KEYS[5], KEYS[7]) or
+           redis.call('EXISTS', KEYS[1], KEYS[5], KEYS[7], KEYS[8], KEYS[9], KEYS[10])
+end
+if mode == 0 and not value and others == 0 and not too_late then return grant(take_alone) end
+)lua";
+
+constexpr const char* kAcquire = R"lua(
+-- What has a place was judged when it came: the permits may have been set since.
+local function has_place()
+  return type(redis.pcall('ZSCORE', KEYS[5], ARGV[1])) == 'string'
+end
+local function conflict(mode, used, set)
+  local mixes = mode == used or (mode <= 0 and used <= 0)
+  if mixes or has_place() then return nil end
+  return {4, used, set and 1 or 0}
+end
+
+local function crowd_of(used)
+  return {lock = KEYS[1], ends = KEYS[8], holders = KEYS[9], slots = KEYS[10], used = used}
+end
+
 local crowd = crowd_at(value, KEYS[1], KEYS[8], KEYS[9], KEYS[10])
 if crowd then
   local entries = redis.pcall('HMGET', crowd.holders, ARGV[1], '+' .. ARGV[1])
@@ -196,9 +237,7 @@ if crowd then
   end
   if entries[2] and holds(crowd, '+' .. ARGV[1]) then return {3, '', ''} end
 end
--- Overtaken by a release that came later.
-if released and tonumber(ARGV[7]) <= (tonumber(released) or 0) then return {3, '', ''} end
-local set = seen[5]
+if too_late then return {3, '', ''} end
 if set then
   if not is_number_of_permits(set) then return theirs(KEYS[7]) end
   set = tonumber(set)
@@ -206,20 +245,17 @@ if set then
   if refusal then return refusal end
 end
 
-if crowd then
-  if not set then
-    local refusal = conflict(mode, crowd.used)
-    if refusal then return refusal end
-  end
-  if drop_ended(crowd) then value, crowd = nil, nil end
-elseif mode > 0 and value and not set and is_ours(value) then
-  local refusal = conflict(mode, 0)
+if crowd and is_over(crowd) then value, crowd, others = nil, nil, 1 end
+if value and not set and is_ours(value) then
+  local refusal = conflict(mode, crowd and crowd.used or 0)
   if refusal then return refusal end
 end
 
 local ahead, has_place_before, somebody_waits = nil, false, false
 local room = set or mode
 if crowd then
+  -- Readers need not know who has ended, and look now and then.
+  if mode >= 0 or crowd.used > 0 or now() % 10 == 0 then drop_ended(crowd) end
   local refusal = mode ~= 0 and unreadable_part(crowd)
   if refusal then return refusal end
   if fits_beside(crowd, mode, set) then
@@ -229,18 +265,12 @@ if crowd then
     value = value_of_one(crowd) or unreadable
   end
 elseif not value then
-  local there
-  if mode == 0 then
-    there = redis.call('EXISTS', KEYS[1], KEYS[5], KEYS[7])
-  else
-    there = redis.call('EXISTS', KEYS[1], KEYS[5], KEYS[7], KEYS[8], KEYS[9], KEYS[10])
-  end
-  somebody_waits = there > 0
-  if there > 0 and redis.call('EXISTS', KEYS[1]) == 1 then
+  somebody_waits = others > 0
+  if others > 0 and redis.call('EXISTS', KEYS[1]) == 1 then
     value = unreadable  -- no string
-  elseif there > 0 then
+  elseif others > 0 then
     if not set and redis.call('EXISTS', KEYS[7]) == 1 then return theirs(KEYS[7]) end
-    local refusal = mode ~= 0 and clear_away(KEYS[8], KEYS[9], KEYS[10])
+    local refusal = mode ~= 0 and clear_away(crowd_of(mode))
     if refusal then return refusal end
   end
 end
@@ -252,7 +282,7 @@ if not value and somebody_waits then
   has_place_before = each_waiter(KEYS[5], KEYS[6], ARGV[1], function(request, channel, its, owner)
     somebody_waits = true
     local passes = mode < 0 and its < 0
-    if passes or not reaches(channel, request) then return false end
+    if passes or not reaches(request, channel) then return false end
     if mode > 0 and its > 0 then
       room = room - 1
       if room > 0 then return false end
@@ -265,23 +295,12 @@ if not value and somebody_waits then
 end
 
 if not value and not ahead then
-  local token, refusal = next_token(KEYS[2], last)
-  if refusal then return refusal end
-  local at = now()
-  local grant = token .. ' ' .. (store or ARGV[6]) .. ' ' .. string.format('%.0f', at) .. ' ' .. ARGV[7]
-  local said = ARGV[2] .. (ARGV[9] ~= '' and '\n' .. ARGV[9] or '')
-  local slot = ''
-  if mode == 0 then
-    redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. grant .. ' ' .. said, 'PX', ARGV[3])
-  else
-    crowd = crowd or begin({lock = KEYS[1], ends = KEYS[8], holders = KEYS[9], slots = KEYS[10],
-                            used = mode < 0 and mode or set or mode}, ARGV[1], ARGV[3])
-    slot = join(crowd, ARGV[1], mode, at + ARGV[3], grant, said)
+  local function join_others(text, at)
+    crowd = crowd or begin(crowd_of(mode < 0 and mode or set or mode), ARGV[1], ARGV[3])
+    return join(crowd, ARGV[1], mode, at + ARGV[3], text, said)
   end
-  if not store then
-    store = ARGV[6]
-    redis.call('SET', KEYS[3], format .. ' ' .. store)
-  end
+  local reply = grant(mode == 0 and take_alone or join_others)
+  if refused(reply) then return reply end
   if has_place_before then
     redis.call('ZREM', KEYS[5], ARGV[1])
     redis.pcall('HDEL', KEYS[6], ARGV[1])
@@ -290,16 +309,16 @@ if not value and not ahead then
   if mode ~= 0 and (has_place_before or somebody_waits) then
     pcall(wake_next, crowd, KEYS[5], KEYS[6], set)
   end
-  return {1, token, store, 1, slot}
+  return reply
 end
 
-if value and not is_ours(value) then value = unreadable end
+if value then value = is_ours(value) and string.match(value, '^[^\n]*') or unreadable end
 if ARGV[4] ~= '1' then return {3, value or '', ahead or ''} end
 local rank = redis.pcall('ZRANK', KEYS[5], ARGV[1])
 if refused(rank) then return refusal_at(KEYS[5], rank) end
-local said = ARGV[8] .. ' ' .. ARGV[2] .. (ARGV[9] ~= '' and '\n' .. ARGV[9] or '')
 local entered = redis.pcall('HSET', KEYS[6], ARGV[1],
-                            string.format('%.0f', now()) .. ' ' .. ARGV[5] .. ' ' .. said)
+                            string.format('%.0f', now()) .. ' ' .. ARGV[5] .. ' ' .. ARGV[8] ..
+                                ' ' .. said)
 if refused(entered) then return refusal_at(KEYS[6], entered) end
 if not rank then
   local behind = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2] or 0
@@ -326,19 +345,26 @@ return {2, recheck, value or '', ahead or ''}
 
 // KEYS: lock, ends, holders and slots of each. ARGV: request, ttl of each. Answers 1 (renewed) or 0
 // for each.
-constexpr const char* kRenew = R"lua(
+constexpr const char* kRenewAlone = R"lua(
 local locks = {}
 for i = 1, #KEYS, 4 do locks[#locks + 1] = KEYS[i] end
 local values = redis.call('MGET', unpack(locks))
-local replies = {}
+local replies, others = {}, {}
 for i = 1, #locks do
   replies[i] = 0
-  local request, ttl, crowd = ARGV[2 * i - 1], ARGV[2 * i], nil
-  if signed(values[i], request, ' ') then
-    replies[i] = redis.call('PEXPIRE', locks[i], ttl)
-  else
-    crowd = crowd_at(values[i], locks[i], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i])
+  if signed(values[i], ARGV[2 * i - 1], ' ') then
+    replies[i] = redis.call('PEXPIRE', locks[i], ARGV[2 * i])
+  elseif values[i] then
+    others[#others + 1] = i
   end
+end
+if #others == 0 then return replies end
+)lua";
+
+constexpr const char* kRenew = R"lua(
+for _, i in ipairs(others) do
+  local request, ttl = ARGV[2 * i - 1], ARGV[2 * i]
+  local crowd = crowd_at(values[i], locks[i], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i])
   if crowd and holds(crowd, request) then replies[i] = stay(crowd, request, now() + ttl) end
 end
 return replies
@@ -349,7 +375,7 @@ return replies
 // KEYS: lock, queue, waiters, released, permits, ends, holders, slots
 // ARGV: request, keep for, how long to remember the release ('0': not), number of this call
 // Answers 1 (released, or left the queue) or 0.
-constexpr const char* kRelease = R"lua(
+constexpr const char* kReleaseAlone = R"lua(
 local seen = redis.call('MGET', KEYS[1], KEYS[5])
 local value, set = seen[1], tonumber(seen[2] or '')
 if ARGV[3] ~= '0' then
@@ -365,13 +391,17 @@ if signed(value, ARGV[1], ' ') then
     redis.call('SET', KEYS[1], ARGV[1] .. '+' .. string.sub(value, 34), 'PX', ARGV[2])
   else
     redis.call('DEL', KEYS[1])
-    pcall(wake_next, nil, KEYS[2], KEYS[3])
+    pcall(each_waiter, KEYS[2], KEYS[3], nil, told)
   end
   return 1
 end
 if signed(value, ARGV[1], '+') then return 1 end
+)lua";
+
+constexpr const char* kRelease = R"lua(
 local crowd = crowd_at(value, KEYS[1], KEYS[6], KEYS[7], KEYS[8])
-if crowd and may_leave(crowd, ARGV[1]) then
+local ends = crowd and may_leave(crowd, ARGV[1])
+if ends then
   local entry = redis.pcall('HGET', crowd.holders, ARGV[1])
   local call = type(entry) == 'string' and tonumber(string.match(entry, '^%d+ %x+ %d+ (%d+)')) or 0
   if call > tonumber(ARGV[4]) then return 0 end
@@ -382,7 +412,7 @@ if crowd and may_leave(crowd, ARGV[1]) then
   else
     local refusal = leave(crowd, ARGV[1])
     if refusal then return refusal end
-    pcall(wake_next, settle(crowd) and crowd, KEYS[2], KEYS[3], set)
+    pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3], set)
   end
   return 1
 end
@@ -399,10 +429,11 @@ constexpr const char* kForceRelease = R"lua(
 local value = beginning(KEYS[1])
 local crowd = crowd_at(value, KEYS[1], KEYS[5], KEYS[6], KEYS[7])
 for _, member in ipairs(crowd and {ARGV[1], '+' .. ARGV[1]} or {}) do
-  if may_leave(crowd, member) then
+  local ends = may_leave(crowd, member)
+  if ends then
     local refusal = leave(crowd, member)
     if refusal then return refusal end
-    pcall(wake_next, settle(crowd) and crowd, KEYS[2], KEYS[3],
+    pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3],
           tonumber(redis.call('MGET', KEYS[4])[1] or ''))
     return 1
   end
@@ -411,7 +442,7 @@ local seen = signed(value, ARGV[1], ' ') or signed(value, ARGV[1], '+') or
              string.sub(fingerprint(KEYS[1]) or '', 1, 32) == ARGV[1]
 if not seen then return 0 end
 redis.call('DEL', KEYS[1])
-pcall(wake_next, nil, KEYS[2], KEYS[3])
+pcall(each_waiter, KEYS[2], KEYS[3], nil, told)
 return 1
 )lua";
 
@@ -429,7 +460,7 @@ if ARGV[1] == '' then
   return {1}
 end
 local crowd = crowd_at(value, KEYS[2], KEYS[6], KEYS[7], KEYS[8])
-if crowd and drop_ended(crowd) then value, crowd = nil, nil end
+if crowd and is_over(crowd) then value, crowd = nil, nil end
 local used = crowd and crowd.used or value and is_ours(value) and 0 or 1
 if used > 0 and not crowd then
   each_waiter(KEYS[3], KEYS[4], nil, function(_, _, mode)
@@ -519,7 +550,7 @@ std::string sha1(const std::string& text) {
   return leasehold::detail::to_hex(std::span<const std::uint8_t>(digest.data(), size));
 }
 
-Script with_functions(std::initializer_list<std::string> parts) {
+Script script_of(std::initializer_list<std::string> parts) {
   std::string source = kFunctions;
   for (const std::string& part : parts) source += part;
   return Script(std::move(source));
@@ -535,18 +566,22 @@ Script::Script(std::string source) : source_(std::move(source)), sha_(sha1(sourc
 
 const Scripts& Scripts::all() {
   static const Scripts scripts{
-      .acquire = with_functions(
-          {store_functions(), kCrowdFunctions, kComingFunctions, kLookingFunctions, kAcquire}),
-      .renew = with_functions({kCrowdFunctions, kStayingFunctions, kRenew}),
-      .release = with_functions({kCrowdFunctions, kStayingFunctions, kRelease}),
-      .force_release = with_functions({kCrowdFunctions, kForeignFunctions, kForceRelease}),
-      .set_permits = with_functions(
-          {store_functions(), kCrowdFunctions, kComingFunctions, kLookingFunctions, kSetPermits}),
-      .inspect = with_functions({store_functions(), kCrowdFunctions, kForeignFunctions, kInspect}),
-      .find_ours =
-          with_functions({kCrowdFunctions, kLookingFunctions, kForeignFunctions, kFindOurs}),
-      .record = with_functions({kCrowdFunctions, kRecord}),
-      .begin = with_functions({store_functions(), kBegin})};
+      .acquire = script_of({store_functions(), kAcquireAlone, kQueueFunctions, kCrowdFunctions,
+                            kComingFunctions, kLookingFunctions, kAcquire}),
+      .renew =
+          script_of({kRenewAlone, kQueueFunctions, kCrowdFunctions, kStayingFunctions, kRenew}),
+      .release =
+          script_of({kQueueFunctions, kReleaseAlone, kCrowdFunctions, kStayingFunctions, kRelease}),
+      .force_release =
+          script_of({kQueueFunctions, kCrowdFunctions, kForeignFunctions, kForceRelease}),
+      .set_permits = script_of({store_functions(), kQueueFunctions, kCrowdFunctions,
+                                kComingFunctions, kLookingFunctions, kSetPermits}),
+      .inspect = script_of(
+          {store_functions(), kQueueFunctions, kCrowdFunctions, kForeignFunctions, kInspect}),
+      .find_ours = script_of(
+          {kQueueFunctions, kCrowdFunctions, kLookingFunctions, kForeignFunctions, kFindOurs}),
+      .record = script_of({kQueueFunctions, kCrowdFunctions, kRecord}),
+      .begin = script_of({store_functions(), kBegin})};
   return scripts;
 }
 

@@ -117,13 +117,35 @@ TEST_F(RedisModes, TheKeyLastsAsLongAsTheLongestGrant) {
   }
 }
 
-TEST_F(RedisModes, NothingIsLeftOfThoseWhoDied) {
+TEST_F(RedisModes, NothingStaysOfThoseWhoDied) {
   RawStore store(under.open());
   for (const Mode mode : kBeside) {
+    const RequestId first = take(store, mode, 100ms);
     take(store, mode, 100ms);
+    ASSERT_EQ(store.renew(first), RenewReply::renewed);
+    EXPECT_EQ(store.try_renew(first, 100ms)->at(0), RenewReply::renewed);
+    while (cli({"EXISTS", "lock:job"}) == "1") std::this_thread::sleep_for(1ms);
+    for (const std::string& key : lines(sorted_keys())) {
+      if (key == "leasehold:store" || key == "leasehold:token") continue;
+      EXPECT_GT(std::stol(cli({"PTTL", key})), 0) << key;
+      EXPECT_LE(std::stol(cli({"PTTL", key})), 180'000) << key;
+    }
     take(store, mode, 100ms);
-    while (sorted_keys() != "leasehold:store\nleasehold:token\n") std::this_thread::sleep_for(1ms);
+    EXPECT_THAT(store.inspect()->holders, SizeIs(1));
+    while (cli({"EXISTS", "lock:job"}) == "1") std::this_thread::sleep_for(1ms);
   }
+}
+
+TEST_F(RedisModes, ReadersWhoDiedDoNotPileUp) {
+  RawStore store(under.open());
+  take(store, kShared, 1h);
+  for (int i = 0; i < 50; ++i) take(store, kShared, 100ms);
+  while (store.inspect()->holders.size() > 1) std::this_thread::sleep_for(1ms);
+  const BootTime patience = BootClock::now() + 30s;
+  while (cli({"ZCARD", "leasehold:ends:lock:job"}) != "1" && BootClock::now() < patience) {
+    store.release(take(store, kShared));
+  }
+  EXPECT_EQ(cli({"HLEN", "leasehold:holders:lock:job"}), "1");
 }
 
 TEST_F(RedisModes, TheirValueKeepsOutEveryMode) {
@@ -405,6 +427,74 @@ TEST_F(RedisModes, NobodyComesWithoutAToken) {
       EXPECT_EQ(everything(), before);
     }
   }
+}
+
+TEST_F(RedisModes, AnEndedGrantBesideALivingOneIsOver) {
+  for (const Mode mode : kBeside) {
+    SCOPED_TRACE(to_string(mode));
+    RawStore store(under.open());
+    const RequestId ended = take(store, mode, 100ms);
+    const RequestId living = take(store, mode, 1h);
+    while (store.inspect()->holders.size() == 2) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(store.renew(ended), RenewReply::gone);
+    EXPECT_EQ(store.release(ended), ReleaseReply::not_held);
+    EXPECT_EQ(store.force_release(ended).value(), ReleaseReply::not_held);
+    const auto again = granted(store.acquire_as(mode, ended));
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(again->fresh) << "another grant";
+    if (mode.is_permit()) EXPECT_EQ(again->slot, Slot{0});
+    EXPECT_EQ(store.release(ended), ReleaseReply::released);
+    EXPECT_EQ(store.release(living), ReleaseReply::released);
+    EXPECT_EQ(sorted_keys(), "leasehold:store\nleasehold:token\n");
+  }
+}
+
+TEST_F(RedisModes, ManyThatEndedTogetherAreOver) {
+  const Mode mode = Mode::permit_of(1000);
+  RawStore store(under.open());
+  const RequestId living = take(store, mode, 1h);
+  for (int i = 0; i < 250; ++i) take(store, mode, 2s);
+  while (store.inspect()->holders.size() > 1) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(granted(store.acquire_as(mode, new_request()))->slot, Slot{1});
+  EXPECT_EQ(cli({"ZCARD", "leasehold:slots:lock:job"}), "2");
+  EXPECT_EQ(cli({"HLEN", "leasehold:holders:lock:job"}), "2");
+  EXPECT_EQ(store.renew(living), RenewReply::renewed);
+}
+
+TEST_F(RedisModes, TheLongestNoteIsShown) {
+  const std::string note(Note::kMostBytes, 'n');
+  for (const Mode mode : {Mode::exclusive(), kShared, Mode::permit_of(1)}) {
+    RawStore store(under.open());
+    const RequestId holder = new_request();
+    ASSERT_TRUE(granted(store.acquire_as(mode, holder, false, 30s, note)));
+    const RequestId waiter = new_request();
+    const Mode other = mode.is_permit() ? mode : Mode::exclusive();
+    const auto reply = store.acquire_as(other, waiter, true, 30s, note);
+    ASSERT_TRUE(queued(reply));
+    EXPECT_EQ(std::get<Queued>(*reply).ahead, "raw");
+    const auto seen = store.inspect().value();
+    EXPECT_EQ(seen.holders.at(0).note, note);
+    EXPECT_EQ(seen.holders.at(0).owner, "raw");
+    EXPECT_EQ(seen.waiters.at(0).note, note);
+    EXPECT_EQ(seen.waiters.at(0).owner, "raw");
+    store.release(waiter);
+    EXPECT_EQ(store.release(holder), ReleaseReply::released);
+  }
+}
+
+TEST_F(RedisModes, PermitsCannotBeSetWhileOthersThanPermitsWait) {
+  RawStore store(under.open());
+  cli({"SET", "lock:job", "random", "PX", "30000"});
+  const RequestId waiter = new_request();
+  ASSERT_TRUE(queued(store.acquire_as(kShared, waiter, true)));
+  const auto refused = store.set_permits(2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+  EXPECT_THAT(refused.error().message, HasSubstr("without permits (shared)"));
+  EXPECT_EQ(cli({"EXISTS", "leasehold:permits:lock:job"}), "0");
+  store.release(waiter);
+  EXPECT_TRUE(store.set_permits(2)) << "how the other program uses it is its own affair";
+  EXPECT_EQ(cli({"GET", "lock:job"}), "random");
 }
 
 TEST_F(RedisModes, RepeatedAcquireTellsTheStoreOfItsGrant) {
