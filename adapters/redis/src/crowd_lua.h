@@ -49,19 +49,26 @@ local function may_leave(crowd, member)
   return redis.pcall('HEXISTS', crowd.holders, member) == 1 and most
 end
 
-local function parts(crowd)
-  return {{'ZCARD', crowd.ends}, {'HLEN', crowd.holders}, {'ZCARD', crowd.slots}}
+-- The second result is why it cannot read one.
+local function readable_keys(crowd)
+  local keys, refusal = {}, nil
+  for _, it in ipairs({{'ZCARD', crowd.ends}, {'HLEN', crowd.holders}, {'ZCARD', crowd.slots}}) do
+    local reply = redis.pcall(it[1], it[2])
+    if refused(reply) then
+      refusal = refusal_at(it[2], reply)
+    else
+      keys[#keys + 1] = it[2]
+    end
+  end
+  return keys, refusal
 end
 
--- Those beside the lock's key last a minute or two longer, so that they need not be told of each.
-local function last_until(crowd, ending, before)
-  redis.pcall('PEXPIREAT', crowd.lock, string.format('%.0f', ending))
+-- The keys beside the lock's last a minute or two longer, so that they need not be told of each end.
+local function last_beside(keys, ending, before)
   local minute = math.floor(ending / 60000)
   if minute == math.floor(before / 60000) then return end
-  for _, part in ipairs(parts(crowd)) do
-    if not refused(redis.pcall(part[1], part[2])) then
-      redis.pcall('PEXPIREAT', part[2], string.format('%.0f', (minute + 2) * 60000))
-    end
+  for _, key in ipairs(keys) do
+    redis.pcall('PEXPIREAT', key, string.format('%.0f', (minute + 2) * 60000))
   end
 end
 
@@ -75,20 +82,17 @@ local function leave(crowd, member)
   end
 end
 
--- After a grant has ended that lasted until `was`, or another time was set for it. True if somebody
--- is left.
+-- After a grant has ended that lasted until `was` (`most`: that is not known any more), or has got
+-- another end. True if somebody is left.
 local function settle(crowd, was)
   local last = end_at(crowd, -1)
   if last and last > now() then
     if was >= last then redis.pcall('PEXPIREAT', crowd.lock, string.format('%.0f', last)) end
     return true
   end
-  local unknown = not last and refused(redis.pcall('ZCARD', crowd.ends))
-  if unknown and redis.pcall('HLEN', crowd.holders) ~= 0 then return true end
+  if not last and was == most and redis.pcall('HLEN', crowd.holders) ~= 0 then return true end
   redis.call('DEL', crowd.lock)
-  for _, part in ipairs(last and parts(crowd) or {}) do
-    if not refused(redis.pcall(part[1], part[2])) then redis.call('DEL', part[2]) end
-  end
+  if last then redis.call('DEL', unpack(readable_keys(crowd))) end
   return false
 end
 
@@ -168,11 +172,9 @@ end
 
 -- What is left where a crowd was whose own key is gone. Answers why it must stay.
 local function clear_away(crowd)
-  for _, part in ipairs(parts(crowd)) do
-    local readable = redis.pcall(part[1], part[2])
-    if refused(readable) then return refusal_at(part[2], readable) end
-  end
-  redis.call('DEL', crowd.ends, crowd.holders, crowd.slots)
+  local keys, refusal = readable_keys(crowd)
+  if refusal then return refusal end
+  redis.call('DEL', unpack(keys))
 end
 
 -- The lowest that nobody has: all below `low` are taken.
@@ -202,7 +204,11 @@ local function join(crowd, request, mode, ending, grant, said)
   redis.call('ZADD', crowd.ends, string.format('%.0f', ending), request)
   redis.call('HSET', crowd.holders, request, grant .. ' ' .. mode .. ' ' .. slot .. ' ' .. said)
   if mode > 0 then redis.call('ZADD', crowd.slots, slot, request) end
-  if ending > crowd.last then last_until(crowd, ending, crowd.last) end
+  if crowd.last > 0 and ending > crowd.last then
+    redis.call('PEXPIREAT', crowd.lock, string.format('%.0f', ending))
+  end
+  last_beside({crowd.ends, crowd.holders, mode > 0 and crowd.slots or nil}, math.max(ending, crowd.last),
+              crowd.last)
   return mode > 0 and slot or ''
 end
 )lua";
@@ -212,8 +218,9 @@ inline constexpr const char* kStayingFunctions = R"lua(
 local function stay(crowd, member, ending)
   local last = end_at(crowd, -1) or 0
   -- First what a server without memory does not refuse: it refuses nothing after that.
-  last_until(crowd, math.max(ending, last), last)
+  redis.pcall('PEXPIREAT', crowd.lock, string.format('%.0f', math.max(ending, last)))
   redis.call('ZADD', crowd.ends, string.format('%.0f', ending), member)
+  last_beside(readable_keys(crowd), math.max(ending, last), last)
   settle(crowd, last)
   return 1
 end
