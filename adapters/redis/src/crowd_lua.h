@@ -234,7 +234,6 @@ local function keep(crowd, member, ending)
   local kept = '+' .. member
   if type(slot) == 'string' then redis.pcall('ZADD', crowd.slots, slot, kept) end
   if type(entry) == 'string' then redis.pcall('HSET', crowd.holders, kept, entry) end
-  redis.pcall('ZADD', crowd.ends, string.format('%.0f', ending), kept)
   stay(crowd, kept, ending)
 end
 )lua";
