@@ -14,7 +14,7 @@ namespace leasehold::redis {
 // in each under the request, with a '+' before it if it was released and is kept. What another
 // program has at one of them keeps new holders out, and lets those who are there leave.
 inline constexpr const char* kCrowdFunctions = R"lua(
-local most = 9007199254740992  -- a number of Lua is exact below
+local most = 9007199254740992
 
 local function is_number_of_permits(text)
   return string.find(text, '^[1-9]%d*$') and tonumber(text) <= 10000
@@ -82,9 +82,16 @@ local function leave(crowd, member)
   end
 end
 
+-- Until when the lock's key lasts: as long as the last of the grants.
+local function key_ends(crowd)
+  return now() + redis.call('PTTL', crowd.lock)
+end
+
 -- After a grant has ended that lasted until `was` (`most`: that is not known any more), or has got
 -- another end. True if somebody is left.
 local function settle(crowd, was)
+  -- Far from the last: that one is still there, and lasts as long as it did.
+  if was + 100 < key_ends(crowd) and redis.pcall('ZCARD', crowd.ends) ~= 0 then return true end
   local last = end_at(crowd, -1)
   if last and last > now() then
     if was >= last then redis.pcall('PEXPIREAT', crowd.lock, string.format('%.0f', last)) end
@@ -97,13 +104,15 @@ local function settle(crowd, was)
 end
 
 -- Tells the first who waits to ask again, if it fits beside those who have the lock; nil: nobody.
-local function wake_next(crowd, queue, waiters, set)
+local function wake_next(crowd, queue, waiters, permits)
+  if redis.call('EXISTS', queue) == 0 then return end
+  local room = 0
+  if crowd and crowd.used > 0 then
+    local count = redis.call('ZCOUNT', crowd.ends, '(' .. string.format('%.0f', now()), '+inf')
+    room = (tonumber(redis.call('MGET', permits)[1] or '') or crowd.used) - count
+  end
   each_waiter(queue, waiters, nil, function(request, channel, mode)
-    local fits = not crowd or (mode < 0 and crowd.used < 0)
-    if crowd and mode > 0 and crowd.used > 0 then
-      local count = redis.pcall('ZCOUNT', crowd.ends, '(' .. string.format('%.0f', now()), '+inf')
-      fits = count < (set or crowd.used)
-    end
+    local fits = not crowd or (mode < 0 and crowd.used < 0) or (mode > 0 and room > 0)
     return not fits or told(request, channel)
   end)
 end
@@ -118,32 +127,28 @@ local function listens(_, channel)
   return refused(count) or tonumber(count[2]) ~= 0
 end
 
--- True if all have ended, and with them the crowd.
-local function is_over(crowd)
-  crowd.last = end_at(crowd, -1)
-  if not crowd.last or crowd.last > now() then return false end
-  redis.call('DEL', crowd.lock)
-  return true
-end
-
--- Counts those who are left, and looks who is the first to end.
+-- Counts those who are left, and looks who is the first to end. True if nobody is left, and with
+-- them the crowd.
 local function drop_ended(crowd)
-  if not crowd.last then return end
-  local over
-  repeat
-    crowd.first, crowd.one = end_at(crowd, 0)
-    over = crowd.first <= now() and
-           redis.call('ZRANGEBYSCORE', crowd.ends, '-inf', string.format('%.0f', now()), 'LIMIT', 0, 100)
-    for _, member in ipairs(over or {}) do
+  crowd.first, crowd.one = end_at(crowd, 0)
+  if not crowd.first then return false end  -- it is not known
+  while crowd.first and crowd.first <= now() do
+    local over = redis.call('ZRANGEBYSCORE', crowd.ends, '-inf', string.format('%.0f', now()),
+                            'LIMIT', 0, 100)
+    if #over == 0 then return false end
+    for _, member in ipairs(over) do
       redis.call('ZREM', crowd.ends, member)
       leave(crowd, member)
     end
-  until not over or #over == 0
+    crowd.first, crowd.one = end_at(crowd, 0)
+  end
   crowd.count = redis.call('ZCARD', crowd.ends)
+  if crowd.count == 0 then redis.call('DEL', crowd.lock) end
+  return crowd.count == 0
 end
 
 local function fits_beside(crowd, mode, set)
-  if not crowd.last or mode == 0 then return false end
+  if not crowd.count or crowd.count == 0 or mode == 0 then return false end
   if mode < 0 then return crowd.used < 0 end
   return crowd.used > 0 and crowd.count < (set or crowd.used)
 end
@@ -159,15 +164,13 @@ end
 
 -- Why nobody can come to them: another program has something in their place.
 local function unreadable_part(crowd)
-  if not crowd.last then
-    local ends = redis.pcall('ZCARD', crowd.ends)
-    return refused(ends) and refusal_at(crowd.ends, ends) or nil
-  end
-  if crowd.last > most then return theirs(crowd.ends) end
+  local ends = redis.pcall('ZCARD', crowd.ends)
+  if refused(ends) then return refusal_at(crowd.ends, ends) end
+  crowd.count = ends
   if crowd.used < 0 then return nil end
   local slots = redis.pcall('ZCARD', crowd.slots)
   if refused(slots) then return refusal_at(crowd.slots, slots) end
-  if slots ~= crowd.count then return theirs(crowd.slots) end
+  if slots ~= ends and ends > 0 then return theirs(crowd.slots) end
 end
 
 -- What is left where a crowd was whose own key is gone. Answers why it must stay.
@@ -194,7 +197,7 @@ end
 local function begin(crowd, request, ttl)
   local use = crowd.used < 0 and 'shared' or 'permits ' .. crowd.used
   redis.call('SET', crowd.lock, request .. '*' .. use, 'PX', ttl)
-  crowd.count, crowd.last = 0, 0
+  crowd.count, crowd.is_new = 0, true
   return crowd
 end
 
@@ -204,11 +207,11 @@ local function join(crowd, request, mode, ending, grant, said)
   redis.call('ZADD', crowd.ends, string.format('%.0f', ending), request)
   redis.call('HSET', crowd.holders, request, grant .. ' ' .. mode .. ' ' .. slot .. ' ' .. said)
   if mode > 0 then redis.call('ZADD', crowd.slots, slot, request) end
-  if crowd.last > 0 and ending > crowd.last then
+  local last = crowd.is_new and 0 or key_ends(crowd)
+  if not crowd.is_new and ending > last then
     redis.call('PEXPIREAT', crowd.lock, string.format('%.0f', ending))
   end
-  last_beside({crowd.ends, crowd.holders, mode > 0 and crowd.slots or nil}, math.max(ending, crowd.last),
-              crowd.last)
+  last_beside({crowd.ends, crowd.holders, mode > 0 and crowd.slots or nil}, math.max(ending, last), last)
   return mode > 0 and slot or ''
 end
 )lua";
@@ -216,12 +219,12 @@ end
 // For those who stay in it.
 inline constexpr const char* kStayingFunctions = R"lua(
 local function stay(crowd, member, ending)
-  local last = end_at(crowd, -1) or 0
+  local last = math.max(key_ends(crowd), 0)
   -- First what a server without memory does not refuse: it refuses nothing after that.
   redis.pcall('PEXPIREAT', crowd.lock, string.format('%.0f', math.max(ending, last)))
   redis.call('ZADD', crowd.ends, string.format('%.0f', ending), member)
   last_beside(readable_keys(crowd), math.max(ending, last), last)
-  settle(crowd, last)
+  settle(crowd, most)
   return 1
 end
 

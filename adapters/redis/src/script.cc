@@ -245,7 +245,9 @@ if set then
   if refusal then return refusal end
 end
 
-if crowd and is_over(crowd) then value, crowd, others = nil, nil, 1 end
+-- Readers need not know who has ended, and look now and then.
+local counts = crowd and (mode >= 0 or crowd.used > 0 or now() % 10 == 0)
+if counts and drop_ended(crowd) then value, crowd, others = nil, nil, 1 end
 if value and not set and is_ours(value) then
   local refusal = conflict(mode, crowd and crowd.used or 0)
   if refusal then return refusal end
@@ -254,12 +256,10 @@ end
 local ahead, has_place_before, somebody_waits = nil, false, false
 local room = set or mode
 if crowd then
-  -- Readers need not know who has ended, and look now and then.
-  if mode >= 0 or crowd.used > 0 or now() % 10 == 0 then drop_ended(crowd) end
   local refusal = mode ~= 0 and unreadable_part(crowd)
   if refusal then return refusal end
   if fits_beside(crowd, mode, set) then
-    value, somebody_waits = nil, true
+    value, somebody_waits = nil, redis.call('EXISTS', KEYS[5]) == 1
     room = (set or crowd.used) - (crowd.count or 0)
   else
     value = value_of_one(crowd) or unreadable
@@ -307,7 +307,7 @@ if not value and not ahead then
   end
   -- Each one that comes in calls the next, if that fits too.
   if mode ~= 0 and (has_place_before or somebody_waits) then
-    pcall(wake_next, crowd, KEYS[5], KEYS[6], set)
+    pcall(wake_next, crowd, KEYS[5], KEYS[6], KEYS[7])
   end
   return reply
 end
@@ -376,8 +376,7 @@ return replies
 // ARGV: request, keep for, how long to remember the release ('0': not), number of this call
 // Answers 1 (released, or left the queue) or 0.
 constexpr const char* kReleaseAlone = R"lua(
-local seen = redis.call('MGET', KEYS[1], KEYS[5])
-local value, set = seen[1], tonumber(seen[2] or '')
+local value = redis.call('MGET', KEYS[1])[1]
 if ARGV[3] ~= '0' then
   local before = tonumber(redis.call('MGET', KEYS[4])[1] or 0) or 0
   local call = before > tonumber(ARGV[4]) and string.format('%.0f', before) or ARGV[4]
@@ -391,7 +390,7 @@ if signed(value, ARGV[1], ' ') then
     redis.call('SET', KEYS[1], ARGV[1] .. '+' .. string.sub(value, 34), 'PX', ARGV[2])
   else
     redis.call('DEL', KEYS[1])
-    pcall(each_waiter, KEYS[2], KEYS[3], nil, told)
+    if redis.call('EXISTS', KEYS[2]) == 1 then pcall(each_waiter, KEYS[2], KEYS[3], nil, told) end
   end
   return 1
 end
@@ -402,7 +401,7 @@ constexpr const char* kRelease = R"lua(
 local crowd = crowd_at(value, KEYS[1], KEYS[6], KEYS[7], KEYS[8])
 local ends = crowd and may_leave(crowd, ARGV[1])
 if ends then
-  local entry = redis.pcall('HGET', crowd.holders, ARGV[1])
+  local entry = ARGV[3] ~= '0' and redis.pcall('HGET', crowd.holders, ARGV[1])
   local call = type(entry) == 'string' and tonumber(string.match(entry, '^%d+ %x+ %d+ (%d+)')) or 0
   if call > tonumber(ARGV[4]) then return 0 end
   if ARGV[2] ~= '0' then
@@ -412,7 +411,7 @@ if ends then
   else
     local refusal = leave(crowd, ARGV[1])
     if refusal then return refusal end
-    pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3], set)
+    pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3], KEYS[5])
   end
   return 1
 end
@@ -420,7 +419,7 @@ if crowd and may_leave(crowd, '+' .. ARGV[1]) then return 1 end
 if redis.pcall('ZREM', KEYS[2], ARGV[1]) ~= 1 then return 0 end
 redis.pcall('HDEL', KEYS[3], ARGV[1])
 -- It may have been the one that was woken, or that kept others back.
-if crowd or not value then pcall(wake_next, crowd, KEYS[2], KEYS[3], set) end
+if crowd or not value then pcall(wake_next, crowd, KEYS[2], KEYS[3], KEYS[5]) end
 return 1
 )lua";
 
@@ -433,8 +432,7 @@ for _, member in ipairs(crowd and {ARGV[1], '+' .. ARGV[1]} or {}) do
   if ends then
     local refusal = leave(crowd, member)
     if refusal then return refusal end
-    pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3],
-          tonumber(redis.call('MGET', KEYS[4])[1] or ''))
+    pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3], KEYS[4])
     return 1
   end
 end
@@ -460,7 +458,7 @@ if ARGV[1] == '' then
   return {1}
 end
 local crowd = crowd_at(value, KEYS[2], KEYS[6], KEYS[7], KEYS[8])
-if crowd and is_over(crowd) then value, crowd = nil, nil end
+if crowd and drop_ended(crowd) then value, crowd = nil, nil end
 local used = crowd and crowd.used or value and is_ours(value) and 0 or 1
 if used > 0 and not crowd then
   each_waiter(KEYS[3], KEYS[4], nil, function(_, _, mode)
@@ -476,7 +474,7 @@ if crowd then
     redis.call('SET', KEYS[2], string.sub(value, 1, 33) .. 'permits ' .. ARGV[1], 'PX', left)
   end
 end
-if crowd or not value then pcall(wake_next, crowd, KEYS[3], KEYS[4], tonumber(ARGV[1])) end
+if crowd or not value then pcall(wake_next, crowd, KEYS[3], KEYS[4], KEYS[5]) end
 return {1}
 )lua";
 

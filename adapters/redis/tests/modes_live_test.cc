@@ -331,7 +331,7 @@ TEST_F(RedisModes, AnExclusiveLockCostsNoCommandMoreThanWithoutModes) {
   RequestId request = new_request();
   EXPECT_EQ(commands([&] { request = take(store, Mode::exclusive()); }), 5)
       << "MGET, EXISTS, INCR, TIME, SET";
-  EXPECT_EQ(commands([&] { store.release(request); }), 3) << "MGET, DEL, ZRANGE";
+  EXPECT_EQ(commands([&] { store.release(request); }), 3) << "MGET, DEL, EXISTS";
   request = take(store, Mode::exclusive());
   store.renew(request);
   EXPECT_EQ(commands([&] { store.renew(request); }), 2) << "MGET, PEXPIRE";
