@@ -238,6 +238,16 @@ TEST_F(RedisModes, WhatIsDeletedOfTheHoldersGrantsNothing) {
   }
 }
 
+TEST_F(RedisModes, WhenTheLastKnownHolderLeavesTheLockIsFree) {
+  RawStore store(under.open());
+  const RequestId known = take(store, kShared);
+  const RequestId unknown = take(store, kShared, 1h);
+  cli({"ZREM", "leasehold:ends:lock:job", unknown.hex()});
+  EXPECT_EQ(store.release(known), ReleaseReply::released);
+  EXPECT_TRUE(recipe_gets_it());
+  EXPECT_EQ(store.renew(unknown), RenewReply::gone);
+}
+
 TEST_F(RedisModes, AForcedReleaseOfAnUnknownCrowdDoesNotEndTheNextOne) {
   RawStore store(under.open());
   take(store, kShared);
