@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "adapters/postgres/rig/server.h"
+#include "adapters/redis/rig/server.h"
 #include "bench/compare.h"
 #include "bench/report.h"
 #include "leasehold/client.h"
@@ -69,6 +70,10 @@ int main(int argc, char** argv) {
   if (store == "all" || store == "sqlite") {
     const rig::TempFolder folder;
     measure("SQLite", "sqlite:" + folder.file("locks.db"), true, argc, argv);
+  }
+  if (store == "all" || store == "redis") {
+    rig::RedisServer server({.durable = false});
+    measure("Redis", server.url(), true, argc, argv);
   }
   if (store == "all" || store == "postgres") {
     rig::PostgresServer server;

@@ -1,7 +1,7 @@
 // What Redis answers to our scripts, and what other programs may have left in its keys.
 //
-// Rules: whatever is answered becomes a sensible reply or an error; labels that go to a terminal
-// are printable; times are not negative.
+// Rules: whatever is answered becomes a sensible reply or an error; labels and notes that go to a
+// terminal are printable; times and slots are not negative; who has no permit has no slot.
 #include <string>
 
 #include "adapters/redis/src/calls.h"
@@ -26,10 +26,16 @@ Token some_token() {
 }
 
 void check_acquire(const resp::Value& value) {
-  const auto reply = read_acquire(value, Millis(1000));
-  if (!reply) return;
+  const AcquireCall call{lock(), some_token().request, OwnerLabel::parse("me").value(),
+                         Ttl::of(Millis(1000)).value()};
+  const auto reply = read_acquire(value, call);
+  if (!reply) {
+    must(!reply.error().message.empty(), "an error has a sentence");
+    return;
+  }
   if (const auto* granted = std::get_if<Granted>(&*reply)) {
     must(granted->token.value() >= 1, "a token is positive");
+    must(granted->slot.value_or(Slot{}).number >= 0, "slots begin at 0");
   }
   if (const auto* queued = std::get_if<Queued>(&*reply)) {
     must(is_printable(queued->ahead), "a label can be printed");
@@ -42,13 +48,17 @@ void check_acquire(const resp::Value& value) {
 void check_status(const resp::Value& value) {
   const auto status = read_status(value, lock(), LockKeys("lock:lock"));
   if (!status) return;
-  if (status->holder()) {
-    must(status->holder()->held_for >= Millis(0), "nobody holds since the future");
-    must(status->holder()->remaining >= Millis(0), "no lease has less than nothing left");
-    must(is_printable(status->holder()->owner), "a label can be printed");
+  for (const LockStatus::Holder& holder : status->holders) {
+    must(holder.held_for >= Millis(0), "nobody holds since the future");
+    must(holder.remaining >= Millis(0), "no lease has less than nothing left");
+    must(is_printable(holder.owner), "a label can be printed");
+    must(is_printable(holder.note), "a note can be printed");
+    must(holder.slot.has_value() == holder.mode.is_permit(), "a slot is a permit's");
+    must(holder.slot.value_or(Slot{}).number >= 0, "slots begin at 0");
   }
   for (const WaiterStatus& waiter : status->waiters) {
     must(is_printable(waiter.owner), "a label can be printed");
+    must(is_printable(waiter.note), "a note can be printed");
   }
 }
 
@@ -70,6 +80,9 @@ void check(const resp::Value& value) {
     must(!renewed || renewed->size() == count, "every renewal is answered");
   }
   (void)read_release(value);
+  if (const auto set = read_set_permits(value, lock()); !set) {
+    must(!set.error().message.empty(), "an error has a sentence");
+  }
   (void)read_store(value);
   if (const auto recalled = read_recall(value); recalled && *recalled) {
     const std::size_t kept = (*recalled)->parameters.size() + (*recalled)->result.size();

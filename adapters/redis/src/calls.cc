@@ -1,10 +1,13 @@
 #include "calls.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "kit/text/number.h"
 #include "leasehold/resp/command.h"
 #include "store_base/busy_label.h"
+#include "store_base/mode_conflict.h"
 
 namespace leasehold::redis {
 
@@ -45,6 +48,63 @@ std::int64_t elapsed(std::int64_t since, std::int64_t now) {
   return since < 0 || since >= now ? 0 : now - since;
 }
 
+std::pair<std::string, std::string> owner_and_note(std::string_view text) {
+  const auto end = std::min(text.find('\n'), text.size());
+  const std::string_view note = text.substr(std::min(end + 1, text.size()));
+  return {readable_label(text.substr(0, end)), readable_note(note)};
+}
+
+std::optional<Mode> mode_in(std::string_view digits) {
+  const auto code = kit::number_in<std::int64_t>(digits);
+  return code ? Mode::from_code(*code) : std::nullopt;
+}
+
+std::optional<Slot> slot_in(std::string_view digits) {
+  const auto number = kit::number_in<std::int64_t>(digits);
+  if (!number || *number < 0) return std::nullopt;
+  return Slot{*number};
+}
+
+// As the lock is used, if the answer is that it is used otherwise.
+Mode used_mode(const Value& reply) {
+  return Mode::from_code(reply.at(1).integer).value_or(Mode::exclusive());
+}
+
+// One of those in crowd_lua.h; nothing if it is none. A stranger if its entry cannot be read.
+std::optional<LockStatus::Holder> holder_beside(std::string_view member, std::string_view end,
+                                                std::string_view entry, std::int64_t now) {
+  const bool kept = member.starts_with('+');
+  const auto request = RequestId::from_hex(member.substr(kept ? 1 : 0));
+  if (!request) return std::nullopt;
+  const Millis left(elapsed(now, kit::number_in<std::int64_t>(end).value_or(0)));
+  const auto token = token_in(take_word(entry));
+  const auto store = StoreId::from_hex(take_word(entry));
+  const auto since = kit::number_in<std::int64_t>(take_word(entry));
+  const auto call = kit::number_in<std::int64_t>(take_word(entry));
+  const auto mode = mode_in(take_word(entry));
+  const auto slot = slot_in(take_word(entry));
+  if (!token || !store || !since || !call || !mode || !slot) {
+    return LockStatus::Holder{.request = *request,
+                              .token = TokenNumber::of(1).value(),
+                              .owner = kStranger,
+                              .held_for = Millis(0),
+                              .remaining = left,
+                              .kept = kept,
+                              .foreign = true,
+                              .foreign_end = LockStatus::Holder::End::timed};
+  }
+  auto [owner, note] = owner_and_note(entry);
+  return LockStatus::Holder{.request = *request,
+                            .token = *token,
+                            .owner = std::move(owner),
+                            .held_for = Millis(elapsed(*since, now)),
+                            .remaining = left,
+                            .kept = kept,
+                            .mode = *mode,
+                            .slot = mode->is_permit() ? slot : std::nullopt,
+                            .note = std::move(note)};
+}
+
 // Who is in the way: the holder by the lock's value, else the first waiter.
 std::string ahead_of(const Value& value, const Value& waiter) {
   if (value.text.empty()) return waiter.text.empty() ? "" : readable_label(waiter.text);
@@ -58,15 +118,19 @@ ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, bool queu
                         const std::string& channel, const StoreId& new_store, std::int64_t number) {
   return {
       Scripts::all().acquire,
-      {keys.lock, kTokenKey, kStoreKey, released_key(call.request), keys.queue(), keys.waiters()},
+      {keys.lock, kTokenKey, kStoreKey, released_key(call.request), keys.queue(), keys.waiters(),
+       keys.permits(), keys.ends(), keys.holders(), keys.slots()},
       {call.request.hex(), call.owner.str(), text(call.ttl.length()), queue ? "1" : "0", channel,
-       new_store.hex(), std::to_string(number)}};
+       new_store.hex(), std::to_string(number), std::to_string(call.mode.code()), call.note.str()}};
 }
 
 ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& calls) {
   ScriptCall script{Scripts::all().renew, {}};
   for (const RenewCall& call : calls) {
-    script.keys.push_back(prefix + call.lock.str());
+    const LockKeys keys = LockKeys::of(prefix, call.lock);
+    for (std::string key : {keys.lock, keys.ends(), keys.holders(), keys.slots()}) {
+      script.keys.push_back(std::move(key));
+    }
     script.arguments.push_back(call.request.hex());
     script.arguments.push_back(text(call.ttl.length()));
   }
@@ -76,23 +140,36 @@ ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& c
 ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
                         std::int64_t number) {
   return {Scripts::all().release,
-          {keys.lock, keys.queue(), keys.waiters(), released_key(call.request)},
+          {keys.lock, keys.queue(), keys.waiters(), released_key(call.request), keys.permits(),
+           keys.ends(), keys.holders(), keys.slots()},
           {call.request.hex(), text(std::max(call.keep_for, Millis(0))),
            doubtful ? text(kReleaseRemembered) : "0", std::to_string(number)}};
 }
 
 ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen) {
-  return {Scripts::all().force_release, {keys.lock, keys.queue(), keys.waiters()}, {seen.hex()}};
+  return {Scripts::all().force_release,
+          {keys.lock, keys.queue(), keys.waiters(), keys.permits(), keys.ends(), keys.holders(),
+           keys.slots()},
+          {seen.hex()}};
+}
+
+ScriptCall set_permits_call(const LockKeys& keys, std::optional<std::int64_t> permits) {
+  return {Scripts::all().set_permits,
+          {kStoreKey, keys.lock, keys.queue(), keys.waiters(), keys.permits(), keys.ends(),
+           keys.holders(), keys.slots()},
+          {permits ? std::to_string(*permits) : ""}};
 }
 
 ScriptCall inspect_call(const LockKeys& keys) {
-  return {Scripts::all().inspect, {keys.lock, kStoreKey, keys.queue(), keys.waiters()}};
+  return {Scripts::all().inspect,
+          {keys.lock, kStoreKey, keys.queue(), keys.waiters(), keys.permits(), keys.ends(),
+           keys.holders()}};
 }
 
 ScriptCall record_call(const LockKeys& keys, const RequestId& request, const std::string& key,
                        const OnceRecord& what) {
   return {Scripts::all().record,
-          {keys.lock, keys.once()},
+          {keys.lock, keys.once(), keys.ends()},
           {request.hex(), key,
            std::to_string(what.parameters.size()) + " " + what.parameters + what.result}};
 }
@@ -142,22 +219,25 @@ LockValue LockValue::parse(std::string_view value) {
   const auto call = kit::number_in<std::int64_t>(take_word(value));
   if (!ours.token || !ours.store || !since || !call) return stranger;
   ours.since = *since;
-  ours.owner = readable_label(value);
+  std::tie(ours.owner, ours.note) = owner_and_note(value);
   return ours;
 }
 
-Result<AcquireReply> read_acquire(const Value& reply, Millis ttl) {
+Result<AcquireReply> read_acquire(const Value& reply, const AcquireCall& call) {
   switch (reply.at(0).integer) {
     case 1: {
       const auto token = token_in(reply.at(1).text);
       const auto store = StoreId::from_hex(reply.at(2).text);
       if (!token || !store) return unexpected_reply();
-      return Granted{*token, *store, ttl, reply.at(3).integer == 1};
+      return Granted{*token, *store, call.ttl.length(), reply.at(3).integer == 1,
+                     slot_in(reply.at(4).text)};
     }
     case 2:
       return Queued{Millis(reply.at(1).integer), ahead_of(reply.at(2), reply.at(3))};
     case 3:
       return Busy{ahead_of(reply.at(1), reply.at(2))};
+    case 4:
+      return fail(mode_conflict(call.lock, call.mode, used_mode(reply), reply.at(2).integer == 1));
     default:
       return unexpected_reply();
   }
@@ -177,8 +257,14 @@ Result<ReleaseReply> read_release(const Value& reply) {
   return reply.integer == 1 ? ReleaseReply::released : ReleaseReply::not_held;
 }
 
+Status read_set_permits(const Value& reply, const LockName& lock) {
+  if (reply.at(0).integer == 1) return {};
+  if (reply.at(0).integer != 4) return unexpected_reply();
+  return fail(in_use_without_permits(lock, used_mode(reply)));
+}
+
 Result<LockStatus> read_status(const Value& reply, const LockName& lock, const LockKeys& keys) {
-  if (reply.items.size() != 7) return unexpected_reply();
+  if (reply.items.size() != 9) return unexpected_reply();
   const std::string& value = reply.at(0).text;
   const std::int64_t left = reply.at(2).integer;
   const std::int64_t now = reply.at(3).integer;
@@ -190,7 +276,16 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
                     .waiters = {},
                     .known_as = keys.lock};
   const std::string_view fingerprint = reply.at(1).text;
-  if (!fingerprint.empty()) {
+  const Value& beside = reply.at(7);
+  for (std::size_t i = 0; i + 2 < beside.items.size(); i += 3) {
+    auto holder = holder_beside(beside.items[i].text, beside.items[i + 1].text,
+                                beside.items[i + 2].text, now);
+    if (!holder) continue;
+    if (!holder->foreign) status.last_token = std::max(status.last_token, {holder->token});
+    status.holders.push_back(std::move(*holder));
+  }
+  std::ranges::sort(status.holders, {}, &LockStatus::Holder::token);
+  if (!fingerprint.empty() && status.holders.empty()) {
     const LockValue holder = LockValue::parse(value);
     status.last_token = holder.token;
     // A stranger has no request id; the fingerprint stands for one.
@@ -207,16 +302,20 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
         .remaining = remaining,
         .kept = holder.kept,
         .foreign = !holder.request,
-        .foreign_end = left < 0 ? LockStatus::Holder::End::never : LockStatus::Holder::End::timed}};
+        .foreign_end = left < 0 ? LockStatus::Holder::End::never : LockStatus::Holder::End::timed,
+        .note = holder.note}};
   }
+  status.set_permits = kit::number_in<std::int64_t>(reply.at(8).text);
   const Value& waiting = reply.at(6);
   for (std::size_t i = 0; i + 1 < waiting.items.size(); i += 2) {
     const auto request = RequestId::from_hex(waiting.items[i].text);
     std::string_view entry = waiting.items[i + 1].text;
     const auto asked = kit::number_in<std::int64_t>(take_word(entry));
     take_word(entry);  // the channel
-    if (!request || !asked || elapsed(*asked, now) >= life) continue;
-    status.waiters.push_back({*request, readable_label(entry)});
+    const auto mode = mode_in(take_word(entry));
+    if (!request || !asked || !mode || elapsed(*asked, now) >= life) continue;
+    auto [owner, note] = owner_and_note(entry);
+    status.waiters.push_back({*request, std::move(owner), *mode, std::move(note)});
   }
   return status;
 }

@@ -22,6 +22,7 @@ ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& c
 ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
                         std::int64_t number);
 ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen);
+ScriptCall set_permits_call(const LockKeys& keys, std::optional<std::int64_t> permits);
 ScriptCall inspect_call(const LockKeys& keys);
 ScriptCall record_call(const LockKeys& keys, const RequestId& request, const std::string& key,
                        const OnceRecord& what);
@@ -33,7 +34,7 @@ std::string recall_command(const LockKeys& keys, const std::string& key);
 std::string list_keys_command(const LockKeys& keys);
 std::string forget_command(const LockKeys& keys, const std::string& key);
 
-// The value of a lock key.
+// The value of the key of a lock that one has alone.
 struct LockValue {
   std::optional<RequestId> request;  // none: another program's
   std::optional<TokenNumber> token;
@@ -41,15 +42,17 @@ struct LockValue {
   std::int64_t since = 0;  // milliseconds
   bool kept = false;
   std::string owner;
+  std::string note;
 
   static LockValue parse(std::string_view text);
 };
 
 // These fail with `outcome_unknown` if the server answers what it never should.
-[[nodiscard]] Result<AcquireReply> read_acquire(const resp::Value& reply, Millis ttl);
+[[nodiscard]] Result<AcquireReply> read_acquire(const resp::Value& reply, const AcquireCall& call);
 [[nodiscard]] Result<std::vector<RenewReply>> read_renew(const resp::Value& reply,
                                                          std::size_t count);
 [[nodiscard]] Result<ReleaseReply> read_release(const resp::Value& reply);
+[[nodiscard]] Status read_set_permits(const resp::Value& reply, const LockName& lock);
 [[nodiscard]] Result<LockStatus> read_status(const resp::Value& reply, const LockName& lock,
                                              const LockKeys& keys);
 [[nodiscard]] Result<std::optional<OnceRecord>> read_recall(const resp::Value& reply);

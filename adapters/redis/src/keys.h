@@ -17,10 +17,11 @@ inline constexpr std::string_view kOwnKeys = "leasehold:";
 inline constexpr const char* kStoreKey = "leasehold:store";
 inline constexpr const char* kTokenKey = "leasehold:token";  // the counter of all locks
 inline constexpr std::string_view kQueueKeys = "leasehold:queue:";
+inline constexpr std::string_view kPermitsKeys = "leasehold:permits:";
 inline constexpr std::string_view kFenceKeys = "leasehold:fence:";
 
 // How everything here is kept. The value of kStoreKey begins with it, then has a space and the id.
-inline constexpr std::string_view kStoreFormat = "2";
+inline constexpr std::string_view kStoreFormat = "3";
 
 struct LockKeys {
   explicit LockKeys(std::string lock_key) : lock(std::move(lock_key)) {}
@@ -41,6 +42,10 @@ struct LockKeys {
   const std::string lock;
   std::string queue() const { return std::string(kQueueKeys) + lock; }
   std::string waiters() const { return "leasehold:waiters:" + lock; }
+  std::string permits() const { return std::string(kPermitsKeys) + lock; }
+  std::string ends() const { return "leasehold:ends:" + lock; }
+  std::string holders() const { return "leasehold:holders:" + lock; }
+  std::string slots() const { return "leasehold:slots:" + lock; }
   std::string once() const { return "leasehold:once:" + lock; }
 };
 

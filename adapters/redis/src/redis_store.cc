@@ -74,6 +74,12 @@ class RedisStore final : public BlockingStore {
     return read_release(reply);
   }
 
+  Status do_set_permits(const SetPermitsCall& call, const CallContext& context) override {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    const auto reply = TRY(server_->run(set_permits_call(keys, call.permits), context));
+    return read_set_permits(reply, call.lock);
+  }
+
   // ---- looking -------------------------------------------------------------------------------
 
   Result<LockStatus> do_inspect(const InspectCall& call, const CallContext& context) override {
@@ -87,7 +93,8 @@ class RedisStore final : public BlockingStore {
     std::vector<LockStatus> locks;
     for (const LockName& name : names) {
       auto status = TRY(do_inspect({name}, context));
-      if (!status.holders.empty() || !status.waiters.empty()) locks.push_back(std::move(status));
+      const bool used = !status.holders.empty() || !status.waiters.empty();
+      if (used || status.set_permits) locks.push_back(std::move(status));
     }
     return locks;
   }
@@ -134,7 +141,7 @@ class RedisStore final : public BlockingStore {
     const auto reply = TRY(server_->run(
         acquire_call(keys, call, call.queue, subscriber_.channel(), new_store_, numbers_.next()),
         context));
-    return read_acquire(reply, call.ttl.length());
+    return read_acquire(reply, call);
   }
 
   const Options options_;
@@ -159,7 +166,8 @@ StoreTraits redis_traits(const Options& options, const Introduction& introductio
               "the resource by a claim instead of a token.",
           .queues = true,
           .keeps_after_release = true,
-          .one_counter = true};
+          .one_counter = true,
+          .modes = true};
 }
 
 Result<std::unique_ptr<Store>> open_redis(const Url& url, const OpenOptions& opening) {

@@ -149,7 +149,10 @@ StoreTraits redlock_traits(const Options& options) {
               "Protect the resource by a claim (write your request id into it, commit only if it "
               "is still there), or use a store with tokens (etcd, ZooKeeper, PostgreSQL).",
           .queues = false,
-          .keeps_after_release = true};
+          .keeps_after_release = true,
+          .why_no_modes =
+              "a majority of independent servers has no common queue, so nobody could say who "
+              "comes before whom"};
 }
 
 Result<std::unique_ptr<Store>> RedlockStore::open(Options options, const CallContext& context) {
@@ -195,7 +198,7 @@ Result<AcquireReply> RedlockStore::do_acquire(const AcquireCall& call, const Cal
   std::vector<std::string> others;
   bool fresh = true;
   const Tally tally = count(votes, [&](const Value& value) {
-    const auto reply = read_acquire(value, ttl);
+    const auto reply = read_acquire(value, call);
     if (!reply) return false;
     if (const auto* granted = std::get_if<Granted>(&*reply)) {
       tokens.push_back(granted->token);

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "crowd_lua.h"
 #include "keys.h"
 #include "leasehold/id.h"
 #include "leasehold/resp/command.h"
@@ -16,18 +17,21 @@ namespace {
 // The value of a lock key: "<request> <token> <store> <since> <call> <owner>" while it is held, and
 // with a '+' in place of the first space when it was released and is kept. `store` is the store's
 // id at the grant; `since` is in milliseconds of the server's clock; `call` is the number of the
-// last call that asked for it.
+// last call that asked for it. A note follows the owner after a line break. If several may hold the
+// lock, see crowd_lua.h.
 //
-// A waiter's entry: "<asked> <channel> <owner>"; the channel is '-' where it cannot be told.
+// A waiter's entry: "<asked> <channel> <mode> <owner>", and its note as above; the channel is '-'
+// where it cannot be told.
 //
 // Nothing is written before what may refuse was asked, so that an error means: not done.
+// A script runs from its beginning at each call, so what nearly all calls need comes first.
 constexpr const char* kFunctions = R"lua(
--- A waiter that has not asked for so long is passed over; one that cannot be told asks often.
-local life, deaf_life = 6000, 1500
-
+local the_time
 local function now()
+  if the_time then return the_time end
   local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  the_time = time[1] * 1000 + math.floor(time[2] / 1000)
+  return the_time
 end
 
 local function signed(value, request, sign)
@@ -49,29 +53,40 @@ local function refusal_at(key, reply)
   return reply
 end
 
--- The first in the queue who lives is told to ask again; its owner is returned. Nil if there is
--- none, or if it is `asking` (then the second result is true). The dead before it lose their places.
--- Where another program has a value of its own, nobody waits.
-local function wake_first(queue, waiters, asking)
+)lua";
+
+constexpr const char* kQueueFunctions = R"lua(
+-- A waiter that has not asked for so long is passed over; one that cannot be told asks often.
+local life, deaf_life = 6000, 1500
+
+-- Calls `visit` with those who wait and live, in their order and up to `asking`, until it answers
+-- true. The dead lose their places. True if it came to `asking`. Where another program has a value
+-- of its own, nobody waits.
+local function each_waiter(queue, waiters, asking, visit)
   local place = 0
   while true do
-    local first = redis.pcall('ZRANGE', queue, place, place)[1]
-    if not first then return nil, false end
-    if first == asking then return nil, true end
-    local entry = redis.pcall('HGET', waiters, first) or ''
-    if refused(entry) then return nil, false end
-    local asked, channel, owner = string.match(entry, '^(%d+) (%S+) (.*)$')
+    local request = redis.pcall('ZRANGE', queue, place, place)[1]
+    if not request then return false end
+    if request == asking then return true end
+    local entry = redis.pcall('HGET', waiters, request) or ''
+    if refused(entry) then return false end
+    local asked, channel, mode, owner = string.match(entry, '^(%d+) (%S+) (%-?%d+) ([^\n]*)')
     local silent = asked and now() - asked
     local limit = channel == '-' and deaf_life or life
     if asked and silent < limit and silent > -limit then
-      -- An error is no proof of death: this user may not be allowed to publish.
-      if channel == '-' or redis.pcall('PUBLISH', channel, first) ~= 0 then return owner end
-      place = place + 1  -- it cannot be told now, but may only have lost its subscription
+      if visit(request, channel, tonumber(mode), owner) then return false end
+      place = place + 1
     else
-      redis.call('ZREM', queue, first)
-      redis.call('HDEL', waiters, first)
+      redis.call('ZREM', queue, request)
+      redis.call('HDEL', waiters, request)
     end
   end
+end
+
+-- False if nobody was there to be told: it may be dead, or have lost only its subscription. An error
+-- is no proof of death: this user may not be allowed to publish.
+local function told(request, channel)
+  return channel == '-' or redis.pcall('PUBLISH', channel, request) ~= 0
 end
 )lua";
 
@@ -97,6 +112,7 @@ constexpr const char* kLookingFunctions = R"lua(
 local unreadable = '?'
 
 local function is_ours(value)
+  if crowd_at(value) then return true end
   local request, store = string.match(value, '^(%x+)[ +]%d+ (%x+) %d+ %d+ ')
   return request and #request == 32 and #store == 32
 end
@@ -107,7 +123,7 @@ constexpr const char* kForeignFunctions = R"lua(
 -- All of a value that is ours; empty if it is no string.
 local function beginning(key)
   if redis.call('TYPE', key).ok ~= 'string' then return '' end
-  return redis.call('GETRANGE', key, 0, 1023)
+  return redis.call('GETRANGE', key, 0, 2047)
 end
 
 -- Stands for the holder of a lock when it is another program; nil if there is nothing at the key.
@@ -131,11 +147,12 @@ local function fingerprint(key)
 end
 )lua";
 
-// KEYS: lock, token, store, released, queue, waiters
-// ARGV: request, owner, ttl, '1' to queue, channel, store id for a new store, number of this call
-// Answers {1, token, store, 1 if granted now, 0 if before}, {2, recheck, value, owner} (queued),
-// {3, value, owner} (busy).
-constexpr const char* kAcquire = R"lua(
+// KEYS: lock, token, store, released, queue, waiters, permits, ends, holders, slots
+// ARGV: request, owner, ttl, '1' to queue, channel, store id for a new store, number of this call,
+//       mode, note
+// Answers {1, token, store, 1 if granted now, 0 if before, slot}, {2, recheck, value, owner}
+// (queued), {3, value, owner} (busy), {4, mode, 1 if an operator set it} (the lock is used so).
+constexpr const char* kAcquireAlone = R"lua(
 -- As digits: INCR counts in 64 bits, and a number of Lua is exact below 2^53 only. The second result
 -- is why there is none.
 local function next_token(key, last)
@@ -146,8 +163,9 @@ local function next_token(key, last)
   return redis.call('GET', key)
 end
 
-local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
-local value, last, released = seen[1], seen[2], seen[4]
+local mode = tonumber(ARGV[8])
+local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[7])
+local value, set, released = seen[1], seen[5], seen[4]
 local store, refusal = store_id(KEYS[3], seen[3])
 if refusal then return refusal end
 if signed(value, ARGV[1], ' ') then
@@ -157,42 +175,150 @@ if signed(value, ARGV[1], ' ') then
     redis.pcall('SET', KEYS[1], head .. ARGV[7] .. owner, 'PX', left)
   end
   local token, its_store = string.match(value, '^%x+ (%d+) (%x+)')
-  return {1, token, its_store, 0}
+  return {1, token, its_store, 0, ''}
 end
--- Overtaken by a release that came later.
-if released and tonumber(ARGV[7]) <= (tonumber(released) or 0) then return {3, '', ''} end
-local ahead, was_first = nil, false
-if not value and redis.call('EXISTS', KEYS[1], KEYS[5]) > 0 then
-  if redis.call('EXISTS', KEYS[1]) == 1 then
-    value = unreadable  -- no string
-  else
-    ahead, was_first = wake_first(KEYS[5], KEYS[6], ARGV[1])
-  end
-end
+local too_late = released and tonumber(ARGV[7]) <= (tonumber(released) or 0)  -- by its release
+local said = ARGV[9] == '' and ARGV[2] or ARGV[2] .. '\n' .. ARGV[9]
 
-if not value and not ahead then
-  local token, refusal = next_token(KEYS[2], last)
+-- Gives it the lock: `write` is told the grant as far as it is like all others, and answers the slot.
+local function grant(write)
+  local token, refusal = next_token(KEYS[2], seen[2])
   if refusal then return refusal end
-  local entry = ARGV[1] .. ' ' .. token .. ' ' .. (store or ARGV[6]) .. ' ' ..
-                string.format('%.0f', now()) .. ' ' .. ARGV[7] .. ' ' .. ARGV[2]
-  redis.call('SET', KEYS[1], entry, 'PX', ARGV[3])
+  local at = now()
+  local slot = write(token .. ' ' .. (store or ARGV[6]) .. ' ' .. string.format('%.0f', at) .. ' ' ..
+                     ARGV[7], at)
   if not store then
     store = ARGV[6]
     redis.call('SET', KEYS[3], format .. ' ' .. store)
   end
-  if was_first then
+  return {1, token, store, 1, slot}
+end
+local function take_alone(text)
+  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. text .. ' ' .. said, 'PX', ARGV[3])
+  return ''
+end
+
+local others = 0
+if not value then
+  others = mode == 0 and redis.call('EXISTS', KEYS[1], KEYS[5], KEYS[7]) or
+           redis.call('EXISTS', KEYS[1], KEYS[5], KEYS[7], KEYS[8], KEYS[9], KEYS[10])
+end
+if mode == 0 and not value and others == 0 and not too_late then return grant(take_alone) end
+)lua";
+
+constexpr const char* kAcquire = R"lua(
+-- What has a place was judged when it came: the permits may have been set since.
+local function has_place()
+  return type(redis.pcall('ZSCORE', KEYS[5], ARGV[1])) == 'string'
+end
+local function conflict(mode, used, set)
+  local mixes = mode == used or (mode <= 0 and used <= 0)
+  if mixes or has_place() then return nil end
+  return {4, used, set and 1 or 0}
+end
+
+local function crowd_of(used)
+  return {lock = KEYS[1], ends = KEYS[8], holders = KEYS[9], slots = KEYS[10], used = used}
+end
+
+local crowd = crowd_at(value, KEYS[1], KEYS[8], KEYS[9], KEYS[10])
+if crowd then
+  local entries = redis.pcall('HMGET', crowd.holders, ARGV[1], '+' .. ARGV[1])
+  if refused(entries) and mode ~= 0 then return refusal_at(crowd.holders, entries) end
+  if entries[1] and holds(crowd, ARGV[1]) then
+    local head, call, rest = string.match(entries[1], '^(%d+ %x+ %d+ )(%d+)( .*)$')
+    if head and tonumber(call) < tonumber(ARGV[7]) then
+      redis.pcall('HSET', crowd.holders, ARGV[1], head .. ARGV[7] .. rest)
+    end
+    local token, its_store, its_mode, slot =
+        string.match(entries[1], '^(%d+) (%x+) %d+ %d+ (%-?%d+) (%d+)')
+    if not token then return theirs(crowd.holders) end
+    return {1, token, its_store, 0, tonumber(its_mode) > 0 and slot or ''}
+  end
+  if entries[2] and holds(crowd, '+' .. ARGV[1]) then return {3, '', ''} end
+end
+if too_late then return {3, '', ''} end
+if set then
+  if not is_number_of_permits(set) then return theirs(KEYS[7]) end
+  set = tonumber(set)
+  local refusal = conflict(mode, set, true)
+  if refusal then return refusal end
+end
+
+-- Readers need not know who has ended, and look now and then.
+local counts = crowd and (mode >= 0 or crowd.used > 0 or now() % 10 == 0)
+if counts and drop_ended(crowd) then value, crowd, others = nil, nil, 1 end
+if value and not set and is_ours(value) then
+  local refusal = conflict(mode, crowd and crowd.used or 0)
+  if refusal then return refusal end
+end
+
+local ahead, has_place_before, somebody_waits = nil, false, false
+local room = set or mode
+if crowd then
+  local refusal = mode ~= 0 and unreadable_part(crowd)
+  if refusal then return refusal end
+  if fits_beside(crowd, mode, set) then
+    value, somebody_waits = nil, redis.call('EXISTS', KEYS[5]) == 1
+    room = (set or crowd.used) - (crowd.count or 0)
+  else
+    value = value_of_one(crowd) or unreadable
+  end
+elseif not value then
+  somebody_waits = others > 0
+  if others > 0 and redis.call('EXISTS', KEYS[1]) == 1 then
+    value = unreadable  -- no string
+  elseif others > 0 then
+    if not set and redis.call('EXISTS', KEYS[7]) == 1 then return theirs(KEYS[7]) end
+    local refusal = mode ~= 0 and clear_away(crowd_of(mode))
+    if refusal then return refusal end
+  end
+end
+
+if not value and somebody_waits then
+  local used
+  local reaches = crowd and crowd.used < 0 and listens or told
+  somebody_waits = false
+  has_place_before = each_waiter(KEYS[5], KEYS[6], ARGV[1], function(request, channel, its, owner)
+    somebody_waits = true
+    local passes = mode < 0 and its < 0
+    if passes or not reaches(request, channel) then return false end
+    if mode > 0 and its > 0 then
+      room = room - 1
+      if room > 0 then return false end
+    end
+    ahead, used = owner, its
+    return true
+  end)
+  local refusal = ahead and not set and conflict(mode, used)
+  if refusal then return refusal end
+end
+
+if not value and not ahead then
+  local function join_others(text, at)
+    crowd = crowd or begin(crowd_of(mode < 0 and mode or set or mode), ARGV[1], ARGV[3])
+    return join(crowd, ARGV[1], mode, at + ARGV[3], text, said)
+  end
+  local reply = grant(mode == 0 and take_alone or join_others)
+  if refused(reply) then return reply end
+  if has_place_before then
     redis.call('ZREM', KEYS[5], ARGV[1])
     redis.pcall('HDEL', KEYS[6], ARGV[1])
   end
-  return {1, token, store, 1}
+  -- Each one that comes in calls the next, if that fits too.
+  if mode ~= 0 and (has_place_before or somebody_waits) then
+    pcall(wake_next, crowd, KEYS[5], KEYS[6], KEYS[7])
+  end
+  return reply
 end
 
-if value and not is_ours(value) then value = unreadable end
+if value then value = is_ours(value) and string.match(value, '^[^\n]*') or unreadable end
 if ARGV[4] ~= '1' then return {3, value or '', ahead or ''} end
 local rank = redis.pcall('ZRANK', KEYS[5], ARGV[1])
 if refused(rank) then return refusal_at(KEYS[5], rank) end
 local entered = redis.pcall('HSET', KEYS[6], ARGV[1],
-                            string.format('%.0f', now()) .. ' ' .. ARGV[5] .. ' ' .. ARGV[2])
+                            string.format('%.0f', now()) .. ' ' .. ARGV[5] .. ' ' .. ARGV[8] ..
+                                ' ' .. said)
 if refused(entered) then return refusal_at(KEYS[6], entered) end
 if not rank then
   local behind = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2] or 0
@@ -208,6 +334,7 @@ if ARGV[5] == '-' then recheck = 250 end
 if rank < 2 then
   recheck = math.min(recheck, 1000)
   local left = redis.call('PTTL', KEYS[1])
+  if crowd and mode > 0 and crowd.first then left = math.max(crowd.first - now(), 0) end
   if left >= 0 then recheck = math.min(recheck, left + 1) end
 end
 -- Other programs do not queue, and their release tells nobody: to get a turn among them the first
@@ -216,25 +343,39 @@ if rank == 0 and value == unreadable then recheck = math.min(recheck, 50) end
 return {2, recheck, value or '', ahead or ''}
 )lua";
 
-// KEYS: locks. ARGV: request, ttl of each. Answers 1 (renewed) or 0 for each.
-constexpr const char* kRenew = R"lua(
-local values = redis.call('MGET', unpack(KEYS))
-local replies = {}
-for i = 1, #KEYS do
+// KEYS: lock, ends, holders and slots of each. ARGV: request, ttl of each. Answers 1 (renewed) or 0
+// for each.
+constexpr const char* kRenewAlone = R"lua(
+local locks = {}
+for i = 1, #KEYS, 4 do locks[#locks + 1] = KEYS[i] end
+local values = redis.call('MGET', unpack(locks))
+local replies, others = {}, {}
+for i = 1, #locks do
   replies[i] = 0
   if signed(values[i], ARGV[2 * i - 1], ' ') then
-    replies[i] = redis.call('PEXPIRE', KEYS[i], ARGV[2 * i])
+    replies[i] = redis.call('PEXPIRE', locks[i], ARGV[2 * i])
+  elseif values[i] then
+    others[#others + 1] = i
   end
+end
+if #others == 0 then return replies end
+)lua";
+
+constexpr const char* kRenew = R"lua(
+for _, i in ipairs(others) do
+  local request, ttl = ARGV[2 * i - 1], ARGV[2 * i]
+  local crowd = crowd_at(values[i], locks[i], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i])
+  if crowd and holds(crowd, request) then replies[i] = stay(crowd, request, now() + ttl) end
 end
 return replies
 )lua";
 
 // What comes after the key was deleted must not fail: another program may have something of its own
 // where the queue is. Waiters that nobody wakes look by themselves.
-// KEYS: lock, queue, waiters, released
+// KEYS: lock, queue, waiters, released, permits, ends, holders, slots
 // ARGV: request, keep for, how long to remember the release ('0': not), number of this call
 // Answers 1 (released, or left the queue) or 0.
-constexpr const char* kRelease = R"lua(
+constexpr const char* kReleaseAlone = R"lua(
 local value = redis.call('MGET', KEYS[1])[1]
 if ARGV[3] ~= '0' then
   local before = tonumber(redis.call('MGET', KEYS[4])[1] or 0) or 0
@@ -249,31 +390,97 @@ if signed(value, ARGV[1], ' ') then
     redis.call('SET', KEYS[1], ARGV[1] .. '+' .. string.sub(value, 34), 'PX', ARGV[2])
   else
     redis.call('DEL', KEYS[1])
-    pcall(wake_first, KEYS[2], KEYS[3])
+    if redis.call('EXISTS', KEYS[2]) == 1 then pcall(each_waiter, KEYS[2], KEYS[3], nil, told) end
   end
   return 1
 end
 if signed(value, ARGV[1], '+') then return 1 end
+)lua";
+
+constexpr const char* kRelease = R"lua(
+local crowd = crowd_at(value, KEYS[1], KEYS[6], KEYS[7], KEYS[8])
+local ends = crowd and may_leave(crowd, ARGV[1])
+if ends then
+  local entry = ARGV[3] ~= '0' and redis.pcall('HGET', crowd.holders, ARGV[1])
+  local call = type(entry) == 'string' and tonumber(string.match(entry, '^%d+ %x+ %d+ (%d+)')) or 0
+  if call > tonumber(ARGV[4]) then return 0 end
+  if ARGV[2] ~= '0' then
+    if not holds(crowd, ARGV[1]) then return theirs(crowd.ends) end
+    local refusal = keep(crowd, ARGV[1], now() + ARGV[2])
+    if refusal then return refusal end
+  else
+    local refusal = leave(crowd, ARGV[1])
+    if refusal then return refusal end
+    pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3], KEYS[5])
+  end
+  return 1
+end
+if crowd and may_leave(crowd, '+' .. ARGV[1]) then return 1 end
 if redis.pcall('ZREM', KEYS[2], ARGV[1]) ~= 1 then return 0 end
 redis.pcall('HDEL', KEYS[3], ARGV[1])
-if not value then pcall(wake_first, KEYS[2], KEYS[3]) end  -- it may have been the one that was woken
+-- It may have been the one that was woken, or that kept others back.
+if crowd or not value then pcall(wake_next, crowd, KEYS[2], KEYS[3], KEYS[5]) end
 return 1
 )lua";
 
-// KEYS: lock, queue, waiters. ARGV: request. Answers 1 or 0.
+// KEYS: lock, queue, waiters, permits, ends, holders, slots. ARGV: request. Answers 1 or 0.
 constexpr const char* kForceRelease = R"lua(
 local value = beginning(KEYS[1])
+local crowd = crowd_at(value, KEYS[1], KEYS[5], KEYS[6], KEYS[7])
+for _, member in ipairs(crowd and {ARGV[1], '+' .. ARGV[1]} or {}) do
+  local ends = may_leave(crowd, member)
+  if ends then
+    local refusal = leave(crowd, member)
+    if refusal then return refusal end
+    pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3], KEYS[4])
+    return 1
+  end
+end
 local seen = signed(value, ARGV[1], ' ') or signed(value, ARGV[1], '+') or
              string.sub(fingerprint(KEYS[1]) or '', 1, 32) == ARGV[1]
 if not seen then return 0 end
 redis.call('DEL', KEYS[1])
-pcall(wake_first, KEYS[2], KEYS[3])
+pcall(each_waiter, KEYS[2], KEYS[3], nil, told)
 return 1
 )lua";
 
-// KEYS: lock, store, queue, waiters.
+// KEYS: store, lock, queue, waiters, permits, ends, holders, slots. ARGV: number, or '' to forget
+// it. Answers {1}, or {4, mode} (the lock is used so).
+constexpr const char* kSetPermits = R"lua(
+local seen = redis.call('MGET', KEYS[1], KEYS[2], KEYS[5])
+local _, refusal = store_id(KEYS[1], seen[1])
+if refusal then return refusal end
+local value, before = seen[2], seen[3]
+local is_theirs = before and not is_number_of_permits(before)
+if is_theirs or (not before and redis.call('EXISTS', KEYS[5]) == 1) then return theirs(KEYS[5]) end
+if ARGV[1] == '' then
+  redis.call('DEL', KEYS[5])
+  return {1}
+end
+local crowd = crowd_at(value, KEYS[2], KEYS[6], KEYS[7], KEYS[8])
+if crowd and drop_ended(crowd) then value, crowd = nil, nil end
+local used = crowd and crowd.used or value and is_ours(value) and 0 or 1
+if used > 0 and not crowd then
+  each_waiter(KEYS[3], KEYS[4], nil, function(_, _, mode)
+    used = mode
+    return mode <= 0
+  end)
+end
+if used <= 0 then return {4, used} end
+redis.call('SET', KEYS[5], ARGV[1])
+if crowd then
+  local left = redis.call('PTTL', KEYS[2])
+  if left > 0 then
+    redis.call('SET', KEYS[2], string.sub(value, 1, 33) .. 'permits ' .. ARGV[1], 'PX', left)
+  end
+end
+if crowd or not value then pcall(wake_next, crowd, KEYS[3], KEYS[4], KEYS[5]) end
+return {1}
+)lua";
+
+// KEYS: lock, store, queue, waiters, permits, ends, holders.
 // Answers {value, fingerprint ('': the key is not there), what is left, now, store, life,
-// {request, entry, ...}}.
+// {request, entry, ...}, {holder, end, entry, ...}, permits that were set}.
 constexpr const char* kInspect = R"lua(
 local waiting = {}
 for _, request in ipairs(redis.pcall('ZRANGE', KEYS[3], 0, -1)) do
@@ -282,9 +489,26 @@ for _, request in ipairs(redis.pcall('ZRANGE', KEYS[3], 0, -1)) do
   waiting[#waiting + 1] = request
   waiting[#waiting + 1] = entry or ''
 end
-local store = store_id(KEYS[2], redis.call('MGET', KEYS[2])[1])
-return {beginning(KEYS[1]), fingerprint(KEYS[1]) or '', redis.call('PTTL', KEYS[1]), now(),
-        store or '', life, waiting}
+local seen = redis.call('MGET', KEYS[2], KEYS[5])
+local store = store_id(KEYS[2], seen[1])
+local value, id = beginning(KEYS[1]), fingerprint(KEYS[1]) or ''
+local crowd, beside = crowd_at(value, KEYS[1], KEYS[6], KEYS[7]), {}
+if crowd then
+  local ends = redis.pcall('ZRANGE', crowd.ends, 0, -1, 'WITHSCORES')
+  local at = now()
+  for i = 1, #ends, 2 do
+    if tonumber(ends[i + 1]) > at then
+      local entry = redis.pcall('HGET', crowd.holders, ends[i])
+      beside[#beside + 1] = ends[i]
+      beside[#beside + 1] = ends[i + 1]
+      beside[#beside + 1] = type(entry) == 'string' and entry or ''
+    end
+  end
+  -- All are over, as the key will be in a moment.
+  if #ends > 0 and #beside == 0 then value, id = '', '' end
+end
+return {value, id, redis.call('PTTL', KEYS[1]), now(), store or '', life, waiting, beside,
+        seen[2] and is_number_of_permits(seen[2]) and seen[2] or ''}
 )lua";
 
 // KEYS: any. Answers the numbers, from 1 on, of those that are locks of ours.
@@ -296,9 +520,12 @@ end
 return ours
 )lua";
 
-// KEYS: lock, once. ARGV: request, key, what. Answers 1, or 0 if the request has not the lock.
+// KEYS: lock, once, ends. ARGV: request, key, what. Answers 1, or 0 if the request has not the
+// lock.
 constexpr const char* kRecord = R"lua(
-if not signed(redis.call('MGET', KEYS[1])[1], ARGV[1], ' ') then return 0 end
+local value = redis.call('MGET', KEYS[1])[1]
+local crowd = crowd_at(value, KEYS[1], KEYS[3])
+if not signed(value, ARGV[1], ' ') and not (crowd and holds(crowd, ARGV[1])) then return 0 end
 redis.call('HSETNX', KEYS[2], ARGV[2], ARGV[3])
 return 1
 )lua";
@@ -321,7 +548,7 @@ std::string sha1(const std::string& text) {
   return leasehold::detail::to_hex(std::span<const std::uint8_t>(digest.data(), size));
 }
 
-Script with_functions(std::initializer_list<std::string> parts) {
+Script script_of(std::initializer_list<std::string> parts) {
   std::string source = kFunctions;
   for (const std::string& part : parts) source += part;
   return Script(std::move(source));
@@ -337,14 +564,22 @@ Script::Script(std::string source) : source_(std::move(source)), sha_(sha1(sourc
 
 const Scripts& Scripts::all() {
   static const Scripts scripts{
-      .acquire = with_functions({store_functions(), kLookingFunctions, kAcquire}),
-      .renew = with_functions({kRenew}),
-      .release = with_functions({kRelease}),
-      .force_release = with_functions({kForeignFunctions, kForceRelease}),
-      .inspect = with_functions({store_functions(), kForeignFunctions, kInspect}),
-      .find_ours = with_functions({kLookingFunctions, kForeignFunctions, kFindOurs}),
-      .record = with_functions({kRecord}),
-      .begin = with_functions({store_functions(), kBegin})};
+      .acquire = script_of({store_functions(), kAcquireAlone, kQueueFunctions, kCrowdFunctions,
+                            kComingFunctions, kLookingFunctions, kAcquire}),
+      .renew =
+          script_of({kRenewAlone, kQueueFunctions, kCrowdFunctions, kStayingFunctions, kRenew}),
+      .release =
+          script_of({kQueueFunctions, kReleaseAlone, kCrowdFunctions, kStayingFunctions, kRelease}),
+      .force_release =
+          script_of({kQueueFunctions, kCrowdFunctions, kForeignFunctions, kForceRelease}),
+      .set_permits = script_of({store_functions(), kQueueFunctions, kCrowdFunctions,
+                                kComingFunctions, kLookingFunctions, kSetPermits}),
+      .inspect = script_of(
+          {store_functions(), kQueueFunctions, kCrowdFunctions, kForeignFunctions, kInspect}),
+      .find_ours = script_of(
+          {kQueueFunctions, kCrowdFunctions, kLookingFunctions, kForeignFunctions, kFindOurs}),
+      .record = script_of({kQueueFunctions, kCrowdFunctions, kRecord}),
+      .begin = script_of({store_functions(), kBegin})};
   return scripts;
 }
 

@@ -58,7 +58,9 @@ Status add_ours(Names& names, Server& server, const CallContext& context) {
 Result<std::set<LockName>> find_used_locks(Server& server, const std::string& prefix,
                                            const CallContext& context) {
   Names names;
-  TRY(add_names(names, server, std::string(kQueueKeys) + prefix, context));
+  for (const std::string_view kind : {kQueueKeys, kPermitsKeys}) {
+    TRY(add_names(names, server, std::string(kind) + prefix, context));
+  }
   TRY(prefix.empty() ? add_ours(names, server, context)
                      : add_names(names, server, prefix, context));
   std::erase_if(names, [&](const LockName& it) { return !LockKeys::of(prefix, it).usable(); });

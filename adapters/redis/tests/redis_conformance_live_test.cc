@@ -1,7 +1,12 @@
 #include "server_under_test.h"
+#include "testing/mode_conformance.h"
 
 namespace leasehold::testing {
 
 LEASEHOLD_SERVER_CONFORMANCE(Redis, "server", RedisUnderTest);
+INSTANTIATE_TEST_SUITE_P(Redis, ModeConformance,
+                         ::testing::Values(StoreCase{
+                             "server", [] { return std::make_unique<RedisUnderTest>(); }}),
+                         name_of_store_case);
 
 }  // namespace leasehold::testing

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <future>
-#include <sstream>
 #include <thread>
 
 #include "calls.h"
 #include "leasehold/resp/command.h"
-#include "server.h"
-#include "server_under_test.h"
+#include "redis_live.h"
 
 namespace leasehold::testing {
 namespace {
@@ -23,35 +21,6 @@ using ::testing::Not;
 const std::string kCompareAndDelete =
     "if redis.call(\"get\",KEYS[1]) == ARGV[1] then return redis.call(\"del\",KEYS[1]) else return "
     "0 end";
-
-std::vector<std::string> lines(const std::string& text) {
-  std::vector<std::string> all;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) all.push_back(line);
-  return all;
-}
-
-std::unique_ptr<redis::Server> server_at(const rig::RedisServer& at) {
-  return redis::Server::make({.address = {"127.0.0.1", std::to_string(at.port())},
-                              .tls = {},
-                              .user = {},
-                              .password = {}},
-                             4)
-      .value();
-}
-
-class RedisLive : public ::testing::Test {
- protected:
-  std::string cli(std::vector<std::string> words) { return under.server().cli(std::move(words)); }
-  std::string sorted_keys() {
-    auto keys = lines(cli({"KEYS", "*"}));
-    std::sort(keys.begin(), keys.end());
-    std::string text;
-    for (const std::string& key : keys) text += key + "\n";
-    return text;
-  }
-  RedisUnderTest under;
-};
 
 // ---- the documented recipe, typed into redis-cli -------------------------------------------
 
@@ -426,7 +395,7 @@ TEST_F(RedisLive, RepeatedAcquireTellsTheStoreOfItsGrant) {
   RawStore store(under.open());
   const RequestId request = new_request();
   const auto granted = std::get<Granted>(store.acquire(request).value());
-  cli({"SET", "leasehold:store", "2 " + std::string(32, 'a')});  // as after a rotation
+  cli({"SET", "leasehold:store", "3 " + std::string(32, 'a')});  // as after a rotation
   EXPECT_EQ(std::get<Granted>(store.acquire(request).value()).store, granted.store);
   EXPECT_EQ(store.release(request), ReleaseReply::released);
   EXPECT_EQ(std::get<Granted>(store.acquire(new_request()).value()).store.hex(),
@@ -585,7 +554,7 @@ TEST_F(RedisLive, CallsThatComeLateUndoNothing) {
     const auto reply = server->run(redis::acquire_call(keys, call, call.queue, redis::kNoChannel,
                                                        StoreId::random(system_random()), number),
                                    context);
-    return redis::read_acquire(reply.value(), 30s).value();
+    return redis::read_acquire(reply.value(), call).value();
   };
   const auto release = [&](bool doubtful, std::int64_t number) {
     return server

@@ -267,7 +267,8 @@ TEST(Refusals, StoreOfAnotherFormat) {
     EXPECT_EQ(server.cli({"EXISTS", "lock:job"}), "0");
   };
   refuses(kSomeId, "has format 1");
-  refuses("3 " + kSomeId, "has format 3");
+  refuses("2 " + kSomeId, "has format 2");
+  refuses("4 " + kSomeId, "has format 4");
   EXPECT_EQ(held->release().value(), ReleaseOutcome::released);
   server.cli({"DEL", "leasehold:store"});
   EXPECT_TRUE(takes_a_lock(server.url())) << "begun afresh";
@@ -280,7 +281,7 @@ TEST(Refusals, SomethingElseAtTheStoresKey) {
     expect_unavailable(error, server.address(), "leasehold:store");
     EXPECT_THAT(error.message, HasSubstr("another program has a value of its own"));
   };
-  for (const std::string& value : {std::string("theirs"), std::string(), "2 " + kSomeId + "a"}) {
+  for (const std::string& value : {std::string("theirs"), std::string(), "3 " + kSomeId + "a"}) {
     server.cli({"SET", "leasehold:store", value});
     refuses();
     EXPECT_EQ(server.cli({"GET", "leasehold:store"}), value);

@@ -13,6 +13,9 @@ using resp::Value;
 const std::string kRequest(32, 'a');
 const std::string kStore(32, '7');
 
+const AcquireCall kCall{LockName::parse("job").value(), RequestId::from_hex(kRequest).value(),
+                        OwnerLabel::parse("me").value(), Ttl::of(Millis(1000)).value()};
+
 // As it is at a lock's key.
 std::string held(const std::string& since, const std::string& owner) {
   return kRequest + " 34 " + kStore + " " + since + " 1 " + owner;
@@ -42,33 +45,33 @@ Value list(std::vector<Value> items) {
 // As the script `inspect` answers.
 Result<LockStatus> status(const std::string& value, std::int64_t now, const std::string& waiter) {
   return read_status(list({text(value), text(kRequest), number(500), number(now), text(kStore),
-                           number(6000), list({text(kRequest), text(waiter)})}),
+                           number(6000), list({text(kRequest), text(waiter)}), list({}), text("")}),
                      LockName::parse("job").value(), LockKeys("lock:job"));
 }
 
 TEST(RedisReplies, TimesThatAnotherProgramWroteDoNotOverflow) {
   constexpr std::int64_t kMost = INT64_MAX;
   const std::string least = std::to_string(INT64_MIN);
-  const auto found = status(held(least, "me"), kMost, least + " - you");
+  const auto found = status(held(least, "me"), kMost, least + " - 0 you");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->holder()->held_for, Millis(0));
-  EXPECT_EQ(status(held("100", "me"), 90, "80 - you")->holder()->held_for, Millis(0));
-  EXPECT_EQ(status(held("100", "me"), 130, "80 - you")->holder()->held_for, Millis(30));
-  EXPECT_EQ(status(held("100", "me"), 130, "80 - you")->waiters.size(), 1u);
-  EXPECT_EQ(status(held("100", "me"), 6130, "80 - you")->waiters.size(), 0u);
+  EXPECT_EQ(status(held("100", "me"), 90, "80 - 0 you")->holder()->held_for, Millis(0));
+  EXPECT_EQ(status(held("100", "me"), 130, "80 - 0 you")->holder()->held_for, Millis(30));
+  EXPECT_EQ(status(held("100", "me"), 130, "80 - 0 you")->waiters.size(), 1u);
+  EXPECT_EQ(status(held("100", "me"), 6130, "80 - 0 you")->waiters.size(), 0u);
 }
 
 TEST(RedisReplies, LabelsThatAnotherProgramWroteCanBeShown) {
   const std::string hidden = "(an unreadable label)";
-  const auto found = status(held("100", "\033[2J"), 130, "80 - \033[2J");
+  const auto found = status(held("100", "\033[2J"), 130, "80 - 0 \033[2J");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->holder()->owner, hidden);
   ASSERT_EQ(found->waiters.size(), 1u);
   EXPECT_EQ(found->waiters[0].owner, hidden);
-  const auto busy = read_acquire(list({number(3), text(""), text("\033[2J")}), Millis(1000));
+  const auto busy = read_acquire(list({number(3), text(""), text("\033[2J")}), kCall);
   ASSERT_TRUE(busy);
   EXPECT_EQ(std::get<Busy>(*busy).ahead, hidden);
-  const auto nobody = read_acquire(list({number(3), text(""), text("")}), Millis(1000));
+  const auto nobody = read_acquire(list({number(3), text(""), text("")}), kCall);
   EXPECT_EQ(std::get<Busy>(*nobody).ahead, "");
 }
 
