@@ -50,13 +50,11 @@ namespace {
 
 class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
  public:
-  Withdrawal(Session& session, std::string key, RequestId request, std::int64_t created,
-             std::vector<LeaseId> at_risk, Limits limits, Done<bool> done)
+  Withdrawal(Session& session, RequestId request, Claim claim, Limits limits, Done<bool> done)
       : session_(session),
-        key_(std::move(key)),
         request_(request),
-        created_(created),
-        at_risk_(std::move(at_risk)),
+        claim_(std::move(claim)),
+        at_risk_(std::move(claim_.at_risk)),
         limits_(std::move(limits)),
         done_(std::move(done)) {}
 
@@ -77,12 +75,17 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
  private:
   // Where there is a mark, the key was deleted with it, or is kept.
   wire::TxnRequest erase_own() const {
+    const std::string key = session_.keys.own(claim_.lock, request_, claim_.mode);
     wire::TxnRequest txn;
-    if (created_ != 0) {
-      *txn.add_compare() = created_at(key_, created_);
+    if (claim_.created != 0) {
+      *txn.add_compare() = created_at(key, claim_.created);
       *txn.add_compare() = nothing_in(session_.keys.withdrawn(request_));
     }
-    *txn.add_success() = erase(key_);
+    *txn.add_success() = erase(key);
+    if (claim_.slot) {
+      *txn.add_success() = erase_if(session_.keys.slot(claim_.lock, *claim_.slot),
+                                    slot_value(request_, claim_.mode));
+    }
     return txn;
   }
 
@@ -109,9 +112,8 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
   }
 
   Session& session_;
-  const std::string key_;
   const RequestId request_;
-  const std::int64_t created_;
+  Claim claim_;
   std::vector<LeaseId> at_risk_;
   const Limits limits_;
   const Done<bool> done_;
@@ -120,12 +122,9 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
 
 }  // namespace
 
-void withdraw(Session& session, const LockName& lock, const RequestId& request,
-              std::int64_t created, std::vector<LeaseId> at_risk, const Limits& limits,
+void withdraw(Session& session, const RequestId& request, Claim claim, const Limits& limits,
               Done<bool> done) {
-  std::make_shared<Withdrawal>(session, session.keys.own(lock, request), request, created,
-                               std::move(at_risk), limits, std::move(done))
-      ->step();
+  std::make_shared<Withdrawal>(session, request, std::move(claim), limits, std::move(done))->step();
 }
 
 std::int64_t wall_clock_ms() {
