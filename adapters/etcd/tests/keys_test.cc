@@ -71,7 +71,7 @@ TEST(KeysTest, TheKeysNameTellsTheMode) {
        {"permit-" + hex, "permit-0-" + hex, "permit-04-" + hex, "permit-10001-" + hex,
         "permit--1-" + hex, "shared-" + hex + "0", "Shared-" + hex, std::string()}) {
     EXPECT_FALSE(Leaf::parse(foreign)) << foreign;
-    EXPECT_EQ(mode_of(foreign), Mode::exclusive()) << "whatever it is, it is in everybody's way";
+    EXPECT_EQ(mode_of(foreign), Mode::exclusive()) << foreign;
   }
 }
 
