@@ -316,6 +316,22 @@ TEST_F(EtcdModesTest, WhoLeavesTheQueueIsNoticedByTheNext) {
   EXPECT_TRUE(granted(raw.acquire_as(one, waiters[2], true)));
 }
 
+TEST_F(EtcdModesTest, WaiterWhoseWatchBeganLateLooksOnceMoreAndRests) {
+  RawStore holder(etcd.open());
+  ASSERT_TRUE(granted(holder.acquire_as(Mode::permit_of(1), new_request())));
+  RawStore waiter(etcd.open_through_proxies());
+  const RequestId request = new_request();
+  ASSERT_TRUE(waiter.inspect()) << "it is connected";
+  etcd.proxies().front()->delay(300ms);  // so long is its watch on its way
+  ASSERT_TRUE(waits(waiter.acquire_as(Mode::permit_of(1), request, true)));
+  ctl({"put", key("else/where"), "now"});
+  ASSERT_TRUE(waiter.events.wait_for_nudge(request, 30s));
+  EXPECT_TRUE(waits(waiter.acquire_as(Mode::permit_of(1), request, true)));
+  ctl({"put", key("else/where"), "and now"});
+  waiter.events.forget_nudges();
+  EXPECT_FALSE(waiter.events.wait_for_nudge(request, 2s)) << "for nothing";
+}
+
 TEST_F(EtcdModesTest, MorePermitsReachAllWhoWait) {
   RawStore raw(etcd.open());
   const RequestId holder = new_request();
@@ -463,6 +479,24 @@ TEST_F(EtcdModesTest, LockAtTheNameIsExclusiveForAllModes) {
   ASSERT_EQ(ctl({"del", key("job")}), "1\n");
   ASSERT_TRUE(raw.events.wait_for_nudge(second, 30s));
   EXPECT_TRUE(granted(raw.acquire_as(Mode::permit_of(1), second, true)));
+}
+
+TEST_F(EtcdModesTest, LockThatComesToTheNameIsSeenWhenTheSlotIsTaken) {
+  RawStore other(etcd.open());
+  ASSERT_TRUE(granted(other.acquire_as(kTwo, new_request())));
+  const std::string granted_lease = ctl({"lease", "grant", "600"});
+  const std::string lease = granted_lease.substr(6, granted_lease.find(' ', 6) - 6);
+  bool done = false;
+  rig::TcpProxy wire(etcd.server().port(), [&](std::string_view bytes) {
+    const bool takes_slot = bytes.find("!slot/job/1") != std::string_view::npos;
+    if (takes_slot && !std::exchange(done, true)) {
+      ctl({"put", key("job"), "value", "--lease=" + lease});
+    }
+    return is_lock_request(bytes);
+  });
+  RawStore one(open_through(wire));
+  EXPECT_TRUE(is_busy(one.acquire_as(kTwo, new_request())));
+  EXPECT_TRUE(done);
 }
 
 // ---- two faults ----------------------------------------------------------------------------
