@@ -9,7 +9,6 @@ namespace leasehold::etcd {
 namespace {
 
 constexpr std::array<std::string_view, 3> kStates = {"held", "waits", "kept"};
-constexpr std::string_view kVersion = "1";
 constexpr std::string_view kShared = "shared-";
 constexpr std::string_view kPermit = "permit-";
 
@@ -100,16 +99,16 @@ Mode mode_of(std::string_view leaf) {
 }
 
 std::string slot_value(const RequestId& request, Mode mode) {
-  return std::string(kVersion) + " " + leaf_of(request, mode);
+  return std::string(kFormat) + " " + leaf_of(request, mode);
 }
 
 std::optional<std::string_view> slot_owner(std::string_view value) {
-  if (take_until(value, ' ') != kVersion) return std::nullopt;
+  if (take_until(value, ' ') != kFormat) return std::nullopt;
   return value;
 }
 
 std::string OwnValue::str() const {
-  std::string text(kVersion);
+  std::string text(kFormat);
   text += ' ';
   text += kStates[static_cast<std::size_t>(state)];
   text += ' ';
@@ -122,7 +121,7 @@ std::string OwnValue::str() const {
 
 std::optional<OwnValue> OwnValue::parse(std::string_view text) {
   OwnValue value;
-  if (take_until(text, ' ') != kVersion) return std::nullopt;
+  if (take_until(text, ' ') != kFormat) return std::nullopt;
   const std::string_view word = take_until(text, ' ');
   std::size_t state = 0;
   while (state < kStates.size() && kStates[state] != word) ++state;

@@ -25,6 +25,9 @@ inline std::optional<std::string> percent_decode(std::string_view text) {
   return kit::percent_decoded_as(text, percent_encode);
 }
 
+// Of what is written here: a program refuses any other.
+inline constexpr std::string_view kFormat = "1";
+
 // The first key after all that begin with `prefix`.
 std::string end_of_prefix(std::string prefix);
 
@@ -67,6 +70,9 @@ class Keys {
     return set_permits(lock) + std::to_string(number);
   }
   std::string lineage() const { return prefix_ + "!lineage"; }
+  // Of all these keys, and of what stands in them.
+  std::string format() const { return prefix_ + "!format"; }
+  const std::string& prefix() const { return prefix_; }
   std::string once(const LockName& lock) const {
     return prefix_ + "!once/" + percent_encode(lock.str()) + "/";
   }

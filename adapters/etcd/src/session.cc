@@ -1,5 +1,8 @@
 #include "session.h"
 
+#include "kit/text/visible_text.h"
+#include "opening.h"
+
 namespace leasehold::etcd {
 
 std::optional<StoreId> lineage_in(const wire::KeyValue* kv) {
@@ -15,6 +18,7 @@ void make_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
   wire::TxnRequest request;
   *request.add_compare() = created_at(key, 0);
   *request.add_success() = put(key, fresh.hex(), 0);
+  *request.add_success() = put(session.keys.format(), std::string(kFormat), 0);
   *request.add_failure() = get(key);
   session.txn(
       std::move(request), limits,
@@ -29,7 +33,36 @@ void make_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
       });
 }
 
+Error another_format(const Session& session, const wire::KeyValue* format) {
+  const std::string prefix = kit::in_quotes(session.keys.prefix());
+  const std::string theirs =
+      format == nullptr
+          ? "the keys below " + prefix + " are of an earlier build"
+          : "the keys below " + prefix + " have format " + kit::in_quotes(format->value());
+  return error_at(session.address,
+                  Error(ErrorCode::unsupported,
+                        theirs + ", and this program knows only format " + std::string(kFormat) +
+                            "; to begin afresh, end all programs that use them and delete them "
+                            "(etcdctl del --prefix), or choose another prefix"));
+}
+
 }  // namespace
+
+void check_format(Session& session, const Limits& limits, Completion<std::monostate> done) {
+  wire::TxnRequest request;
+  *request.add_success() = get(session.keys.lineage());
+  *request.add_success() = get(session.keys.format());
+  session.txn(
+      std::move(request), limits,
+      [&session, done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
+        if (!response) return done(fail(not_opened(session.address, response.error())));
+        const wire::KeyValue* format = first_kv(*response, 1);
+        const bool is_begun = format != nullptr || first_kv(*response, 0) != nullptr;
+        const bool fits = format != nullptr && format->value() == kFormat;
+        if (is_begun && !fits) return done(fail(another_format(session, format)));
+        done(std::monostate());
+      });
+}
 
 // Reads first: a full server refuses every transaction that might put something.
 void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done) {

@@ -49,6 +49,8 @@ inline Limits repeated_within(const CallContext& context) {
   return {.deadline = context.deadline, .stop = context.stop, .repeat = true};
 }
 
+// `unsupported` if the keys of this store are of another format, with what to do.
+void check_format(Session& session, const Limits& limits, Completion<std::monostate> done);
 // The store's lineage, made now if there is none. Two who make it at once agree.
 void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done);
 // Nothing if the key is missing or not ours.

@@ -46,6 +46,8 @@ Result<std::unique_ptr<Store>> EtcdStore::open(Options options, const CallContex
   std::unique_ptr<EtcdStore> store(new EtcdStore(std::move(options), std::move(opened.transport)));
   if (!opened.fault.empty()) store->traits_.why += " (but " + opened.fault + ")";
   const Limits limits = repeated_within(context);
+  TRY(answer_of<Result<std::monostate>>(
+      [&](auto done) { check_format(store->session_, limits, std::move(done)); }));
   const auto made = answer_of<tl::expected<StoreId, Failure>>(
       [&](auto done) { ensure_lineage(store->session_, limits, std::move(done)); });
   if (!made) return fail(not_opened(store->session_.address, made.error()));

@@ -14,7 +14,7 @@ namespace leasehold::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::ElementsAre;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -365,6 +365,47 @@ TEST_F(EtcdModesTest, FewerPermitsAreGivenOutWhenEnoughHaveComeBack) {
   EXPECT_EQ(slot_of(raw.acquire_as(Mode::permit_of(1), waiter, true)), Slot{0});
 }
 
+TEST_F(EtcdModesTest, WhoCameLaterAndHasAPermitCountsToo) {
+  RawStore raw(etcd.open());
+  const Mode one = Mode::permit_of(1);
+  const RequestId holder = new_request();
+  const RequestId waiter = new_request();
+  const RequestId later = new_request();
+  ASSERT_TRUE(raw.set_permits(1));
+  ASSERT_TRUE(granted(raw.acquire_as(one, holder)));
+  ASSERT_TRUE(waits(raw.acquire_as(one, waiter, true)));
+  ASSERT_TRUE(raw.set_permits(3));
+  ASSERT_EQ(slot_of(raw.acquire_as(Mode::permit_of(3), later)), Slot{2});
+  ASSERT_TRUE(raw.set_permits(1));
+  raw.release(holder);
+  EXPECT_TRUE(waits(raw.acquire_as(one, waiter, true))) << "one has come back, and one is out";
+  raw.events.forget_nudges();
+  raw.release(later);
+  ASSERT_TRUE(raw.events.wait_for_nudge(waiter, 30s));
+  EXPECT_EQ(slot_of(raw.acquire_as(one, waiter, true)), Slot{0});
+}
+
+TEST_F(EtcdModesTest, HandOverOfTheOnlyPermitIsOneTransaction) {
+  RawStore other(etcd.open());
+  const Mode one = Mode::permit_of(1);
+  const RequestId holder = new_request();
+  const RequestId waiter = new_request();
+  ASSERT_TRUE(granted(other.acquire_as(one, holder)));
+  rig::TcpProxy wire(etcd.server().port(), is_any_message);
+  RawStore raw(open_through(wire));
+  ASSERT_TRUE(waits(raw.acquire_as(one, waiter, true)));
+  other.release(holder);
+  ASSERT_TRUE(raw.events.wait_for_nudge(waiter, 30s));
+  std::atomic<int> transactions = 0;
+  wire.arm(rig::WireFault::lose_reply, [&](std::string_view bytes) {
+    if (bytes.find("!slot/job") != std::string_view::npos) ++transactions;
+    return false;
+  });
+  EXPECT_TRUE(granted(raw.acquire_as(one, waiter, true)));
+  EXPECT_EQ(transactions, 1);
+  wire.disarm();
+}
+
 TEST_F(EtcdModesTest, WaiterWhoseLeaseDiedIsNotGranted) {
   for (const Mode mode : {Mode::shared(), Mode::permit_of(1)}) {
     RawStore other(etcd.open());
@@ -411,6 +452,20 @@ TEST_F(EtcdModesTest, OtherProgramsInTheFolderAreExclusive) {
     raw.release(waiter);
     ASSERT_EQ(ctl({"del", foreign}), "1\n");
   }
+}
+
+TEST_F(EtcdModesTest, NobodyElseTakesAPlaceBehindPermits) {
+  RawStore holder(etcd.open());
+  const LockName other = lock_name("other");
+  ASSERT_TRUE(granted(holder.acquire_another(other, new_request())));
+  ASSERT_TRUE(granted(holder.acquire_as(kTwo, new_request())));
+  RawStore raw(etcd.open());
+  ASSERT_TRUE(waits(raw.acquire_another(other, new_request(), 30s, /*queue=*/true)))
+      << "and has a lease for places from now on";
+  for (const Mode mode : {Mode::exclusive(), Mode::shared(), Mode::permit_of(3)}) {
+    EXPECT_TRUE(bad(raw.acquire_as(mode, new_request(), true), ErrorCode::invalid));
+  }
+  EXPECT_THAT(raw.inspect()->waiters, IsEmpty());
 }
 
 TEST_F(EtcdModesTest, KindIsComparedWhenThePlaceIsTaken) {
@@ -585,6 +640,24 @@ TEST_F(LostReplyTest, WithdrawnAttemptsPutNothingBack) {
     EXPECT_TRUE(bad(twin.acquire_as(mode, request), ErrorCode::unavailable));
     EXPECT_THAT(other.inspect()->holders, IsEmpty());
   }
+}
+
+// ---- formats -------------------------------------------------------------------------------
+
+TEST_F(EtcdModesTest, StoreOfAnotherFormatIsRefusedWithWhatToDo) {
+  { const auto begun = etcd.open(); }
+  const auto refused = [&] {
+    const auto store = open_etcd(etcd.url());
+    EXPECT_TRUE(bad(store, ErrorCode::unsupported));
+    return store ? "" : store.error().message;
+  };
+  ctl({"put", key("!format"), "2"});
+  EXPECT_THAT(refused(), AllOf(HasSubstr("format '2'"), HasSubstr("knows only format 1")));
+  ctl({"del", key("!format")});
+  EXPECT_THAT(refused(), AllOf(HasSubstr("'" + key("") + "' are of an earlier build"),
+                               HasSubstr("etcdctl del --prefix")));
+  ctl({"del", "--prefix", key("")});
+  EXPECT_TRUE(good(open_etcd(etcd.url())));
 }
 
 // ---- what others see -----------------------------------------------------------------------
