@@ -35,11 +35,25 @@ void check_etcd(std::string_view text) {
     const RequestId request = etcd::request_of(place->leaf, 7);
     must(etcd::request_of(place->leaf, 7) == request, "a key's request stays the same");
   }
+  if (const auto leaf = etcd::Leaf::parse(text)) {
+    const auto again = etcd::Leaf::parse(etcd::leaf_of(leaf->request, leaf->mode));
+    must(again && again->request == leaf->request && again->mode == leaf->mode,
+         "a request and its mode are read as they were written");
+    must(leaf->mode.check().has_value(), "no mode that could not be asked for");
+  }
+  for (const std::string& folder : {keys.slots(), keys.set_permits()}) {
+    const auto place = etcd::Keys::parse_numbered(folder + std::string(text), folder);
+    if (!place) continue;
+    const std::string name = etcd::percent_encode(place->lock.str());
+    must(name + "/" + std::to_string(place->number) == text,
+         "a lock and a number are read as they were written");
+  }
   if (const auto value = etcd::OwnValue::parse(text)) {
-    must(is_printable(value->owner), "a label can be printed");
+    must(is_printable(value->owner) && is_printable(value->note),
+         "labels and notes can be printed");
     const auto again = etcd::OwnValue::parse(value->str());
     must(again && again->state == value->state && again->since_ms == value->since_ms &&
-             again->owner == value->owner,
+             again->owner == value->owner && again->note == value->note,
          "a value is read as it was written");
   }
   if (const auto record = etcd::decode_record(text)) {

@@ -4,6 +4,11 @@
 
 namespace leasehold::etcd {
 
+std::vector<std::int64_t> take_watches(Claim& claim) {
+  return {std::exchange(claim.predecessor_watch, 0), std::exchange(claim.permits_watch, 0),
+          std::exchange(claim.own_watch, 0)};
+}
+
 std::optional<Claim> Claims::find(const RequestId& request) const {
   MutexLock guard(mutex_);
   const auto found = claims_.find(request);

@@ -12,6 +12,7 @@
 #include "kit/threads/thread_safety.h"
 #include "leasehold/store.h"
 #include "leases.h"
+#include "watcher.h"
 
 namespace leasehold::etcd {
 
@@ -19,24 +20,33 @@ struct Claim {
   enum class State {
     unconfirmed,  // its key may be there
     waiting,      // its key is in the queue, on the waiters' lease
-    held,         // its key is the first of the lock, on a lease for locks
+    held,         // it has the lock, alone or beside others; its key is on a lease for locks
     over,         // not held any more; its key may still have to be deleted
   };
 
   LockName lock;
+  Mode mode = {};
   State state = State::unconfirmed;
-  std::int64_t created = 0;  // create revision of its key: the token
+  std::int64_t created = 0;  // create revision of its key
   LeaseId lease = 0;
   std::string owner = {};  // of a held one
+  std::string note = {};
+  // Of a permit: the last that it tried to take, and the create revision of that key if it has it.
+  std::optional<Slot> slot = {};
+  std::int64_t slot_created = 0;
   // Other locks keep the shared lease alive, so that each claim ends here by itself.
   BootTime expires = {};
   // The leases of attempts that may still be on their way to the server, and put the key there.
   std::vector<LeaseId> at_risk = {};
 
-  std::string predecessor = {};  // the key that is watched for this waiter
+  WatchedKeys predecessor = {};  // what is watched for this waiter
   std::int64_t predecessor_watch = 0;
+  std::int64_t permits_watch = 0;
   std::int64_t own_watch = 0;
 };
+
+// Forgets them, and gives them back to be cancelled.
+std::vector<std::int64_t> take_watches(Claim& claim);
 
 // Thread safe, never blocks.
 class Claims {
@@ -47,7 +57,7 @@ class Claims {
   template <class Change>
   void update(const RequestId& request, const LockName& lock, Change change) {
     MutexLock guard(mutex_);
-    Claim& claim = claims_.try_emplace(request, Claim{lock}).first->second;
+    Claim& claim = claims_.try_emplace(request, Claim{.lock = lock}).first->second;
     change(claim);
     changed(request, claim);
   }

@@ -9,6 +9,7 @@
 
 #include "kit/text/percent.h"
 #include "leasehold/id.h"
+#include "leasehold/mode.h"
 #include "leasehold/name.h"
 #include "leasehold/store.h"
 
@@ -24,8 +25,14 @@ inline std::optional<std::string> percent_decode(std::string_view text) {
   return kit::percent_decoded_as(text, percent_encode);
 }
 
+// Of what is written here: a program refuses any other.
+inline constexpr std::string_view kFormat = "1";
+
 // The first key after all that begin with `prefix`.
 std::string end_of_prefix(std::string prefix);
+
+// The last part of an own key.
+std::string leaf_of(const RequestId& request, Mode mode);
 
 // The keys of one store: everything below one prefix. What is no lock begins with '!', which sorts
 // before all names of locks.
@@ -35,12 +42,37 @@ class Keys {
 
   // The name to give to `etcdctl lock`. python-etcd3 has its lock at this very key.
   std::string known_as(const LockName& lock) const { return prefix_ + percent_encode(lock.str()); }
-  // All who hold or want the lock have a key in this folder.
+  // All who hold or want the lock have a key in this folder. Its name tells the mode, so that the
+  // server can compare it: what is not of the two below is exclusive, as other programs' keys are.
   std::string folder(const LockName& lock) const { return known_as(lock) + "/"; }
-  std::string own(const LockName& lock, const RequestId& request) const {
-    return folder(lock) + request.hex();
+  std::string shared(const LockName& lock) const { return folder(lock) + "shared-"; }
+  std::string permits(const LockName& lock) const { return folder(lock) + "permit-"; }
+  std::string permits(const LockName& lock, std::int64_t number) const {
+    return permits(lock) + std::to_string(number) + "-";
+  }
+  std::string own(const LockName& lock, const RequestId& request, Mode mode = {}) const {
+    return folder(lock) + leaf_of(request, mode);
+  }
+  // Who has which slot. It counts as long as its owner's key is there.
+  std::string slots() const { return prefix_ + "!slot/"; }
+  std::string slots(const LockName& lock) const {
+    return slots() + percent_encode(lock.str()) + "/";
+  }
+  std::string slot(const LockName& lock, Slot slot) const {
+    return slots(lock) + std::to_string(slot.number);
+  }
+  // The number of permits that an operator has set is a part of its key's name.
+  std::string set_permits() const { return prefix_ + "!permits/"; }
+  std::string set_permits(const LockName& lock) const {
+    return set_permits() + percent_encode(lock.str()) + "/";
+  }
+  std::string set_permits(const LockName& lock, std::int64_t number) const {
+    return set_permits(lock) + std::to_string(number);
   }
   std::string lineage() const { return prefix_ + "!lineage"; }
+  // Of all these keys, and of what stands in them.
+  std::string format() const { return prefix_ + "!format"; }
+  const std::string& prefix() const { return prefix_; }
   std::string once(const LockName& lock) const {
     return prefix_ + "!once/" + percent_encode(lock.str()) + "/";
   }
@@ -77,21 +109,46 @@ class Keys {
   // Nothing if the key is neither in a lock's folder nor at its name.
   std::optional<Place> parse(std::string_view key) const;
 
+  struct Numbered {
+    LockName lock;
+    std::int64_t number;
+  };
+  // A key of slots() or set_permits(), whichever is `folder`.
+  static std::optional<Numbered> parse_numbered(std::string_view key, std::string_view folder);
+
  private:
   std::string prefix_;
 };
 
-// What stands in the value of an own key: "held 1763190000000 host:1:program". The time is the
-// owner's, in milliseconds since 1970; people read it, nothing depends on it.
+struct Leaf {
+  RequestId request;
+  Mode mode;
+
+  // Nothing if it is another program's.
+  static std::optional<Leaf> parse(std::string_view text);
+};
+// Exclusive, if it is another program's.
+Mode mode_of(std::string_view leaf);
+
+// What stands in the value of an own key: "1 held 1763190000000 host:1:program", and the note in a
+// line of its own. The first number is the version of this format. The time is the owner's, in
+// milliseconds since 1970; people read all this, nothing depends on it.
 struct OwnValue {
   enum class State { held, waits, kept };
   State state = State::waits;
   std::int64_t since_ms = 0;
   std::string owner;
+  std::string note = {};
 
   std::string str() const;
+  // Nothing if it is of another version, or another program's.
   static std::optional<OwnValue> parse(std::string_view text);
 };
+
+// What stands in the value of a slot's key: whose it is.
+std::string slot_value(const RequestId& request, Mode mode);
+// The leaf of the owner's key; nothing if it is of another version.
+std::optional<std::string_view> slot_owner(std::string_view value);
 
 // Whose key it is, for people: the owner by its value, or another program's.
 std::string owner_of(std::string_view key, const std::optional<OwnValue>& value);

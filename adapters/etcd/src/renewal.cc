@@ -11,7 +11,7 @@ namespace leasehold::etcd {
 namespace {
 
 constexpr LeaseId kNoLease = 0;
-constexpr std::size_t kOpsPerTransaction = 100;  // etcd's usual limit is 128
+constexpr int kOpsPerTransaction = 100;  // etcd's usual limit is 128
 
 // One keep-alive per lease, and beside it the proof that each key is still there.
 class Renewal final : public std::enable_shared_from_this<Renewal> {
@@ -22,7 +22,7 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
         context_(std::move(context)),
         done_(std::move(done)),
         began_(BootClock::now()) {
-    for (RenewCall& call : calls) items_.push_back(Item{std::move(call)});
+    for (RenewCall& call : calls) items_.push_back(Item{.call = std::move(call)});
   }
 
   void begin() {
@@ -34,19 +34,30 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
   struct Item {
     RenewCall call;
     bool held = false;
+    Mode mode = {};
     std::int64_t created = 0;
+    std::optional<Slot> slot = {};
+    std::int64_t slot_created = 0;
     LeaseId lease = 0;
     bool moves = false;   // to the lease that is usual for its TTL now
     bool looked = false;  // the server has told of its key
     bool proved = false;
     std::int64_t revision = 0;  // at which it was proved
+    int at = 0;                 // its place among the answers
+  };
+  struct Proof {
+    wire::TxnRequest txn;
+    std::vector<Item*> items;
   };
 
   void look_up(Item& item) {
     const auto claim = session_.claims.find(item.call.request);
     item.held = claim && claim->state == Claim::State::held && began_ < claim->expires;
     if (!item.held) return;
+    item.mode = claim->mode;
     item.created = claim->created;
+    item.slot = claim->slot;
+    item.slot_created = claim->slot_created;
     item.lease = claim->lease;
     const auto usual = session_.leases.current(LeaseKind::locks(item.call.ttl));
     item.moves = !usual || usual->id != claim->lease;
@@ -72,23 +83,23 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
 
   void send() {
     // Apart, because a server refuses the whole transaction if one moves to a lease that is gone.
-    std::map<LeaseId, std::vector<Item*>> open;  // by where they move to; the others at kNoLease
-    std::vector<std::vector<Item*>> transactions;
+    std::map<LeaseId, Proof> open;  // by where they move to; the others at kNoLease
+    std::vector<Proof> proofs;
     std::set<LeaseId> leases;
     for (Item& item : items_) {
       if (!item.held || item.lease == kNoLease) continue;
       leases.insert(item.lease);
-      std::vector<Item*>& together = open[item.moves ? item.lease : kNoLease];
-      together.push_back(&item);
-      if (together.size() == kOpsPerTransaction)
-        transactions.push_back(std::exchange(together, {}));
+      Proof& together = open[item.moves ? item.lease : kNoLease];
+      add(together, item);
+      if (together.txn.success_size() >= kOpsPerTransaction)
+        proofs.push_back(std::exchange(together, {}));
     }
     for (auto& [lease, together] : open) {
-      if (!together.empty()) transactions.push_back(std::move(together));
+      if (!together.items.empty()) proofs.push_back(std::move(together));
     }
-    parts_ = static_cast<int>(leases.size() + transactions.size() + 1);
+    parts_ = static_cast<int>(leases.size() + proofs.size() + 1);
     for (const LeaseId lease : leases) keep_alive(lease);
-    for (std::vector<Item*>& together : transactions) prove(std::move(together));
+    for (Proof& proof : proofs) prove(std::move(proof));
     part_is_done();
   }
 
@@ -110,16 +121,23 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
                             });
   }
 
-  void prove(std::vector<Item*> held) {
-    wire::TxnRequest txn;
-    for (const Item* item : held) *txn.add_success() = item->moves ? move(*item) : look(*item);
-    session_.txn(std::move(txn), repeated_within(context_),
-                 [self = shared_from_this(),
-                  held = std::move(held)](tl::expected<wire::TxnResponse, Failure> response) {
+  void add(Proof& proof, Item& item) const {
+    item.at = proof.txn.success_size();
+    proof.items.push_back(&item);
+    if (item.moves) {
+      *proof.txn.add_success() = move(item);
+      return;
+    }
+    *proof.txn.add_success() = get_without_value(key_of(item));
+    if (item.slot) *proof.txn.add_success() = get_without_value(slot_of(item));
+  }
+
+  void prove(Proof proof) {
+    session_.txn(std::move(proof.txn), repeated_within(context_),
+                 [self = shared_from_this(), items = std::move(proof.items)](
+                     tl::expected<wire::TxnResponse, Failure> response) {
                    if (response) {
-                     for (std::size_t i = 0; i < held.size(); ++i) {
-                       self->read(*response, static_cast<int>(i), *held[i]);
-                     }
+                     for (Item* item : items) read(*response, *item);
                    } else {
                      self->doubt(response.error());
                    }
@@ -127,30 +145,38 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
                  });
   }
 
-  wire::RequestOp look(const Item& item) const {
-    return get_without_value(session_.keys.own(item.call.lock, item.call.request));
+  std::string key_of(const Item& item) const {
+    return session_.keys.own(item.call.lock, item.call.request, item.mode);
+  }
+  std::string slot_of(const Item& item) const {
+    return session_.keys.slot(item.call.lock, *item.slot);
   }
   wire::RequestOp move(const Item& item) const {
-    const std::string key = session_.keys.own(item.call.lock, item.call.request);
     wire::RequestOp op;
-    *op.mutable_txn()->add_compare() = created_at(key, item.created);
-    *op.mutable_txn()->add_compare() = nothing_in(session_.keys.withdrawn(item.call.request));
-    wire::RequestOp* put_back = op.mutable_txn()->add_success();
-    *put_back = put(key, "", item.lease);
-    put_back->mutable_put()->set_ignore_value(true);
+    wire::TxnRequest& txn = *op.mutable_txn();
+    *txn.add_compare() = created_at(key_of(item), item.created);
+    *txn.add_compare() = nothing_in(session_.keys.withdrawn(item.call.request));
+    *txn.add_success() = put_on(key_of(item), item.lease);
+    if (item.slot) {
+      *txn.add_compare() = created_at(slot_of(item), item.slot_created);
+      *txn.add_success() = put_on(slot_of(item), item.lease);
+    }
     return op;
   }
 
-  static void read(const wire::TxnResponse& response, int index, Item& item) {
+  static void read(const wire::TxnResponse& response, Item& item) {
     item.looked = true;
     item.revision = response.header().revision();
     if (item.moves) {
-      item.proved = response.responses(index).txn().succeeded();
+      item.proved = response.responses(item.at).txn().succeeded();
       return;
     }
-    const wire::KeyValue* kv = first_kv(response, index);
+    const auto is_there = [&](int index, std::int64_t created) {
+      const wire::KeyValue* kv = first_kv(response, index);
+      return kv != nullptr && kv->create_revision() == created && kv->lease() == item.lease;
+    };
     item.proved =
-        kv != nullptr && kv->create_revision() == item.created && kv->lease() == item.lease;
+        is_there(item.at, item.created) && (!item.slot || is_there(item.at + 1, item.slot_created));
   }
 
   void part_is_done() {
@@ -204,9 +230,8 @@ class Renewal final : public std::enable_shared_from_this<Renewal> {
 
   // A lock that is held for longer is worth a watch: its holder hears at once if it is taken away.
   void watch(const Item& item) const {
-    const std::int64_t number =
-        session_.watcher.watch(session_.keys.own(item.call.lock, item.call.request), item.revision,
-                               item.call.request, Watched::own);
+    const std::int64_t number = session_.watcher.watch({.key = key_of(item)}, item.revision,
+                                                       item.call.request, Watched::own);
     session_.claims.change(item.call.request, [&](Claim& claim) { claim.own_watch = number; });
   }
 

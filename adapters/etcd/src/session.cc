@@ -1,5 +1,8 @@
 #include "session.h"
 
+#include "kit/text/visible_text.h"
+#include "opening.h"
+
 namespace leasehold::etcd {
 
 std::optional<StoreId> lineage_in(const wire::KeyValue* kv) {
@@ -15,6 +18,7 @@ void make_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
   wire::TxnRequest request;
   *request.add_compare() = created_at(key, 0);
   *request.add_success() = put(key, fresh.hex(), 0);
+  *request.add_success() = put(session.keys.format(), std::string(kFormat), 0);
   *request.add_failure() = get(key);
   session.txn(
       std::move(request), limits,
@@ -29,7 +33,36 @@ void make_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
       });
 }
 
+Error another_format(const Session& session, const wire::KeyValue* format) {
+  const std::string prefix = kit::in_quotes(session.keys.prefix());
+  const std::string theirs =
+      format == nullptr
+          ? "the keys below " + prefix + " are of an earlier build"
+          : "the keys below " + prefix + " have format " + kit::in_quotes(format->value());
+  return error_at(session.address,
+                  Error(ErrorCode::unsupported,
+                        theirs + ", and this program knows only format " + std::string(kFormat) +
+                            "; to begin afresh, end all programs that use them and delete them "
+                            "(etcdctl del --prefix), or choose another prefix"));
+}
+
 }  // namespace
+
+void check_format(Session& session, const Limits& limits, Completion<std::monostate> done) {
+  wire::TxnRequest request;
+  *request.add_success() = get(session.keys.lineage());
+  *request.add_success() = get(session.keys.format());
+  session.txn(
+      std::move(request), limits,
+      [&session, done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
+        if (!response) return done(fail(not_opened(session.address, response.error())));
+        const wire::KeyValue* format = first_kv(*response, 1);
+        const bool is_begun = format != nullptr || first_kv(*response, 0) != nullptr;
+        const bool fits = format != nullptr && format->value() == kFormat;
+        if (is_begun && !fits) return done(fail(another_format(session, format)));
+        done(std::monostate());
+      });
+}
 
 // Reads first: a full server refuses every transaction that might put something.
 void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
@@ -50,13 +83,11 @@ namespace {
 
 class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
  public:
-  Withdrawal(Session& session, std::string key, RequestId request, std::int64_t created,
-             std::vector<LeaseId> at_risk, Limits limits, Done<bool> done)
+  Withdrawal(Session& session, RequestId request, Claim claim, Limits limits, Done<bool> done)
       : session_(session),
-        key_(std::move(key)),
         request_(request),
-        created_(created),
-        at_risk_(std::move(at_risk)),
+        claim_(std::move(claim)),
+        at_risk_(std::move(claim_.at_risk)),
         limits_(std::move(limits)),
         done_(std::move(done)) {}
 
@@ -77,12 +108,17 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
  private:
   // Where there is a mark, the key was deleted with it, or is kept.
   wire::TxnRequest erase_own() const {
+    const std::string key = session_.keys.own(claim_.lock, request_, claim_.mode);
     wire::TxnRequest txn;
-    if (created_ != 0) {
-      *txn.add_compare() = created_at(key_, created_);
+    if (claim_.created != 0) {
+      *txn.add_compare() = created_at(key, claim_.created);
       *txn.add_compare() = nothing_in(session_.keys.withdrawn(request_));
     }
-    *txn.add_success() = erase(key_);
+    *txn.add_success() = erase(key);
+    if (claim_.slot) {
+      *txn.add_success() = erase_if(session_.keys.slot(claim_.lock, *claim_.slot),
+                                    slot_value(request_, claim_.mode));
+    }
     return txn;
   }
 
@@ -109,9 +145,8 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
   }
 
   Session& session_;
-  const std::string key_;
   const RequestId request_;
-  const std::int64_t created_;
+  Claim claim_;
   std::vector<LeaseId> at_risk_;
   const Limits limits_;
   const Done<bool> done_;
@@ -120,12 +155,9 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
 
 }  // namespace
 
-void withdraw(Session& session, const LockName& lock, const RequestId& request,
-              std::int64_t created, std::vector<LeaseId> at_risk, const Limits& limits,
+void withdraw(Session& session, const RequestId& request, Claim claim, const Limits& limits,
               Done<bool> done) {
-  std::make_shared<Withdrawal>(session, session.keys.own(lock, request), request, created,
-                               std::move(at_risk), limits, std::move(done))
-      ->step();
+  std::make_shared<Withdrawal>(session, request, std::move(claim), limits, std::move(done))->step();
 }
 
 std::int64_t wall_clock_ms() {

@@ -37,6 +37,9 @@ struct Session {
     send_txn(*transport, std::move(request), std::move(limits), std::move(done));
   }
   Error error(const Failure& failure) const { return failure.error(address); }
+  void cancel(const std::vector<std::int64_t>& watches) {
+    for (const std::int64_t watch : watches) watcher.cancel(watch);
+  }
 };
 
 inline Limits once_within(const CallContext& context) {
@@ -46,16 +49,17 @@ inline Limits repeated_within(const CallContext& context) {
   return {.deadline = context.deadline, .stop = context.stop, .repeat = true};
 }
 
+// `unsupported` if the keys of this store are of another format, with what to do.
+void check_format(Session& session, const Limits& limits, Completion<std::monostate> done);
 // The store's lineage, made now if there is none. Two who make it at once agree.
 void ensure_lineage(Session& session, const Limits& limits, Done<StoreId> done);
 // Nothing if the key is missing or not ours.
 std::optional<StoreId> lineage_in(const wire::KeyValue* kv);
 
-// Deletes the request's key (unless `created` is 0: only if it was created there, and is not kept),
-// and sees to it that no attempt under the leases `at_risk` puts it there later. True: it was
-// there.
-void withdraw(Session& session, const LockName& lock, const RequestId& request,
-              std::int64_t created, std::vector<LeaseId> at_risk, const Limits& limits,
+// Deletes the request's key (unless `claim.created` is 0: only if it was created there, and is not
+// kept) and that of its slot, and sees to it that no attempt under the leases at risk puts them
+// there later. True: it was there.
+void withdraw(Session& session, const RequestId& request, Claim claim, const Limits& limits,
               Done<bool> done);
 
 std::int64_t wall_clock_ms();

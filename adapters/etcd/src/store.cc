@@ -31,7 +31,8 @@ StoreTraits etcd_traits(const std::string& address) {
           .instead = "",
           .queues = true,
           .keeps_after_release = true,
-          .one_counter = true};
+          .one_counter = true,
+          .modes = true};
 }
 
 // ---- opening and closing -------------------------------------------------------------------
@@ -45,6 +46,8 @@ Result<std::unique_ptr<Store>> EtcdStore::open(Options options, const CallContex
   std::unique_ptr<EtcdStore> store(new EtcdStore(std::move(options), std::move(opened.transport)));
   if (!opened.fault.empty()) store->traits_.why += " (but " + opened.fault + ")";
   const Limits limits = repeated_within(context);
+  TRY(answer_of<Result<std::monostate>>(
+      [&](auto done) { check_format(store->session_, limits, std::move(done)); }));
   const auto made = answer_of<tl::expected<StoreId, Failure>>(
       [&](auto done) { ensure_lineage(store->session_, limits, std::move(done)); });
   if (!made) return fail(not_opened(store->session_.address, made.error()));
@@ -111,9 +114,8 @@ void EtcdStore::housekeeping(const std::stop_token& stop) {
 
 void EtcdStore::end_expired() {
   for (auto& [request, claim] : session_.claims.expire(BootClock::now(), kTidyTimeout)) {
-    session_.watcher.cancel(claim.predecessor_watch);
-    session_.watcher.cancel(claim.own_watch);
-    withdraw(session_, claim.lock, request, claim.created, claim.at_risk,
+    session_.cancel(take_watches(claim));
+    withdraw(session_, request, std::move(claim),
              {.deadline = BootClock::now() + kTidyTimeout, .stop = {}, .repeat = false},
              [this, it = request](const tl::expected<bool, Failure>& gone) {
                if (!gone) return;  // it expires again, and again
@@ -138,9 +140,18 @@ void EtcdStore::refresh_waiters() {
                           });
 }
 
-void EtcdStore::key_deleted(const RequestId& request, Watched which) {
-  if (which == Watched::predecessor) {
-    session_.claims.change(request, [](Claim& claim) { claim.predecessor_watch = 0; });
+namespace {
+
+std::int64_t& watch_in(Claim& claim, Watched which) {
+  if (which == Watched::own) return claim.own_watch;
+  return which == Watched::permits ? claim.permits_watch : claim.predecessor_watch;
+}
+
+}  // namespace
+
+void EtcdStore::key_changed(const RequestId& request, Watched which) {
+  if (which != Watched::own) {
+    session_.claims.change(request, [&](Claim& claim) { watch_in(claim, which) = 0; });
     return events_->nudged(request);
   }
   bool was_held = false;
@@ -153,17 +164,18 @@ void EtcdStore::key_deleted(const RequestId& request, Watched which) {
 }
 
 void EtcdStore::watch_lost(const RequestId& request, Watched which) {
-  const bool waits = which == Watched::predecessor;
-  session_.claims.change(
-      request, [&](Claim& claim) { (waits ? claim.predecessor_watch : claim.own_watch) = 0; });
-  if (waits) events_->nudged(request);
+  session_.claims.change(request, [&](Claim& claim) { watch_in(claim, which) = 0; });
+  if (which != Watched::own) events_->nudged(request);
 }
 
-void EtcdStore::watch_began_late(const RequestId& request) {
+void EtcdStore::watch_began_late(const RequestId& request, Watched which) {
   const auto claim = session_.claims.find(request);
   if (!claim || claim->state != Claim::State::waiting) return;
+  const WatchedKeys& keys = claim->predecessor;
+  const bool waits_for_a_deletion = keys.range_end.empty() && !keys.puts;
+  if (which == Watched::permits || !waits_for_a_deletion) return events_->nudged(request);
   wire::TxnRequest txn;
-  *txn.add_success() = get_without_value(claim->predecessor);
+  *txn.add_success() = get_without_value(keys.key);
   session_.txn(
       std::move(txn), {.deadline = BootClock::now() + kLookTimeout, .stop = {}, .repeat = false},
       [this, request, created = claim->created, name = session_.keys.known_as(claim->lock)](
@@ -200,22 +212,38 @@ void EtcdStore::renew(std::vector<RenewCall> calls, CallContext context,
 void EtcdStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
   if (call.keep_for > Millis(0)) return keep(std::move(call), std::move(context), std::move(done));
   const auto claim = session_.claims.find(call.request);
-  if (claim) {
-    session_.watcher.cancel(claim->predecessor_watch);
-    session_.watcher.cancel(claim->own_watch);
-    session_.claims.change(call.request, [](Claim& it) {
-      it.state = Claim::State::over;
-      it.predecessor_watch = it.own_watch = 0;
-    });
-  }
-  withdraw(session_, call.lock, call.request, 0, claim ? claim->at_risk : std::vector<LeaseId>(),
-           once_within(context),
-           [this, request = call.request,
-            done = std::move(done)](tl::expected<bool, Failure> was_there) {
+  if (!claim) return release_unknown(std::move(call), context, std::move(done));
+  std::vector<std::int64_t> watches;
+  session_.claims.change(call.request, [&](Claim& it) {
+    it.state = Claim::State::over;
+    watches = take_watches(it);
+  });
+  session_.cancel(watches);
+  Claim old = *claim;
+  old.created = 0;
+  release_as(call.request, std::move(old), context, std::move(done));
+}
+
+void EtcdStore::release_as(const RequestId& request, Claim claim, const CallContext& context,
+                           Completion<ReleaseReply> done) {
+  withdraw(session_, request, std::move(claim), once_within(context),
+           [this, request, done = std::move(done)](tl::expected<bool, Failure> was_there) {
              if (!was_there) return done(fail(session_.error(was_there.error())));
              session_.claims.erase(request);
              done(*was_there ? ReleaseReply::released : ReleaseReply::not_held);
            });
+}
+
+// Of a client that does not exist any more, perhaps: only the key tells in which mode it was.
+void EtcdStore::release_unknown(ReleaseCall call, const CallContext& context,
+                                Completion<ReleaseReply> done) {
+  find_request(session_, call.lock, call.request, context,
+               [this, request = call.request, context,
+                done = std::move(done)](Result<std::optional<Claim>> found) {
+                 if (!found) return done(fail(std::move(found.error())));
+                 if (!*found) return done(ReleaseReply::not_held);
+                 release_as(request, std::move(**found), context, done);
+               });
 }
 
 // A kept lock moves to a lease of its own that nobody keeps alive. The mark beside it sees to it
@@ -239,12 +267,17 @@ void EtcdStore::keep_on(LeaseId lease, const ReleaseCall& call, const CallContex
   const auto claim = session_.claims.find(call.request);
   const bool held = claim && claim->state == Claim::State::held;
   if (!held) return done(ReleaseReply::not_held);
-  const std::string key = session_.keys.own(call.lock, call.request);
+  const std::string key = session_.keys.own(call.lock, call.request, claim->mode);
+  const OwnValue kept{OwnValue::State::kept, wall_clock_ms(), claim->owner, claim->note};
   wire::TxnRequest txn;
   *txn.add_compare() = created_at(key, claim->created);
-  *txn.add_success() =
-      put(key, OwnValue{OwnValue::State::kept, wall_clock_ms(), claim->owner}.str(), lease);
+  *txn.add_success() = put(key, kept.str(), lease);
   *txn.add_success() = put(session_.keys.withdrawn(call.request, lease), "", lease);
+  if (claim->slot) {
+    const std::string slot = session_.keys.slot(call.lock, *claim->slot);
+    *txn.add_compare() = created_at(slot, claim->slot_created);
+    *txn.add_success() = put_on(slot, lease);
+  }
   session_.txn(std::move(txn), once_within(context),
                [this, request = call.request, watch = claim->own_watch,
                 done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) {
@@ -280,6 +313,11 @@ void EtcdStore::list(CallContext context, Completion<std::vector<LockStatus>> do
 void EtcdStore::force_release(LockName lock, RequestId seen, CallContext context,
                               Completion<ReleaseReply> done) {
   etcd::force_release(session_, std::move(lock), seen, std::move(context), std::move(done));
+}
+
+void EtcdStore::set_permits(LockName lock, std::optional<std::int64_t> permits, CallContext context,
+                            Completion<std::monostate> done) {
+  etcd::set_permits(session_, std::move(lock), permits, std::move(context), std::move(done));
 }
 
 void EtcdStore::rotate_store_id(CallContext context, Completion<StoreId> done) {
@@ -323,7 +361,7 @@ void EtcdStore::record(LockName lock, RequestId request, std::string key, OnceRe
   const auto claim = session_.claims.find(request);
   const bool held = claim && claim->state == Claim::State::held;
   if (!held) return done(lost());
-  const std::string own = session_.keys.own(lock, request);
+  const std::string own = session_.keys.own(lock, request, claim->mode);
   const std::string once = session_.keys.once(lock, key);
   wire::TxnRequest txn;
   *txn.add_compare() = created_at(own, claim->created);

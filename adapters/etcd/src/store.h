@@ -34,6 +34,8 @@ class EtcdStore final : public Store, private OnceRecords, private WatchListener
   void force_release(LockName lock, RequestId seen, CallContext context,
                      Completion<ReleaseReply> done) override;
   void rotate_store_id(CallContext context, Completion<StoreId> done) override;
+  void set_permits(LockName lock, std::optional<std::int64_t> permits, CallContext context,
+                   Completion<std::monostate> done) override;
   OnceRecords* once_records() override { return this; }
 
  private:
@@ -47,9 +49,13 @@ class EtcdStore final : public Store, private OnceRecords, private WatchListener
 
   EtcdStore(Options options, std::unique_ptr<Transport> transport);
 
-  void key_deleted(const RequestId& request, Watched which) override;
+  void key_changed(const RequestId& request, Watched which) override;
   void watch_lost(const RequestId& request, Watched which) override;
-  void watch_began_late(const RequestId& request) override;
+  void watch_began_late(const RequestId& request, Watched which) override;
+
+  void release_as(const RequestId& request, Claim claim, const CallContext& context,
+                  Completion<ReleaseReply> done);
+  void release_unknown(ReleaseCall call, const CallContext& context, Completion<ReleaseReply> done);
 
   void keep(ReleaseCall call, CallContext context, Completion<ReleaseReply> done);
   void end_at_once(const RequestId& request);

@@ -7,11 +7,11 @@
 namespace leasehold::etcd {
 namespace {
 
-wire::RangeRequest& range_in(wire::RequestOp& op, const std::string& folder,
+wire::RangeRequest& range_in(wire::RequestOp& op, const KeyRange& keys,
                              wire::RangeRequest::Order order, std::int64_t limit) {
   wire::RangeRequest& range = *op.mutable_range();
-  range.set_key(folder);
-  range.set_range_end(end_of_prefix(folder));
+  range.set_key(keys.begin);
+  range.set_range_end(keys.end);
   range.set_sort_target(wire::RangeRequest::CREATE);
   range.set_sort_order(order);
   range.set_limit(limit);
@@ -20,12 +20,30 @@ wire::RangeRequest& range_in(wire::RequestOp& op, const std::string& folder,
 
 }  // namespace
 
+KeyRange below(const std::string& prefix) {
+  return {prefix, end_of_prefix(prefix)};
+}
+
+std::vector<KeyRange> below_but(const std::string& outer, const std::string& inner) {
+  return {{outer, inner}, {end_of_prefix(inner), end_of_prefix(outer)}};
+}
+
+std::vector<KeyRange> below_but_key(const std::string& outer, const std::string& key) {
+  return {{outer, key}, {key + '\0', end_of_prefix(outer)}};
+}
+
 wire::Compare created_at(const std::string& key, std::int64_t revision) {
   wire::Compare compare;
   compare.set_target(wire::Compare::CREATE);
   compare.set_result(wire::Compare::EQUAL);
   compare.set_key(key);
   compare.set_create_revision(revision);
+  return compare;
+}
+
+wire::Compare is_there(const std::string& key) {
+  wire::Compare compare = created_at(key, 0);
+  compare.set_result(wire::Compare::GREATER);
   return compare;
 }
 
@@ -47,15 +65,35 @@ wire::Compare without_lease(const std::string& key) {
   return compare;
 }
 
-wire::Compare nothing_in(const std::string& folder) {
-  wire::Compare compare = created_at(folder, 0);
-  compare.set_range_end(end_of_prefix(folder));
+wire::Compare has_value(const std::string& key, std::string value) {
+  wire::Compare compare;
+  compare.set_target(wire::Compare::VALUE);
+  compare.set_result(wire::Compare::EQUAL);
+  compare.set_key(key);
+  compare.set_text(std::move(value));
   return compare;
 }
 
-wire::Compare nothing_before(const std::string& folder, std::int64_t revision) {
-  wire::Compare compare = created_at(folder, revision - 1);
+wire::Compare nothing_in(const KeyRange& range) {
+  wire::Compare compare = created_at(range.begin, 0);
+  compare.set_range_end(range.end);
+  return compare;
+}
+
+wire::Compare nothing_in(const std::string& folder) {
+  return nothing_in(below(folder));
+}
+
+wire::Compare nothing_before(const KeyRange& range, std::int64_t revision) {
+  wire::Compare compare = created_at(range.begin, revision - 1);
   compare.set_result(wire::Compare::GREATER);
+  compare.set_range_end(range.end);
+  return compare;
+}
+
+wire::Compare nothing_after(const std::string& folder, std::int64_t revision) {
+  wire::Compare compare = created_at(folder, revision + 1);
+  compare.set_result(wire::Compare::LESS);
   compare.set_range_end(end_of_prefix(folder));
   return compare;
 }
@@ -80,32 +118,57 @@ wire::RequestOp put(const std::string& key, std::string value, std::int64_t leas
   return op;
 }
 
+wire::RequestOp put_on(const std::string& key, std::int64_t lease) {
+  wire::RequestOp op = put(key, "", lease);
+  op.mutable_put()->set_ignore_value(true);
+  return op;
+}
+
 wire::RequestOp erase(const std::string& key) {
   wire::RequestOp op;
   op.mutable_delete_range()->set_key(key);
   return op;
 }
 
+wire::RequestOp erase(const KeyRange& range) {
+  wire::RequestOp op = erase(range.begin);
+  op.mutable_delete_range()->set_range_end(range.end);
+  return op;
+}
+
+wire::RequestOp erase_if(const std::string& key, std::string value) {
+  wire::RequestOp op;
+  *op.mutable_txn()->add_compare() = has_value(key, std::move(value));
+  *op.mutable_txn()->add_success() = erase(key);
+  return op;
+}
+
 wire::RequestOp all_in(const std::string& folder) {
   wire::RequestOp op;
-  range_in(op, folder, wire::RangeRequest::ASCEND, 0);
+  range_in(op, below(folder), wire::RangeRequest::ASCEND, 0);
+  return op;
+}
+
+wire::RequestOp all_without_values(const std::string& folder) {
+  wire::RequestOp op = all_in(folder);
+  op.mutable_range()->set_keys_only(true);
   return op;
 }
 
 wire::RequestOp first_in(const std::string& folder) {
   wire::RequestOp op;
-  range_in(op, folder, wire::RangeRequest::ASCEND, 1);
+  range_in(op, below(folder), wire::RangeRequest::ASCEND, 1);
   return op;
 }
 
-wire::RequestOp newest_in(const std::string& folder, std::int64_t count) {
+wire::RequestOp newest_in(const KeyRange& range, std::int64_t count) {
   wire::RequestOp op;
-  range_in(op, folder, wire::RangeRequest::DESCEND, count).set_keys_only(true);
+  range_in(op, range, wire::RangeRequest::DESCEND, count).set_keys_only(true);
   return op;
 }
 
-wire::RequestOp newest_before(const std::string& folder, std::int64_t revision) {
-  wire::RequestOp op = newest_in(folder, 1);
+wire::RequestOp newest_before(const KeyRange& range, std::int64_t revision) {
+  wire::RequestOp op = newest_in(range, 1);
   op.mutable_range()->set_max_create_revision(revision - 1);
   return op;
 }

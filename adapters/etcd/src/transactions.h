@@ -8,29 +8,50 @@
 
 namespace leasehold::etcd {
 
+// All keys from `begin` on that lie before `end`.
+struct KeyRange {
+  std::string begin;
+  std::string end;
+};
+KeyRange below(const std::string& prefix);
+// What is below `outer`, but not below `inner`, which is a part of it.
+std::vector<KeyRange> below_but(const std::string& outer, const std::string& inner);
+std::vector<KeyRange> below_but_key(const std::string& outer, const std::string& key);
+
 // ---- if
 
 // No key: revision 0.
 wire::Compare created_at(const std::string& key, std::int64_t revision);
+wire::Compare is_there(const std::string& key);
 wire::Compare modified_at(const std::string& key, std::int64_t revision);
 // It is missing, or has no lease.
 wire::Compare without_lease(const std::string& key);
+wire::Compare has_value(const std::string& key, std::string value);
+wire::Compare nothing_in(const KeyRange& range);
 wire::Compare nothing_in(const std::string& folder);
-// No key of the folder was created before `revision`.
-wire::Compare nothing_before(const std::string& folder, std::int64_t revision);
+// There are keys, and none was created before `revision`.
+wire::Compare nothing_before(const KeyRange& range, std::int64_t revision);
+// No key of the folder was created after `revision`.
+wire::Compare nothing_after(const std::string& folder, std::int64_t revision);
 
 // ---- then
 
 wire::RequestOp get(const std::string& key);
 wire::RequestOp get_without_value(const std::string& key);
 wire::RequestOp put(const std::string& key, std::string value, std::int64_t lease);
+// Puts what is there on another lease.
+wire::RequestOp put_on(const std::string& key, std::int64_t lease);
 wire::RequestOp erase(const std::string& key);
+wire::RequestOp erase(const KeyRange& range);
+// Only if it has this value.
+wire::RequestOp erase_if(const std::string& key, std::string value);
 wire::RequestOp all_in(const std::string& folder);  // in the order of creation
+wire::RequestOp all_without_values(const std::string& folder);
 wire::RequestOp first_in(const std::string& folder);
 // The `count` newest, newest first, without values.
-wire::RequestOp newest_in(const std::string& folder, std::int64_t count);
+wire::RequestOp newest_in(const KeyRange& range, std::int64_t count);
 // The newest that was created before `revision`.
-wire::RequestOp newest_before(const std::string& folder, std::int64_t revision);
+wire::RequestOp newest_before(const KeyRange& range, std::int64_t revision);
 
 // ---- what came back
 

@@ -25,7 +25,7 @@ struct Watch {
 // has caught up, which may take 100 ms. A waiter must not lose so much at each hand-over.
 std::int64_t start_revision(const Watch& watch) {
   constexpr std::int64_t kNow = 0;
-  return watch.which == Watched::predecessor ? kNow : watch.seen + 1;
+  return watch.which == Watched::own ? watch.seen + 1 : kNow;
 }
 
 }  // namespace
@@ -71,12 +71,13 @@ class Watcher::Stream final
   void break_off() { context_->TryCancel(); }
 
   // False if the stream is over.
-  bool add(std::int64_t number, const std::string& key, const Watch& watch) {
+  bool add(std::int64_t number, const WatchedKeys& keys, const Watch& watch) {
     wire::WatchRequest request;
     auto& create = *request.mutable_create();
-    create.set_key(key);
+    create.set_key(keys.key);
+    create.set_range_end(keys.range_end);
     create.set_start_revision(start_revision(watch));
-    create.add_filters(wire::WatchCreateRequest::NOPUT);
+    if (!keys.puts) create.add_filters(wire::WatchCreateRequest::NOPUT);
     create.set_watch_id(number);
     MutexLock lock(mutex_);
     if (over_) return false;
@@ -93,11 +94,13 @@ class Watcher::Stream final
 
   void OnReadDone(bool ok) override {
     if (!ok) return finish();
-    if (const auto late = began_late()) state_->listener.watch_began_late(*late);
+    if (const auto late = began_late()) {
+      state_->listener.watch_began_late(late->request, late->which);
+    }
     const auto told = take_told();
-    const bool deleted = !response_.canceled();
-    if (told && deleted) state_->listener.key_deleted(told->request, told->which);
-    if (told && !deleted) state_->listener.watch_lost(told->request, told->which);
+    const bool happened = !response_.canceled();
+    if (told && happened) state_->listener.key_changed(told->request, told->which);
+    if (told && !happened) state_->listener.watch_lost(told->request, told->which);
     response_.Clear();
     StartRead(&response_);
   }
@@ -121,13 +124,13 @@ class Watcher::Stream final
   }
 
  private:
-  std::optional<RequestId> began_late() {
+  std::optional<Watch> began_late() {
     if (!response_.created() || response_.canceled()) return std::nullopt;
     MutexLock lock(mutex_);
     const auto found = watches_.find(response_.watch_id());
-    if (found == watches_.end() || found->second.which != Watched::predecessor) return std::nullopt;
+    if (found == watches_.end() || found->second.which == Watched::own) return std::nullopt;
     const bool in_time = response_.header().revision() == found->second.seen;
-    return in_time ? std::nullopt : std::optional(found->second.request);
+    return in_time ? std::nullopt : std::optional(found->second);
   }
 
   // The watch that this response ends, if there is one.
@@ -199,7 +202,7 @@ Watcher::~Watcher() {
   close();
 }
 
-std::int64_t Watcher::watch(const std::string& key, std::int64_t seen, const RequestId& request,
+std::int64_t Watcher::watch(const WatchedKeys& keys, std::int64_t seen, const RequestId& request,
                             Watched which) {
   for (;;) {
     std::shared_ptr<Stream> stream;
@@ -216,7 +219,7 @@ std::int64_t Watcher::watch(const std::string& key, std::int64_t seen, const Req
       }
       stream = state_->stream;
     }
-    if (stream->add(number, key, {request, which, seen})) return number;
+    if (stream->add(number, keys, {request, which, seen})) return number;
     MutexLock lock(state_->mutex);
     if (state_->stream == stream) state_->stream.reset();
   }

@@ -1,4 +1,4 @@
-// Waits for the deletion of keys, all on one stream.
+// Waits until keys are deleted or changed, all on one stream.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,28 @@
 
 namespace leasehold::etcd {
 
-enum class Watched { predecessor, own };
+// Why a request watches: to hear when it may be its turn, when the number of permits is another, or
+// when its own key is gone.
+enum class Watched { predecessor, permits, own };
+
+struct WatchedKeys {
+  std::string key = {};
+  std::string range_end = {};  // empty: that key alone
+  bool puts = false;           // not only deletions
+
+  bool operator==(const WatchedKeys&) const = default;
+};
 
 class WatchListener {
  public:
   virtual ~WatchListener() = default;
-  // The key was deleted. Called with no lock held; it may watch again.
-  virtual void key_deleted(const RequestId& request, Watched which) = 0;
+  // It happened. Called with no lock held; it may watch again.
+  virtual void key_changed(const RequestId& request, Watched which) = 0;
   // The watch is over for another reason (connection lost, history compacted): look for yourself.
   virtual void watch_lost(const RequestId& request, Watched which) = 0;
-  // The watch of the predecessor has begun, but something was changed before that: it may have been
-  // the deletion of that key. The watch goes on.
-  virtual void watch_began_late(const RequestId& request) = 0;
+  // The watch (not of the own key) has begun, but something was changed before that: it may have
+  // been what it waits for. The watch goes on.
+  virtual void watch_began_late(const RequestId& request, Watched which) = 0;
 };
 
 // Thread safe, never blocks, except close(). The stream is opened by the first watch; when it
@@ -31,9 +41,9 @@ class Watcher {
   Watcher(Transport& transport, WatchListener& listener);
   ~Watcher();
 
-  // Tells of a deletion after revision `seen`, at most once. Gives the number to cancel it; 0 after
+  // Tells of what comes after revision `seen`, at most once. Gives the number to cancel it; 0 after
   // close().
-  std::int64_t watch(const std::string& key, std::int64_t seen, const RequestId& request,
+  std::int64_t watch(const WatchedKeys& keys, std::int64_t seen, const RequestId& request,
                      Watched which);
   void cancel(std::int64_t watch);
 

@@ -53,20 +53,79 @@ TEST(KeysTest, ForeignHoldersHaveAnIdOfTheirOwn) {
   EXPECT_NE(request_of("694d7f", 12), request_of("694d7f", 13));
 }
 
+TEST(KeysTest, TheKeysNameTellsTheMode) {
+  const Keys keys("p/");
+  const RequestId request = RequestId::random(system_random());
+  for (const Mode mode : {Mode::exclusive(), Mode::shared(), Mode::permit_of(10'000)}) {
+    const std::string key = keys.own(lock("a"), request, mode);
+    const auto leaf = Leaf::parse(keys.parse(key)->leaf);
+    ASSERT_TRUE(leaf) << key;
+    EXPECT_EQ(leaf->request, request);
+    EXPECT_EQ(leaf->mode, mode);
+    EXPECT_EQ(request_of(keys.parse(key)->leaf, 7), request);
+  }
+  EXPECT_FALSE(
+      keys.own(lock("a"), request, Mode::permit_of(40)).starts_with(keys.permits(lock("a"), 4)));
+  const std::string hex = request.hex();
+  for (const std::string& foreign :
+       {"permit-" + hex, "permit-0-" + hex, "permit-04-" + hex, "permit-10001-" + hex,
+        "permit--1-" + hex, "shared-" + hex + "0", "Shared-" + hex, std::string()}) {
+    EXPECT_FALSE(Leaf::parse(foreign)) << foreign;
+    EXPECT_EQ(mode_of(foreign), Mode::exclusive()) << foreign;
+  }
+}
+
+TEST(KeysTest, SlotsAndSetPermitsComeBack) {
+  const Keys keys("p/");
+  const auto slot = Keys::parse_numbered(keys.slot(lock("a/b"), Slot{17}), keys.slots());
+  ASSERT_TRUE(slot);
+  EXPECT_EQ(slot->lock.str(), "a/b");
+  EXPECT_EQ(slot->number, 17);
+  const auto set = Keys::parse_numbered(keys.set_permits(lock("a"), 4), keys.set_permits());
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->number, 4);
+  for (const char* foreign : {"p/!slot/a", "p/!slot/a/", "p/!slot/a/-1", "p/!slot/a/01",
+                              "p/!slot/a/1/2", "p/!slot/%41/1", "p/!permits/a/1", "q/!slot/a/1"}) {
+    EXPECT_FALSE(Keys::parse_numbered(foreign, keys.slots())) << foreign;
+  }
+  EXPECT_FALSE(keys.parse(keys.slot(lock("a"), Slot{0}))) << "no request";
+  EXPECT_FALSE(keys.parse(keys.set_permits(lock("a"), 4)));
+  const RequestId request = RequestId::random(system_random());
+  const std::string value = slot_value(request, Mode::permit_of(4));
+  EXPECT_EQ(slot_owner(value), leaf_of(request, Mode::permit_of(4)));
+  EXPECT_FALSE(slot_owner("2" + value.substr(1)));
+}
+
 TEST(KeysTest, ValuesComeBack) {
-  const OwnValue value{OwnValue::State::kept, 1763190000000, "host:1:a program"};
-  const auto again = OwnValue::parse(value.str());
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->state, value.state);
-  EXPECT_EQ(again->since_ms, value.since_ms);
-  EXPECT_EQ(again->owner, value.owner);
-  for (const char* foreign : {"", "held", "held x y", "lent 1 me"}) {
+  for (const std::string note : {"", "10.0.0.7:9000, version 2.1"}) {
+    const OwnValue value{OwnValue::State::kept, 1763190000000, "host:1:a program", note};
+    const auto again = OwnValue::parse(value.str());
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->state, value.state);
+    EXPECT_EQ(again->since_ms, value.since_ms);
+    EXPECT_EQ(again->owner, value.owner);
+    EXPECT_EQ(again->note, note);
+  }
+  for (const char* foreign : {"", "1", "1 held", "1 held x y", "1 lent 1 me"}) {
     EXPECT_FALSE(OwnValue::parse(foreign)) << foreign;
   }
-  EXPECT_FALSE(OwnValue::parse("held -9223372036854775808 me")) << "a time is not negative";
-  EXPECT_EQ(OwnValue::parse("held 1 \033[2J")->owner, "(an unreadable label)");
+  EXPECT_FALSE(OwnValue::parse("1 held -9223372036854775808 me")) << "a time is not negative";
+  EXPECT_EQ(OwnValue::parse("1 held 1 \033[2J")->owner, "(an unreadable label)");
+  EXPECT_EQ(OwnValue::parse("1 held 1 me\n\033[2J")->note, "(an unreadable note)");
   EXPECT_EQ(owner_of("p/a/\033[2J", std::nullopt),
             "another program (etcd key (an unreadable label))");
+}
+
+TEST(KeysTest, WhatAnotherVersionWroteIsNeverMisread) {
+  for (const char* other : {"held 1763190000000 host:1:program", "2 held 1763190000000 host:1:p"}) {
+    EXPECT_FALSE(OwnValue::parse(other)) << other;
+  }
+  const std::string key =
+      Keys("p/").own(lock("a"), RequestId::from_hex(std::string(32, 'a')).value());
+  EXPECT_EQ(owner_of(key, std::nullopt), "another version of Leasehold (etcd key " + key + ")");
+}
+
+TEST(KeysTest, RecordsComeBack) {
   const auto record = decode_record(encode_record({"a\nb", "3\nc"}));
   ASSERT_TRUE(record);
   EXPECT_EQ(record->parameters, "a\nb");

@@ -33,6 +33,55 @@ const PeerCase kPeers[] = {
 
 INSTANTIATE_TEST_SUITE_P(Etcd, PeerConformance, ::testing::ValuesIn(kPeers), name_of_peer_case);
 
+class PeersAndModes : public PeerConformance {
+ protected:
+  static std::string ask(Worker& peer, const std::string& order) {
+    peer.tell(order);
+    return peer.line();
+  }
+  std::size_t waiters(Client& mine) const {
+    return mine.inspect(lock_name(meeting.lock))->waiters.size();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Etcd, PeersAndModes, ::testing::ValuesIn(kPeers), name_of_peer_case);
+
+TEST_P(PeersAndModes, ThePeerDoesNotPassWhoeverSharesTheLock) {
+  Client mine = client();
+  Worker other = peer();
+  for (const Mode mode : {Mode::shared(), Mode::permit_of(2)}) {
+    auto first = mine.acquire(meeting.lock, {.mode = mode});
+    auto second = mine.acquire(meeting.lock, {.mode = mode});
+    ASSERT_TRUE(good(first) && good(second));
+    EXPECT_EQ(ask(other, "try"), "busy") << to_string(mode);
+    ASSERT_TRUE(good(first->release()));
+    EXPECT_EQ(ask(other, "try"), "busy") << "one of them is still there";
+    ASSERT_TRUE(good(second->release()));
+    EXPECT_EQ(ask(other, "try"), "held");
+    EXPECT_EQ(ask(other, "give"), "free");
+  }
+}
+
+TEST_P(PeersAndModes, NobodyWhoSharesPassesThePeer) {
+  Client mine = client();
+  Worker other = peer();
+  auto reader = mine.acquire(meeting.lock, {.mode = Mode::shared()});
+  ASSERT_TRUE(good(reader));
+  other.tell("take");
+  while (waiters(mine) != 1) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(bad(mine.acquire(meeting.lock, {.mode = Mode::shared()}), ErrorCode::busy));
+  ASSERT_TRUE(good(reader->release()));
+  EXPECT_EQ(other.line(), "held");
+  EXPECT_TRUE(bad(mine.acquire(meeting.lock, {.mode = Mode::shared()}), ErrorCode::busy));
+  EXPECT_TRUE(bad(mine.acquire(meeting.lock, {.mode = Mode::permit_of(2)}), ErrorCode::invalid));
+  auto waiting = std::async(std::launch::async, [&] {
+    return mine.acquire(meeting.lock, {.wait = 60s, .mode = Mode::shared()});
+  });
+  while (waiters(mine) != 1) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(ask(other, "give"), "free");
+  EXPECT_TRUE(good(waiting.get()));
+}
+
 // These have their lock at a key of its own, and do not look for the keys of others.
 class BareNameTest : public ::testing::TestWithParam<std::string> {
  protected:
