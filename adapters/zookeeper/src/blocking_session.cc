@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "kit/try.h"
-#include "slot.h"
+#include "mailbox.h"
 
 namespace leasehold::zookeeper {
 namespace {

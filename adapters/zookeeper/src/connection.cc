@@ -226,9 +226,10 @@ void Connection::create(const std::string& path, const std::string& data, NodeMo
   });
 }
 
-void Connection::children(const std::string& path, Listed done) {
+void Connection::children(const std::string& path, bool watch, Listed done) {
   send(std::move(done), [&](zhandle_t* zh, const void* context) {
-    return zoo_aget_children(zh, path.c_str(), 0, Callbacks::listed, context);
+    return zoo_awget_children(zh, path.c_str(), watch ? Callbacks::on_node : nullptr, this,
+                              Callbacks::listed, context);
   });
 }
 

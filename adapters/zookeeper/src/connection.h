@@ -82,7 +82,8 @@ class Connection {
       LEASEHOLD_EXCLUDES(mutex_);
 
   void create(const std::string& path, const std::string& data, NodeMode mode, Created done);
-  void children(const std::string& path, Listed done);
+  void children(const std::string& path, Listed done) { children(path, false, std::move(done)); }
+  void children(const std::string& path, bool watch, Listed done);  // for who comes and goes
   void get(const std::string& path, bool watch, Read done);
   void exists(const std::string& path, bool watch, Read done);  // data stays empty
   void set(const std::string& path, const std::string& data, Replied done);

@@ -60,10 +60,10 @@ Function* in_the_library(const char* name) {
 // Found before the libraries' own functions of these names.
 extern "C" {
 
-int zoo_aget_children(zhandle_t* handle, const char* path, int watch,
-                      strings_completion_t completion, const void* data) {
-  static auto* const real = in_the_library<decltype(zoo_aget_children)>("zoo_aget_children");
-  return lists_are_lost ? ZOK : real(handle, path, watch, completion, data);
+int zoo_awget_children(zhandle_t* handle, const char* path, watcher_fn watcher, void* context,
+                       strings_completion_t completion, const void* data) {
+  static auto* const real = in_the_library<decltype(zoo_awget_children)>("zoo_awget_children");
+  return lists_are_lost ? ZOK : real(handle, path, watcher, context, completion, data);
 }
 
 int zookeeper_close(zhandle_t* handle) {
