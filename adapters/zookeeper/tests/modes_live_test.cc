@@ -37,10 +37,22 @@ bool waits(const Result<AcquireReply>& reply) {
   return reply && std::holds_alternative<Queued>(*reply);
 }
 
-std::vector<RequestId> requests(std::size_t count) {
-  std::vector<RequestId> all;
-  for (std::size_t i = 0; i < count; ++i) all.push_back(new_request());
-  return all;
+// Who holds, and who waits behind them.
+struct Stand {
+  std::vector<RequestId> holders;
+  std::vector<RequestId> waiters;
+};
+Stand stand(RawStore& store, Mode mode, std::size_t waiting) {
+  Stand made;
+  for (std::int64_t i = 0; i < mode.permits(); ++i) {
+    made.holders.push_back(new_request());
+    EXPECT_TRUE(granted(store.acquire_as(mode, made.holders.back())));
+  }
+  for (std::size_t i = 0; i < waiting; ++i) {
+    made.waiters.push_back(new_request());
+    EXPECT_TRUE(waits(store.acquire_as(mode, made.waiters.back(), true)));
+  }
+  return made;
 }
 
 // ---- what it costs --------------------------------------------------------------------------
@@ -69,10 +81,7 @@ TEST(ZookeeperModes, OnlyThePermitThatMayComeInIsTold) {
   ProxiedZookeeper server;
   RawStore store(server.open());
   const Mode two = Mode::permit_of(2);
-  const auto holders = requests(2);
-  const auto waiters = requests(6);
-  for (const RequestId& it : holders) ASSERT_TRUE(granted(store.acquire_as(two, it)));
-  for (const RequestId& it : waiters) ASSERT_TRUE(waits(store.acquire_as(two, it, true)));
+  const auto [holders, waiters] = stand(store, two, 6);
   EXPECT_EQ(store.events.nudges(), 0u) << "who comes later concerns nobody";
   ASSERT_EQ(store.release(holders[0]), ReleaseReply::released);
   ASSERT_TRUE(store.events.wait_for_nudge(waiters[0], 30s));
@@ -118,6 +127,10 @@ TEST(ZookeeperModes, NodeIsFoundAgainThoughItsAnswerWasLost) {
     ProxiedZookeeper server(is_any_request);
     RawStore direct(server.open());
     RawStore faulty(server.open_through_proxies());
+    // The folder is known from now on: the next acquire begins with its node.
+    const RequestId earlier = new_request();
+    ASSERT_TRUE(granted(faulty.acquire_as(mode, earlier)));
+    ASSERT_EQ(faulty.release(earlier), ReleaseReply::released);
     server.proxy().arm(rig::WireFault::cut_after, is(kCreate2));
     const RequestId request = new_request();
     ASSERT_FALSE(faulty.acquire_as(mode, request));
@@ -163,10 +176,7 @@ TEST(ZookeeperModes, PermitsThatSleepAreGivenTheirSlotsByTheOneBehindThem) {
   ProxiedZookeeper server;
   RawStore store(server.open());
   const Mode three = Mode::permit_of(3);
-  const auto holders = requests(3);
-  const auto waiters = requests(3);
-  for (const RequestId& it : holders) ASSERT_TRUE(granted(store.acquire_as(three, it)));
-  for (const RequestId& it : waiters) ASSERT_TRUE(waits(store.acquire_as(three, it, true)));
+  const auto [holders, waiters] = stand(store, three, 3);
   for (const RequestId& it : holders) ASSERT_EQ(store.release(it), ReleaseReply::released);
   const auto last = granted(store.acquire_as(three, waiters[2], true));
   ASSERT_TRUE(last);
@@ -293,6 +303,26 @@ TEST(ZookeeperModes, ExclusiveLocksOfTheKazooRecipeAreRefusedWhereAnOperatorHasS
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
     EXPECT_THAT(refused.error().message, AllOf(HasSubstr("__lock__"), HasSubstr("recipe=curator")));
+  }
+}
+
+TEST(ZookeeperModes, AnOperatorTakesALockFromAnyHolderButFromNoneWhoWaits) {
+  ProxiedZookeeper server;
+  RawStore store(server.open());
+  for (const Mode mode : {Mode::shared(), Mode::permit_of(2)}) {
+    SCOPED_TRACE(to_string(mode));
+    const auto holders = {new_request(), new_request()};
+    const RequestId waiter = new_request();
+    for (const RequestId& it : holders) ASSERT_TRUE(granted(store.acquire_as(mode, it)));
+    const Mode waits_as = mode.is_permit() ? mode : Mode::exclusive();
+    ASSERT_TRUE(waits(store.acquire_as(waits_as, waiter, true)));
+    RawStore other(server.open());
+    EXPECT_EQ(other.force_release(waiter).value(), ReleaseReply::not_held);
+    EXPECT_EQ(other.force_release(*std::rbegin(holders)).value(), ReleaseReply::released);
+    EXPECT_EQ(other.force_release(*holders.begin()).value(), ReleaseReply::released);
+    ASSERT_TRUE(store.events.wait_for_nudge(waiter, 30s));
+    EXPECT_TRUE(granted(store.acquire_as(waits_as, waiter, true)));
+    EXPECT_EQ(store.release(waiter), ReleaseReply::released);
   }
 }
 
