@@ -164,9 +164,10 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
         if (*stands) session->confirmed(asked);
         stood(it, session, rc, *folder, path, stat);
       });
-  read_queue(it, session, [this, it, session, stands](int rc, const auto& names) {
-    if (*stands) judge(it, session, rc, names);
-  });
+  read_queue(it, session,
+             [this, it, session, stands](int rc, const auto& names, const NodeStat& at) {
+               if (*stands) judge(it, session, rc, names, at);
+             });
 }
 
 void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc, int folder_rc,
@@ -207,11 +208,12 @@ void ZookeeperStore::remember_folder(const std::string& folder) {
 // A server that is behind shows those before who have left, and they are watched there: who is
 // first at any server is first for good.
 void ZookeeperStore::look(const AskPtr& it, const SessionPtr& session) {
-  read_queue(it, session,
-             [this, it, session](int rc, const auto& names) { judge(it, session, rc, names); });
+  read_queue(it, session, [this, it, session](int rc, const auto& names, const NodeStat& at) {
+    judge(it, session, rc, names, at);
+  });
 }
 
-// The slots before the queue: whoever has one and is not in the queue has gone.
+// With the slots, of which judge() sees whether they were written in between.
 void ZookeeperStore::read_queue(const AskPtr& it, const SessionPtr& session,
                                 Connection::Listed done) {
   const std::string& folder = it->place->folder;
@@ -233,8 +235,8 @@ void ZookeeperStore::read_queue(const AskPtr& it, const SessionPtr& session,
 // The answer to the create was lost: the request id in the node's name tells whether it was done.
 void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
   session->server().sync(it->place->folder, [](int) {});
-  session->server().children(it->place->folder, [this, it, session](
-                                                    int rc, const std::vector<std::string>& names) {
+  session->server().children(it->place->folder, [this, it, session](int rc, const auto& names,
+                                                                    const NodeStat&) {
     const Outcome outcome = outcome_of(rc);
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done && outcome != Outcome::no_node) {
@@ -272,7 +274,7 @@ void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
 }
 
 void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
-                           const std::vector<std::string>& names) {
+                           const std::vector<std::string>& names, const NodeStat& at) {
   const Outcome outcome = outcome_of(rc);
   if (outcome == Outcome::over) return ask(it);
   if (outcome != Outcome::done && outcome != Outcome::no_node) {
@@ -301,6 +303,8 @@ void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
   if (it->what.mode.is_permit() && !(slots && outcome_of(it->folder_rc) == Outcome::done)) {
     return turn_away(it, session, slots_not_read(it->place->folder, it->folder_rc));
   }
+  const bool written_between = it->what.mode.is_permit() && at.version != it->folder_version;
+  if (written_between) return it->call->over() ? it->turn.end() : look(it, session);
   if (queue.fits(*place)) {
     if (it->what.mode.is_permit()) return take_slot(it, session, queue, *place, *slots);
     return grant(it, session);
@@ -310,7 +314,7 @@ void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
   const auto before = queue.waits_for(*place, *slots);
   if (!before) return wait_for_anybody(it, session, first);
   stop_watching_folder(it, session);
-  wait_for(it, session, std::string(queue.name(*before)), first);
+  wait_for(it, session, std::string(queue.name(*before)), first, queue.has_one_permit());
 }
 
 // Whoever looks first gives a slot to each who has come before and fits, so that no later one has a
@@ -337,6 +341,7 @@ void ZookeeperStore::take_slot(const AskPtr& it, const SessionPtr& session, cons
     session->server().set(path, it->label(session), [](int) {});
     return has(slot);
   }
+  if (queue.has_one_permit()) return has(Slot{0});
   const Slots next = queue.with_slots_up_to(place, slots);
   const BootTime asked = BootClock::now();
   session->server().transact(
@@ -432,24 +437,33 @@ void ZookeeperStore::confirm(const AskPtr& it, const SessionPtr& session) {
 // Watches only one, so that one release wakes one. Who is first is only for messages: in a lively
 // queue nobody waits long enough to be told.
 void ZookeeperStore::wait_for(const AskPtr& it, const SessionPtr& session,
-                              const std::string& before, const std::string& first) {
+                              const std::string& before, const std::string& first,
+                              bool one_permit) {
   auto ahead = std::make_shared<std::string>();
   const std::string folder = it->place->folder + "/";
   const bool tells_first = tells_who_is_first(it) || before == first;
   if (tells_first && before != first) read_label(session, it->place->folder, first, ahead);
   const Millis recheck = recheck_after(session, tells_first);
   const bool behind_a_permit = it->what.mode.is_permit() && mode_of(before).is_permit();
-  const auto watching = [this, it, session, ahead, recheck, behind_a_permit,
+  const bool until_granted = behind_a_permit && !one_permit;
+  const bool until_there_are_more = behind_a_permit && one_permit;
+  const auto watching = [this, it, session, ahead, recheck, until_granted, until_there_are_more,
                          path = folder + before](int rc, const NodeStat& stat) {
     const Outcome outcome = outcome_of(rc);
-    const bool granted_since = behind_a_permit && stat.version > 0;
+    const bool granted_since = until_granted && stat.version > 0;
     if (outcome != Outcome::done || granted_since) session->tell_no_more(path, it->what.request);
     if (outcome == Outcome::no_node) return look(it, session);  // just gone
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");
     if (granted_since) return ask(it);
-    it->turn.end();
-    it->call->answer(Queued{recheck, *ahead});
+    if (!until_there_are_more) return tell_queued(it, recheck, *ahead);
+    // The node before is written to when they are set: perhaps just before it was watched.
+    session->server().exists(
+        it->place->folder, false,
+        [this, it, recheck, ahead](int, const std::string&, const NodeStat& at) {
+          if (at.version != it->folder_version) return ask(it);
+          tell_queued(it, recheck, *ahead);
+        });
   };
   session->tell_of(folder + before, it->what.request);
   session->server().get(
@@ -480,12 +494,14 @@ void ZookeeperStore::wait_for_anybody(const AskPtr& it, const SessionPtr& sessio
   const bool tells_first = tells_who_is_first(it);
   const Millis recheck = recheck_after(session, tells_first);
   auto ahead = std::make_shared<std::string>();
-  const auto answer = [it, ahead, recheck] {
-    it->turn.end();
-    it->call->answer(Queued{recheck, *ahead});
-  };
-  if (!tells_first) return answer();
-  read_label(session, it->place->folder, first, ahead, answer);
+  if (!tells_first) return tell_queued(it, recheck, *ahead);
+  read_label(session, it->place->folder, first, ahead,
+             [this, it, recheck, ahead] { tell_queued(it, recheck, *ahead); });
+}
+
+void ZookeeperStore::tell_queued(const AskPtr& it, Millis recheck, const std::string& ahead) {
+  it->turn.end();
+  it->call->answer(Queued{recheck, ahead});
 }
 
 void ZookeeperStore::stop_watching_folder(const AskPtr& it, const SessionPtr& session) {

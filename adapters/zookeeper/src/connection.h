@@ -68,7 +68,7 @@ class Connection {
   };
   using Replied = std::function<void(int rc)>;
   using Created = std::function<void(int rc, const std::string& path, const NodeStat& stat)>;
-  using Listed = std::function<void(int rc, std::vector<std::string> names)>;
+  using Listed = std::function<void(int rc, std::vector<std::string> names, const NodeStat& stat)>;
   using Read = std::function<void(int rc, std::string data, const NodeStat& stat)>;
   using Transacted = std::function<void(int rc, const std::vector<int>& each)>;
 

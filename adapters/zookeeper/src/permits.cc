@@ -42,25 +42,26 @@ void ZookeeperStore::put_permits(const std::shared_ptr<Permits>& it, const Sessi
     it->data = std::move(data);
     it->version = stat.version;
   });
-  session->server().children(it->folder, [this, it, session](int rc, const auto& names) {
-    const Outcome outcome = outcome_of(rc);
-    if (outcome == Outcome::done) return put_permits_in(it, session, names);
-    if (outcome != Outcome::no_node) {
-      return it->call->refuse(
-          Error(ErrorCode::unavailable, "the queue could not be read", words_of(rc)));
-    }
-    if (!it->permits) return it->call->answer({});
-    session->server().create(
-        it->folder, "", NodeMode::container,
-        [this, it, session](int made, const std::string&, const NodeStat&) {
-          const Outcome result = outcome_of(made);
-          if (result == Outcome::done || result == Outcome::node_exists) {
-            return put_permits(it, session);
-          }
-          it->call->refuse(Error(ErrorCode::unavailable, "the folder of the lock could not be made",
-                                 words_of(made)));
-        });
-  });
+  session->server().children(
+      it->folder, [this, it, session](int rc, const auto& names, const NodeStat&) {
+        const Outcome outcome = outcome_of(rc);
+        if (outcome == Outcome::done) return put_permits_in(it, session, names);
+        if (outcome != Outcome::no_node) {
+          return it->call->refuse(
+              Error(ErrorCode::unavailable, "the queue could not be read", words_of(rc)));
+        }
+        if (!it->permits) return it->call->answer({});
+        session->server().create(
+            it->folder, "", NodeMode::container,
+            [this, it, session](int made, const std::string&, const NodeStat&) {
+              const Outcome result = outcome_of(made);
+              if (result == Outcome::done || result == Outcome::node_exists) {
+                return put_permits(it, session);
+              }
+              it->call->refuse(Error(ErrorCode::unavailable,
+                                     "the folder of the lock could not be made", words_of(made)));
+            });
+      });
 }
 
 // The data of the folder is written as it is: who is about to take a slot looks again.
@@ -78,6 +79,22 @@ void ZookeeperStore::put_permits_in(const std::shared_ptr<Permits>& it, const Se
   if (it->permits) {
     steps.push_back({Step::Kind::create, it->folder + "/" + permits_name(*it->permits)});
   }
+  if (queue.size() == 0) return transact_permits(it, session, std::move(steps));
+  // Who waits for the one permit watches the holder's node.
+  const std::string holder = it->folder + "/" + std::string(queue.name(0));
+  session->server().get(holder, false,
+                        [this, it, session, holder, steps = std::move(steps)](
+                            int rc, const std::string& data, const NodeStat& stat) mutable {
+                          if (outcome_of(rc) == Outcome::no_node) return put_permits(it, session);
+                          if (outcome_of(rc) == Outcome::done) {
+                            steps.push_back({Step::Kind::set, holder, data, stat.version});
+                          }
+                          transact_permits(it, session, std::move(steps));
+                        });
+}
+
+void ZookeeperStore::transact_permits(const std::shared_ptr<Permits>& it, const SessionPtr& session,
+                                      std::vector<Step> steps) {
   it->call->sent();
   session->server().transact(
       std::move(steps), [this, it, session](int rc, const std::vector<int>&) {

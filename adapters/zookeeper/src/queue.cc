@@ -52,7 +52,10 @@ Slot Slots::give(std::int64_t number) {
 }
 
 bool Slots::put(std::int64_t slot, std::int64_t number) {
-  return by_slot_.emplace(slot, number).second && by_number_.emplace(number, slot).second;
+  if (by_slot_.contains(slot) || by_number_.contains(number)) return false;
+  by_slot_.emplace(slot, number);
+  by_number_.emplace(number, slot);
+  return true;
 }
 
 // ---- the queue ------------------------------------------------------------------------------
@@ -94,7 +97,17 @@ bool Queue::fits(std::size_t place) const {
 }
 
 bool Queue::holds(std::size_t place, const Slots& slots) const {
-  return mode(place).is_permit() ? slots.of(number(place)).has_value() : fits(place);
+  if (place == 0 || !mode(place).is_permit()) return fits(place);
+  return slots.of(number(place)).has_value();
+}
+
+// Unless one of those who came when there were more may still take a slot by what it saw then.
+bool Queue::has_one_permit() const {
+  if (set_permits_) return set_permits_ == 1;
+  return std::all_of(ordered_.begin(), ordered_.end(), [](std::string_view name) {
+    const Mode mode = mode_of(name);
+    return !mode.is_permit() || mode.permits() == 1;
+  });
 }
 
 Slots Queue::with_slots_up_to(std::size_t place, const Slots& slots) const {
@@ -113,6 +126,7 @@ Slots Queue::with_slots_up_to(std::size_t place, const Slots& slots) const {
 
 std::optional<std::size_t> Queue::waits_for(std::size_t place, const Slots& slots) const {
   if (const auto other = last_other_before(place)) return other;
+  if (has_one_permit()) return place - 1;
   // Of permits, when anybody before it may let it in, or when all before it are in already, as
   // after a change of their number.
   const bool is_next = static_cast<std::int64_t>(place) <= permits(place);

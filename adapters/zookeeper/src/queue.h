@@ -50,11 +50,18 @@ class Queue {
   std::optional<Mode> use_before(std::size_t place) const;
   // Beside all before it. A permit needs a slot besides.
   bool fits(std::size_t place) const;
-  // With slots that are not older than the names.
+  // With the slots as they were when the names were read.
   bool holds(std::size_t place, const Slots& slots) const;
   // For one that fits: a slot for each up to it that has none, in the order of the queue, whose
   // tokens are in that order too. Those who have gone give theirs back.
   Slots with_slots_up_to(std::size_t place, const Slots& slots) const;
+
+  // There is one permit, and no doubt of it: its slot is 0, and need not be written down.
+  bool has_one_permit() const;
+  // Of one that holds as a permit.
+  Slot slot_of(std::size_t place, const Slots& slots) const {
+    return slots.of(number(place)).value_or(Slot{0});
+  }
 
   // For one that does not fit: whose end, or whose grant, may let it in. Nothing: anybody's end.
   std::optional<std::size_t> waits_for(std::size_t place, const Slots& slots) const;

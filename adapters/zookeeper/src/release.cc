@@ -111,7 +111,7 @@ void ZookeeperStore::search_and_remove(const std::shared_ptr<Leave>& it) {
       });
     }
     list_queue(session, folder, false,
-               [it, session, folder, slots](int rc, const std::vector<std::string>& names) {
+               [it, session, folder, slots](int rc, const auto& names, const NodeStat&) {
                  const Outcome outcome = outcome_of(rc);
                  if (outcome == Outcome::no_node) return it->call->answer(ReleaseReply::not_held);
                  if (outcome != Outcome::done) {
@@ -146,16 +146,16 @@ void ZookeeperStore::remove_node(const PlacePtr& place, const SessionPtr& sessio
   };
   if (!path.empty()) return session->server().remove(path, std::move(removed));
   session->server().sync(place->folder, [](int) {});
-  session->server().children(place->folder, [this, place, session, removed](
-                                                int rc, const std::vector<std::string>& names) {
-    const std::string prefix = request_prefix(place->request, options_.recipe);
-    const auto mine = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-      return name.starts_with(prefix);
-    });
-    if (outcome_of(rc) != Outcome::done) return removed(rc);
-    if (mine == names.end()) return removed(kNoNode);
-    session->server().remove(place->folder + "/" + *mine, removed);
-  });
+  session->server().children(
+      place->folder, [this, place, session, removed](int rc, const auto& names, const NodeStat&) {
+        const std::string prefix = request_prefix(place->request, options_.recipe);
+        const auto mine = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+          return name.starts_with(prefix);
+        });
+        if (outcome_of(rc) != Outcome::done) return removed(rc);
+        if (mine == names.end()) return removed(kNoNode);
+        session->server().remove(place->folder + "/" + *mine, removed);
+      });
 }
 
 void ZookeeperStore::node_removed(const PlacePtr& place, const SessionPtr& session, int rc) {

@@ -26,17 +26,18 @@ void ZookeeperStore::list_queue(const SessionPtr& session, const std::string& fo
                                 Connection::Listed done) {
   session->server().children(
       folder, watch,
-      [session, folder, done = std::move(done)](int rc, std::vector<std::string> names) {
+      [session, folder, done = std::move(done)](int rc, std::vector<std::string> names,
+                                                const NodeStat& at) {
         const bool leases = std::find(names.begin(), names.end(), kLeasesFolder) != names.end();
-        if (!leases) return done(rc, std::move(names));
+        if (!leases) return done(rc, std::move(names), at);
         const std::string inner(kLeasesFolder);
         session->server().children(
-            folder + "/" + inner, [inner, done, names = std::move(names)](
-                                      int seen, const std::vector<std::string>& inside) mutable {
+            folder + "/" + inner, [inner, done, at, names = std::move(names)](
+                                      int seen, const auto& inside, const NodeStat&) mutable {
               for (const std::string& it : inside) {
                 names.push_back(inner + "/" + it);
               }
-              done(outcome_of(seen) == Outcome::no_node ? 0 : seen, std::move(names));
+              done(outcome_of(seen) == Outcome::no_node ? 0 : seen, std::move(names), at);
             });
       });
 }
@@ -65,7 +66,7 @@ struct ZookeeperStore::Overview {
     const Queue queue(names);
     for (std::size_t place = 0; place < seen.size(); ++place) {
       if (queue.holds(place, slots)) {
-        add_holder(seen[place], slots.of(queue.number(place)));
+        add_holder(seen[place], queue.slot_of(place, slots));
       } else {
         add_waiter(seen[place]);
       }
@@ -78,21 +79,22 @@ struct ZookeeperStore::Overview {
     status.waiters.push_back(
         {it.child.request, who(it.child.name, it.data), it.child.mode, note_of(it)});
   }
-  void add_holder(const Seen& it, std::optional<Slot> slot) {
+  void add_holder(const Seen& it, Slot slot) {
     const auto token = TokenNumber::of(std::max<std::int64_t>(it.stat.created, 1));
     const auto label = Label::parse(it.data);
     status.last_token = *token;
-    status.holders.push_back({.request = label ? it.child.request : stay_of(it.child.name),
-                              .token = *token,
-                              .owner = who(it.child.name, it.data),
-                              .held_for = since(it.stat.created_ms),
-                              .remaining = most_left(Millis(label ? label->session_ms : 0)),
-                              .kept = false,
-                              .foreign = !label,
-                              .at_most = true,
-                              .mode = it.child.mode,
-                              .slot = it.child.mode.is_permit() ? slot : std::nullopt,
-                              .note = note_of(it)});
+    status.holders.push_back(
+        {.request = label ? it.child.request : stay_of(it.child.name),
+         .token = *token,
+         .owner = who(it.child.name, it.data),
+         .held_for = since(it.stat.created_ms),
+         .remaining = most_left(Millis(label ? label->session_ms : 0)),
+         .kept = false,
+         .foreign = !label,
+         .at_most = true,
+         .mode = it.child.mode,
+         .slot = it.child.mode.is_permit() ? std::optional(slot) : std::nullopt,
+         .note = note_of(it)});
   }
   static std::string note_of(const Seen& it) {
     const auto label = Label::parse(it.data);
@@ -114,34 +116,36 @@ void ZookeeperStore::overview(const SessionPtr& session, const LockName& lock,
                                                 .open = 2,
                                                 .error = {},
                                                 .done = std::move(done)});
-  list_queue(session, folder, false, [it, session, folder](int rc, const auto& names) {
-    const Outcome outcome = outcome_of(rc);
-    if (outcome != Outcome::done && outcome != Outcome::no_node) it->error = not_read(rc);
-    it->status.set_permits = Queue(names).set_permits();
-    for (Child& child : in_order(names)) it->seen.push_back({std::move(child)});
-    it->open += it->seen.size();
-    for (Overview::Seen& seen : it->seen) {
-      const std::string path = folder + "/" + seen.child.name;
-      session->server().get(
-          path, false,
-          [it, session, path, &seen](int read, const std::string& data, const NodeStat& stat) {
-            const auto found = [it, &seen](int code, const NodeStat& at) {
-              seen.there = outcome_of(code) == Outcome::done;
-              seen.stat = at;
-              if (!seen.there && outcome_of(code) != Outcome::no_node) it->error = not_read(code);
-              it->one_done();
-            };
-            if (outcome_of(read) != Outcome::refused) {
-              seen.data = data;
-              return found(read, stat);
-            }
-            session->server().exists(
-                path, false,
-                [found](int code, const std::string&, const NodeStat& at) { found(code, at); });
-          });
-    }
-    it->one_done();
-  });
+  list_queue(
+      session, folder, false, [it, session, folder](int rc, const auto& names, const NodeStat&) {
+        const Outcome outcome = outcome_of(rc);
+        if (outcome != Outcome::done && outcome != Outcome::no_node) it->error = not_read(rc);
+        it->status.set_permits = Queue(names).set_permits();
+        for (Child& child : in_order(names)) it->seen.push_back({std::move(child)});
+        it->open += it->seen.size();
+        for (Overview::Seen& seen : it->seen) {
+          const std::string path = folder + "/" + seen.child.name;
+          session->server().get(
+              path, false,
+              [it, session, path, &seen](int read, const std::string& data, const NodeStat& stat) {
+                const auto found = [it, &seen](int code, const NodeStat& at) {
+                  seen.there = outcome_of(code) == Outcome::done;
+                  seen.stat = at;
+                  if (!seen.there && outcome_of(code) != Outcome::no_node)
+                    it->error = not_read(code);
+                  it->one_done();
+                };
+                if (outcome_of(read) != Outcome::refused) {
+                  seen.data = data;
+                  return found(read, stat);
+                }
+                session->server().exists(
+                    path, false,
+                    [found](int code, const std::string&, const NodeStat& at) { found(code, at); });
+              });
+        }
+        it->one_done();
+      });
   // After the children: it may be later than they are, and is never earlier.
   const auto counted = [it](int rc, const NodeStat& stat) {
     if (outcome_of(rc) == Outcome::done) it->status.counted_to = stat.children;
@@ -183,7 +187,7 @@ void ZookeeperStore::list(CallContext context, Completion<std::vector<LockStatus
   with_session(call, [this, call](const SessionPtr& session) {
     session->server().sync(options_.base, [](int) {});
     session->server().children(
-        options_.base, [this, call, session](int rc, const std::vector<std::string>& names) {
+        options_.base, [this, call, session](int rc, const auto& names, const NodeStat&) {
           const Outcome outcome = outcome_of(rc);
           if (outcome != Outcome::done && outcome != Outcome::no_node) {
             return call->refuse(not_read(rc));
@@ -370,7 +374,7 @@ void ZookeeperStore::list_keys(LockName lock, CallContext context,
   const std::string folder = once_folder_of(lock);
   with_session(call, [call, folder](const SessionPtr& session) {
     session->server().sync(folder, [](int) {});
-    session->server().children(folder, [call](int rc, const std::vector<std::string>& names) {
+    session->server().children(folder, [call](int rc, const auto& names, const NodeStat&) {
       const Outcome outcome = outcome_of(rc);
       if (outcome != Outcome::done && outcome != Outcome::no_node) {
         return call->refuse(

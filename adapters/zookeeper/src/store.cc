@@ -234,12 +234,13 @@ void ZookeeperStore::node_touched(const RequestId& watching) {
   }
   if (!session) return tell_nudged(watching);
   session->tell_of(folder, watching);
-  list_queue(session, folder, true, [this, watching, mine](int rc, const auto& names) {
-    const Queue queue(names);
-    const auto place = queue.place_of(mine);
-    const bool waits_on = outcome_of(rc) == Outcome::done && place && !queue.fits(*place);
-    if (!waits_on) tell_nudged(watching);
-  });
+  list_queue(
+      session, folder, true, [this, watching, mine](int rc, const auto& names, const NodeStat&) {
+        const Queue queue(names);
+        const auto place = queue.place_of(mine);
+        const bool waits_on = outcome_of(rc) == Outcome::done && place && !queue.fits(*place);
+        if (!waits_on) tell_nudged(watching);
+      });
 }
 
 void ZookeeperStore::tell_ended(const RequestId& request) {

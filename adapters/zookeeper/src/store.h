@@ -112,14 +112,15 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   void read_queue(const AskPtr& it, const SessionPtr& session, Connection::Listed done);
   void recognise(const AskPtr& it, const SessionPtr& session);
   void judge(const AskPtr& it, const SessionPtr& session, int rc,
-             const std::vector<std::string>& names);
+             const std::vector<std::string>& names, const NodeStat& at);
   void grant(const AskPtr& it, const SessionPtr& session);
   void confirm(const AskPtr& it, const SessionPtr& session);
   void take_slot(const AskPtr& it, const SessionPtr& session, const Queue& queue, std::size_t place,
                  const Slots& slots);
   void wait_for(const AskPtr& it, const SessionPtr& session, const std::string& before,
-                const std::string& first);
+                const std::string& first, bool one_permit);
   void wait_for_anybody(const AskPtr& it, const SessionPtr& session, const std::string& first);
+  void tell_queued(const AskPtr& it, Millis recheck, const std::string& ahead);
   void stop_watching_folder(const AskPtr& it, const SessionPtr& session);
   bool tells_who_is_first(const AskPtr& it);
   void step_back(const AskPtr& it, const SessionPtr& session, const std::string& first);
@@ -149,6 +150,8 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   void put_permits(const std::shared_ptr<Permits>& it, const SessionPtr& session);
   void put_permits_in(const std::shared_ptr<Permits>& it, const SessionPtr& session,
                       const std::vector<std::string>& names);
+  void transact_permits(const std::shared_ptr<Permits>& it, const SessionPtr& session,
+                        std::vector<Step> steps);
   void overview(const SessionPtr& session, const LockName& lock,
                 std::function<void(Result<LockStatus>)> done);
   void write_record(const std::shared_ptr<Call<std::monostate>>& call, const PlacePtr& place,

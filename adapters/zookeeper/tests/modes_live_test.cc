@@ -7,6 +7,7 @@
 
 #include "blocking_session.h"
 #include "ended_session.h"
+#include "interposed.h"
 #include "leasehold/client.h"
 #include "proxied_server.h"
 #include "testing/results.h"
@@ -75,6 +76,7 @@ TEST(ZookeeperModes, SharedCostsNoRoundTripMoreThanExclusiveAndAPermitOne) {
   EXPECT_EQ(cost(Mode::exclusive()), 1u);
   EXPECT_EQ(cost(Mode::shared()), 1u);
   EXPECT_EQ(cost(Mode::permit_of(3)), 2u);
+  EXPECT_EQ(cost(Mode::permit_of(1)), 1u) << "there is but one slot";
 }
 
 TEST(ZookeeperModes, OnlyThePermitThatMayComeInIsTold) {
@@ -159,7 +161,6 @@ TEST(ZookeeperModes, WhoIsTurnedAwayIsNeverGrantedThoughItsRemovalWasLost) {
   EXPECT_TRUE(bad(answer.get(), ErrorCode::invalid));
   EXPECT_THAT(direct.inspect()->waiters, SizeIs(1));
   ASSERT_EQ(direct.release(holder), ReleaseReply::released);
-  EXPECT_EQ(direct.inspect()->holder(), std::nullopt);
   const RequestId next = new_request();
   EXPECT_TRUE(granted(direct.acquire_as(Mode::permit_of(2), next)));
   server.proxy().refuse(false);
@@ -232,6 +233,86 @@ TEST(ZookeeperModes, WhoIsAboutToTakeASlotSeesThatThereAreFewerNow) {
   ASSERT_TRUE(good(reply));
   EXPECT_TRUE(std::holds_alternative<Busy>(*reply));
   EXPECT_THAT(direct.inspect()->holders, SizeIs(1));
+}
+
+// It has looked, and one has gone and another come before it writes.
+TEST(ZookeeperModes, TwoWhoLookAtOnceNeverTakeOneSlot) {
+  ProxiedZookeeper server;
+  RawStore direct(server.open());
+  RawStore slow(server.open_through_proxies());
+  const Mode three = Mode::permit_of(3);
+  const auto [holders, nobody] = stand(direct, three, 0);
+  ASSERT_EQ(direct.release(holders[2]), ReleaseReply::released);
+  server.proxy().delay(300ms);
+  auto answer =
+      std::async(std::launch::async, [&] { return slow.acquire_as(three, new_request()); });
+  wait_until([&] { return direct.inspect()->waiters.size() == 1; });
+  ASSERT_EQ(direct.release(holders[0]), ReleaseReply::released);
+  const auto late = granted(direct.acquire_as(three, new_request()));
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->slot, Slot{2});
+  const auto early = granted(answer.get());
+  ASSERT_TRUE(early);
+  EXPECT_EQ(early->slot, Slot{0});
+}
+
+TEST(ZookeeperModes, SlotThatWasGivenStaysThoughThereIsButOneNow) {
+  ProxiedZookeeper server;
+  RawStore store(server.open());
+  const Mode three = Mode::permit_of(3);
+  const auto [holders, waiters] = stand(store, three, 3);
+  for (const RequestId& it : holders) ASSERT_EQ(store.release(it), ReleaseReply::released);
+  EXPECT_EQ(granted(store.acquire_as(three, waiters[2], true))->slot, Slot{2});
+  ASSERT_EQ(store.release(waiters[0]), ReleaseReply::released);
+  ASSERT_TRUE(good(store.set_permits(1)));
+  EXPECT_EQ(store.inspect()->holders.at(0).slot, Slot{1});
+  EXPECT_EQ(granted(store.acquire_as(three, waiters[1], true))->slot, Slot{1});
+}
+
+// It reads the slots, is given one, and when it reads the queue it is first, and there is one
+// permit.
+TEST(ZookeeperModes, SlotThatIsGivenBetweenTwoReadsIsSeen) {
+  ProxiedZookeeper server;
+  RawStore store(server.open());
+  RawStore other(server.open());
+  const Mode four = Mode::permit_of(4);
+  ASSERT_TRUE(good(store.set_permits(4)));
+  const RequestId holders[] = {new_request(), new_request()};
+  for (const RequestId& it : holders) ASSERT_TRUE(granted(store.acquire_as(four, it)));
+  std::optional<NextListHangs> hang(std::in_place);
+  auto answer = std::async(std::launch::async,
+                           [&] { return other.acquire_as(Mode::permit_of(1), new_request()); });
+  hang->wait_for_it();
+  wait_until([&] { return store.inspect()->waiters.size() == 1; });
+  EXPECT_EQ(granted(store.acquire_as(four, new_request()))->slot, Slot{3});
+  for (const RequestId& it : holders) ASSERT_EQ(store.release(it), ReleaseReply::released);
+  ASSERT_TRUE(good(store.set_permits(1)));
+  hang.reset();
+  const auto slow = granted(answer.get());
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->slot, Slot{2});
+}
+
+TEST(ZookeeperModes, MorePermitsReachWhoWaitsForTheOnlyOne) {
+  ProxiedZookeeper server;
+  RawStore store(server.open());
+  const Mode one = Mode::permit_of(1);
+  const auto [holders, waiters] = stand(store, one, 3);
+  EXPECT_EQ(store.events.nudges(), 0u);
+  ASSERT_TRUE(good(store.set_permits(3)));
+  ASSERT_TRUE(store.events.wait_for_nudge(waiters[0], 30s));
+  EXPECT_EQ(granted(store.acquire_as(one, waiters[0], true))->slot, Slot{1});
+  EXPECT_EQ(granted(store.acquire_as(one, holders[0]))->slot, Slot{0});
+  ASSERT_TRUE(store.events.wait_for_nudge(waiters[1], 30s));
+  EXPECT_EQ(granted(store.acquire_as(one, waiters[1], true))->slot, Slot{2});
+  ASSERT_TRUE(good(store.set_permits(1)));
+  ASSERT_EQ(store.release(holders[0]), ReleaseReply::released);
+  ASSERT_EQ(store.release(waiters[0]), ReleaseReply::released);
+  ASSERT_TRUE(waits(store.acquire_as(one, waiters[2], true)));
+  EXPECT_EQ(store.inspect()->holders.at(0).slot, Slot{2}) << "nobody changes its slot";
+  ASSERT_EQ(store.release(waiters[1]), ReleaseReply::released);
+  ASSERT_TRUE(store.events.wait_for_nudge(waiters[2], 30s));
+  EXPECT_EQ(granted(store.acquire_as(one, waiters[2], true))->slot, Slot{0});
 }
 
 TEST(ZookeeperModes, MorePermitsReachAllWhoFitThoughOneOfThemIsCutOff) {

@@ -64,12 +64,31 @@ TEST(Queue, ThePermitWhoseTurnIsNextWaitsForAnybody) {
   const auto names = names_of(modes);
   EXPECT_EQ(Queue(names).waits_for(2, {}), std::nullopt);
   EXPECT_EQ(Queue(names).waits_for(3, {}), 2u);
-  Slots three;
-  for (std::int64_t number = 0; number < 3; ++number) three.give(number);
-  const auto fewer = names_of(modes, {"permits-1"});
-  EXPECT_EQ(Queue(fewer).waits_for(3, three), std::nullopt) << "nobody waits before it";
+  const Mode three = Mode::permit_of(3);
+  Slots taken;
+  for (std::int64_t number = 0; number < 3; ++number) taken.give(number);
+  const auto fewer = names_of({three, three, three, three}, {"permits-2"});
+  EXPECT_EQ(Queue(fewer).waits_for(3, taken), std::nullopt) << "nobody waits before it";
   const auto behind = names_of({two, two, kAlone, two});
   EXPECT_EQ(Queue(behind).waits_for(3, {}), 2u);
+}
+
+TEST(Queue, OnePermitIsHeldInTurnWithoutAWord) {
+  const Mode one = Mode::permit_of(1);
+  const auto names = names_of({one, one, one});
+  EXPECT_TRUE(Queue(names).has_one_permit());
+  EXPECT_EQ(fits(names), "+--");
+  EXPECT_EQ(Queue(names).waits_for(1, {}), 0u);
+  EXPECT_EQ(Queue(names).waits_for(2, {}), 1u);
+  EXPECT_TRUE(Queue(names).holds(0, {}));
+  EXPECT_EQ(Queue(names).slot_of(0, {}), Slot{0});
+  Slots later;
+  for (std::int64_t number = 5; number >= 0; --number) later.give(number);
+  EXPECT_EQ(Queue(names).slot_of(0, later), Slot{5}) << "as it was written down before";
+  const auto fewer = names_of({Mode::permit_of(3), one}, {"permits-1"});
+  EXPECT_TRUE(Queue(fewer).has_one_permit());
+  const auto cleared = names_of({one, Mode::permit_of(3)});
+  EXPECT_FALSE(Queue(cleared).has_one_permit()) << "the second may be taking a slot";
 }
 
 TEST(Slots, TheLowestFreeOneIsGivenAndThatOfOneWhoHasGoneIsFree) {
