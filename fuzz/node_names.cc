@@ -1,7 +1,8 @@
 // Keys of etcd and nodes of ZooKeeper, which any client may have written, and what stands in them.
 //
 // Rules: every text has a name of its own, which is read as it was written and has no slash. Names
-// that we would not have written are not taken for ours. Labels are printable.
+// that we would not have written are not taken for ours. Labels and notes are printable. In a queue
+// whoever holds fits to all who hold before it.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "adapters/etcd/src/keys.h"
 #include "adapters/etcd/src/version.h"
 #include "adapters/zookeeper/src/node_names.h"
+#include "adapters/zookeeper/src/queue.h"
 #include "fuzz/fuzz.h"
 
 namespace leasehold::fuzz {
@@ -68,18 +70,51 @@ void check_etcd(std::string_view text) {
   }
 }
 
+void check_queue(const std::vector<std::string>& names, const zookeeper::Slots& slots) {
+  const zookeeper::Queue queue(names);
+  for (std::size_t place = 0; place < queue.size(); ++place) {
+    if (!queue.fits(place)) {
+      const auto waits_for = queue.waits_for(place, slots);
+      must(waits_for ? *waits_for < place : queue.mode(place).is_permit(),
+           "one waits for somebody before it, or as a permit for anybody");
+      continue;
+    }
+    for (std::size_t before = 0; before < place; ++before) {
+      must(queue.fits(before) && !queue.mode(place).is_exclusive() &&
+               queue.mode(before).kind() == queue.mode(place).kind(),
+           "who fits comes after its own kind alone");
+    }
+    if (queue.mode(place).is_permit()) {
+      must(queue.with_slots_up_to(place, slots).of(queue.number(place)).has_value(),
+           "a permit that fits has a slot");
+    }
+  }
+}
+
 void check_zookeeper(std::string_view text) {
   if (const auto label = zookeeper::Label::parse(text)) {
-    must(is_printable(label->owner), "a label can be printed");
+    must(is_printable(label->owner) && is_printable(label->note), "a label can be printed");
     must(label->session_ms >= 0, "no session lasts less than nothing");
     const auto again = zookeeper::Label::parse(label->str());
-    must(again && again->session_ms == label->session_ms && again->owner == label->owner,
+    must(again && again->session_ms == label->session_ms && again->owner == label->owner &&
+             again->note == label->note,
          "a label is read as it was written");
+  }
+  const auto slots = zookeeper::Slots::parse(text);
+  if (slots) {
+    const auto again = zookeeper::Slots::parse(slots->str());
+    must(again && again->str() == slots->str(), "slots are read as they were written");
+  }
+  if (const auto store = zookeeper::lineage_in(text)) {
+    must(zookeeper::lineage_text(*store) == text, "a lineage is read as it was written");
+  } else {
+    must(is_printable(zookeeper::why_not_ours("/x", text).message), "a refusal is one line");
   }
   std::vector<std::string> names;
   for (std::string_view rest = text; !rest.empty();) {
     names.emplace_back(take_until(rest, '\n'));
   }
+  check_queue(names, slots.value_or(zookeeper::Slots()));
   const auto children = zookeeper::in_order(names);
   must(children.size() <= names.size(), "nobody is invented");
   std::reverse(names.begin(), names.end());
@@ -100,6 +135,13 @@ void check_own_node(std::string_view text) {
     const std::string name = zookeeper::node_prefix(request, recipe) + "0000000042";
     const auto children = zookeeper::in_order({name});
     must(children.size() == 1 && children[0].request == request, "our own node is found again");
+  }
+  const auto permits = 1 + static_cast<unsigned char>(text.back()) * 39;
+  for (const Mode mode : {Mode::exclusive(), Mode::shared(), Mode::permit_of(permits)}) {
+    const auto curator = zookeeper::Recipe::curator;
+    const std::string name = zookeeper::node_prefix(request, curator, mode) + "0000000042";
+    must(zookeeper::mode_of(name) == mode, "its mode is read as it was written");
+    must(name.starts_with(zookeeper::request_prefix(request, curator)), "in every mode");
   }
 }
 

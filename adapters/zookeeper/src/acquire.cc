@@ -1,7 +1,9 @@
 // Taking a place in the queue, and finding out whether it is the first.
 #include <algorithm>
 
+#include "queue.h"
 #include "store.h"
+#include "store_base/mode_conflict.h"
 
 namespace leasehold::zookeeper {
 namespace {
@@ -9,6 +11,30 @@ namespace {
 constexpr int kMostRounds = 8;
 constexpr Millis kLively{1000};
 constexpr std::size_t kMostFolders = 10'000;
+
+Millis recheck_after(const std::shared_ptr<Session>& session, bool queued_before) {
+  const Millis calm = session->lasts() / 3;
+  return queued_before ? calm : std::min(calm, kLively);
+}
+
+// Into `label`, before what is asked of the server next is answered.
+void read_label(
+    const std::shared_ptr<Session>& session, const std::string& folder, const std::string& name,
+    const std::shared_ptr<std::string>& label, const std::function<void()>& then = [] {}) {
+  session->server().get(folder + "/" + name, false,
+                        [label, name, then](int rc, const std::string& data, const NodeStat&) {
+                          if (outcome_of(rc) == Outcome::done) *label = who(name, data);
+                          then();
+                        });
+}
+
+Error slots_not_read(const std::string& folder, int rc) {
+  if (outcome_of(rc) == Outcome::done) {
+    return Error(ErrorCode::unavailable,
+                 "the data of " + folder + " is not as this version of Leasehold writes it");
+  }
+  return Error(ErrorCode::unavailable, "the slots of the lock could not be read", words_of(rc));
+}
 
 }  // namespace
 
@@ -21,6 +47,16 @@ struct ZookeeperStore::Ask {
   int rounds = 0;
   bool confirmed = false;
   bool made_earlier = false;  // the node, by a call whose answer was lost
+
+  // Of a permit: the lock's folder, as it was read before the queue.
+  int folder_rc = 0;
+  std::string folder_data = {};
+  std::int32_t folder_version = 0;
+  bool watched_folder = false;  // by the last look
+
+  std::string label(const SessionPtr& session) const {
+    return Label{session->timeout().count(), what.owner.str(), what.note.str()}.str();
+  }
 };
 
 void ZookeeperStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
@@ -117,20 +153,20 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
         it->place->folder, "", stays ? NodeMode::persistent : NodeMode::container,
         [folder](int rc, const std::string&, const NodeStat&) { *folder = rc; });
   }
-  const Label label{session->timeout().count(), it->what.owner.str()};
   auto stands = std::make_shared<bool>(false);
   const BootTime asked = BootClock::now();
-  session->server().create(it->place->folder + "/" + node_prefix(it->what.request, options_.recipe),
-                           label.str(), NodeMode::ephemeral_sequential,
-                           [this, it, session, folder, stands, asked](
-                               int rc, const std::string& path, const NodeStat& stat) {
-                             *stands = outcome_of(rc) == Outcome::done;
-                             if (*stands) session->confirmed(asked);
-                             stood(it, session, rc, *folder, path, stat);
-                           });
-  list_queue(session, it->place->folder,
-             [this, it, session, stands](int rc, const std::vector<std::string>& names) {
-               if (*stands) judge(it, session, rc, names);
+  session->server().create(
+      it->place->folder + "/" + node_prefix(it->what.request, options_.recipe, it->what.mode),
+      it->label(session), NodeMode::ephemeral_sequential,
+      [this, it, session, folder, stands, asked](int rc, const std::string& path,
+                                                 const NodeStat& stat) {
+        *stands = outcome_of(rc) == Outcome::done;
+        if (*stands) session->confirmed(asked);
+        stood(it, session, rc, *folder, path, stat);
+      });
+  read_queue(it, session,
+             [this, it, session, stands](int rc, const auto& names, const NodeStat& at) {
+               if (*stands) judge(it, session, rc, names, at);
              });
 }
 
@@ -172,23 +208,41 @@ void ZookeeperStore::remember_folder(const std::string& folder) {
 // A server that is behind shows those before who have left, and they are watched there: who is
 // first at any server is first for good.
 void ZookeeperStore::look(const AskPtr& it, const SessionPtr& session) {
-  list_queue(session, it->place->folder,
-             [this, it, session](int rc, const std::vector<std::string>& names) {
-               judge(it, session, rc, names);
-             });
+  read_queue(it, session, [this, it, session](int rc, const auto& names, const NodeStat& at) {
+    judge(it, session, rc, names, at);
+  });
+}
+
+// With the slots, of which judge() sees whether they were written in between.
+void ZookeeperStore::read_queue(const AskPtr& it, const SessionPtr& session,
+                                Connection::Listed done) {
+  const std::string& folder = it->place->folder;
+  {
+    MutexLock lock(mutex_);
+    it->watched_folder = it->place->watches_folder;
+  }
+  if (it->watched_folder) session->tell_of(folder, it->what.request);
+  if (it->what.mode.is_permit()) {
+    session->server().get(folder, false, [it](int rc, std::string data, const NodeStat& stat) {
+      it->folder_rc = rc;
+      it->folder_data = std::move(data);
+      it->folder_version = stat.version;
+    });
+  }
+  list_queue(session, folder, it->watched_folder, std::move(done));
 }
 
 // The answer to the create was lost: the request id in the node's name tells whether it was done.
 void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
   session->server().sync(it->place->folder, [](int) {});
-  session->server().children(it->place->folder, [this, it, session](
-                                                    int rc, const std::vector<std::string>& names) {
+  session->server().children(it->place->folder, [this, it, session](int rc, const auto& names,
+                                                                    const NodeStat&) {
     const Outcome outcome = outcome_of(rc);
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done && outcome != Outcome::no_node) {
       return fail_ask(it, rc, "looking for the place in the queue");
     }
-    const std::string prefix = node_prefix(it->what.request, options_.recipe);
+    const std::string prefix = request_prefix(it->what.request, options_.recipe);
     const auto mine = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
       return name.starts_with(prefix);
     });
@@ -220,7 +274,7 @@ void ZookeeperStore::recognise(const AskPtr& it, const SessionPtr& session) {
 }
 
 void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
-                           const std::vector<std::string>& names) {
+                           const std::vector<std::string>& names, const NodeStat& at) {
   const Outcome outcome = outcome_of(rc);
   if (outcome == Outcome::over) return ask(it);
   if (outcome != Outcome::done && outcome != Outcome::no_node) {
@@ -228,18 +282,88 @@ void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
   }
   std::string mine;
   bool granted = false;
+  bool admitted = false;
   {
     MutexLock lock(mutex_);
     if (it->place->session == session) mine = name_in(it->place->path);
     granted = it->place->granted;  // a lease of Curator's may have come since
+    admitted = std::exchange(it->place->admitted, true);
   }
-  const std::vector<std::string_view> ordered = names_in_order(names);
-  const auto found = std::find(ordered.begin(), ordered.end(), mine);
-  if (found == ordered.end()) return ask_anew(it);
-  if (found == ordered.begin() || granted) return grant(it, session);
-  const std::string first(ordered.front());
-  if (it->what.queue) return queue(it, session, std::string(*std::prev(found)), first);
-  step_back(it, session, first);
+  const Queue queue(names);
+  const auto place = queue.place_of(mine);
+  if (!place) return ask_anew(it);
+  if (granted) return grant(it, session);
+  const Mode used = queue.use_before(*place).value_or(it->what.mode);
+  if (!admitted && !it->what.mode.mixes_with(used)) {
+    return turn_away(
+        it, session,
+        mode_conflict(it->what.lock, it->what.mode, used, queue.set_permits().has_value()));
+  }
+  const auto slots = Slots::parse(it->folder_data);
+  if (it->what.mode.is_permit() && !(slots && outcome_of(it->folder_rc) == Outcome::done)) {
+    return turn_away(it, session, slots_not_read(it->place->folder, it->folder_rc));
+  }
+  const bool written_between = it->what.mode.is_permit() && at.version != it->folder_version;
+  if (written_between) return it->call->over() ? it->turn.end() : look(it, session);
+  if (queue.fits(*place)) {
+    if (it->what.mode.is_permit()) return take_slot(it, session, queue, *place, *slots);
+    return grant(it, session);
+  }
+  const std::string first(queue.name(0));
+  if (!it->what.queue) return step_back(it, session, first);
+  const auto before = queue.waits_for(*place, *slots);
+  if (!before) return wait_for_anybody(it, session, first);
+  stop_watching_folder(it, session);
+  wait_for(it, session, std::string(queue.name(*before)), first, queue.has_one_permit());
+}
+
+// Whoever looks first gives a slot to each who has come before and fits, so that no later one has a
+// slot, and a larger token at the slot's fence, before an earlier one. The change of the own node
+// wakes the one behind it.
+void ZookeeperStore::take_slot(const AskPtr& it, const SessionPtr& session, const Queue& queue,
+                               std::size_t place, const Slots& slots) {
+  stop_watching_folder(it, session);
+  std::string path;
+  {
+    MutexLock lock(mutex_);
+    if (it->place->session == session) path = it->place->path;
+  }
+  if (path.empty()) return ask(it);
+  const std::int64_t number = queue.number(place);
+  const auto has = [this, it, session](std::optional<Slot> slot) {
+    {
+      MutexLock lock(mutex_);
+      it->place->slot = slot;
+    }
+    grant(it, session);
+  };
+  if (const auto slot = slots.of(number)) {
+    session->server().set(path, it->label(session), [](int) {});
+    return has(slot);
+  }
+  if (queue.has_one_permit()) return has(Slot{0});
+  const Slots next = queue.with_slots_up_to(place, slots);
+  const BootTime asked = BootClock::now();
+  session->server().transact(
+      {{Step::Kind::set, path, it->label(session)},
+       {Step::Kind::set, it->place->folder, next.str(), it->folder_version}},
+      [this, it, session, asked, has, slot = next.of(number)](int rc, const std::vector<int>&) {
+        const Outcome outcome = outcome_of(rc);
+        if (rc == kBadVersion) return it->call->over() ? it->turn.end() : look(it, session);
+        if (outcome == Outcome::over) return ask(it);
+        if (outcome == Outcome::no_node) return ask_anew(it);
+        if (outcome == Outcome::lost) return fail_ask(it, rc, "taking a slot");
+        if (outcome != Outcome::done) {
+          return turn_away(
+              it, session,
+              Error(ErrorCode::unavailable,
+                    "the server does not let this client write slots down in " + it->place->folder,
+                    words_of(rc)));
+        }
+        session->confirmed(asked);
+        it->confirmed = true;
+        has(slot);
+      });
 }
 
 void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
@@ -280,7 +404,7 @@ void ZookeeperStore::grant(const AskPtr& it, const SessionPtr& session) {
         place.ttl = certain;
         place.expires = it->began + certain;
       }
-      granted = Granted{*token, *place.lineage, place.ttl, fresh};
+      granted = Granted{*token, *place.lineage, place.ttl, fresh, place.slot};
     }
   }
   if (!granted) return ask(it);
@@ -310,65 +434,113 @@ void ZookeeperStore::confirm(const AskPtr& it, const SessionPtr& session) {
                              });
 }
 
-// Watches only the one before, so that one release wakes one. Who is first is only for messages: in
-// a lively queue nobody waits long enough to be told.
-void ZookeeperStore::queue(const AskPtr& it, const SessionPtr& session, const std::string& before,
-                           const std::string& first) {
+// Watches only one, so that one release wakes one. Who is first is only for messages: in a lively
+// queue nobody waits long enough to be told.
+void ZookeeperStore::wait_for(const AskPtr& it, const SessionPtr& session,
+                              const std::string& before, const std::string& first,
+                              bool one_permit) {
   auto ahead = std::make_shared<std::string>();
   const std::string folder = it->place->folder + "/";
-  bool tells_first = false;
-  {
-    MutexLock lock(mutex_);
-    tells_first = std::exchange(it->place->queued_before, true) || before == first;
-  }
-  if (tells_first && before != first) {
-    session->server().get(folder + first, false,
-                          [ahead, first](int rc, const std::string& data, const NodeStat&) {
-                            if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
-                          });
-  }
-  const Millis recheck =
-      tells_first ? session->lasts() / 3 : std::min(session->lasts() / 3, kLively);
-  const auto watching = [this, it, session, ahead, recheck, path = folder + before](int rc) {
+  const bool tells_first = tells_who_is_first(it) || before == first;
+  if (tells_first && before != first) read_label(session, it->place->folder, first, ahead);
+  const Millis recheck = recheck_after(session, tells_first);
+  const bool behind_a_permit = it->what.mode.is_permit() && mode_of(before).is_permit();
+  const bool until_granted = behind_a_permit && !one_permit;
+  const bool until_there_are_more = behind_a_permit && one_permit;
+  const auto watching = [this, it, session, ahead, recheck, until_granted, until_there_are_more,
+                         path = folder + before](int rc, const NodeStat& stat) {
     const Outcome outcome = outcome_of(rc);
-    if (outcome != Outcome::done) session->tell_no_more(path, it->what.request);
+    const bool granted_since = until_granted && stat.version > 0;
+    if (outcome != Outcome::done || granted_since) session->tell_no_more(path, it->what.request);
     if (outcome == Outcome::no_node) return look(it, session);  // just gone
     if (outcome == Outcome::over) return ask(it);
     if (outcome != Outcome::done) return fail_ask(it, rc, "watching the one before");
-    it->turn.end();
-    it->call->answer(Queued{recheck, *ahead});
+    if (granted_since) return ask(it);
+    if (!until_there_are_more) return tell_queued(it, recheck, *ahead);
+    // The node before is written to when they are set: perhaps just before it was watched.
+    session->server().exists(
+        it->place->folder, false,
+        [this, it, recheck, ahead](int, const std::string&, const NodeStat& at) {
+          if (at.version != it->folder_version) return ask(it);
+          tell_queued(it, recheck, *ahead);
+        });
   };
   session->tell_of(folder + before, it->what.request);
-  session->server().get(folder + before, true,
-                        [session, ahead, tells_first, before, path = folder + before, watching](
-                            int rc, const std::string& data, const NodeStat&) {
-                          if (outcome_of(rc) != Outcome::refused) {
-                            if (tells_first && ahead->empty()) *ahead = who(before, data);
-                            return watching(rc);
-                          }
-                          // Another user's node cannot be read, but everybody may see whether it is
-                          // there.
-                          session->server().exists(path, true,
-                                                   [watching](int seen, const std::string&,
-                                                              const NodeStat&) { watching(seen); });
-                        });
+  session->server().get(
+      folder + before, true,
+      [session, ahead, tells_first, before, path = folder + before, watching](
+          int rc, const std::string& data, const NodeStat& stat) {
+        if (outcome_of(rc) != Outcome::refused) {
+          if (tells_first && ahead->empty()) *ahead = who(before, data);
+          return watching(rc, stat);
+        }
+        // Another user's node cannot be read, but everybody may see whether it is there.
+        session->server().exists(
+            path, true,
+            [watching](int seen, const std::string&, const NodeStat& at) { watching(seen, at); });
+      });
+}
+
+// The next permit watches all who come and go: each who goes lets it in. Only one does so.
+void ZookeeperStore::wait_for_anybody(const AskPtr& it, const SessionPtr& session,
+                                      const std::string& first) {
+  if (!it->watched_folder) {
+    {
+      MutexLock lock(mutex_);
+      it->place->watches_folder = true;
+    }
+    return look(it, session);
+  }
+  const bool tells_first = tells_who_is_first(it);
+  const Millis recheck = recheck_after(session, tells_first);
+  auto ahead = std::make_shared<std::string>();
+  if (!tells_first) return tell_queued(it, recheck, *ahead);
+  read_label(session, it->place->folder, first, ahead,
+             [this, it, recheck, ahead] { tell_queued(it, recheck, *ahead); });
+}
+
+void ZookeeperStore::tell_queued(const AskPtr& it, Millis recheck, const std::string& ahead) {
+  it->turn.end();
+  it->call->answer(Queued{recheck, ahead});
+}
+
+void ZookeeperStore::stop_watching_folder(const AskPtr& it, const SessionPtr& session) {
+  {
+    MutexLock lock(mutex_);
+    it->place->watches_folder = false;
+  }
+  if (std::exchange(it->watched_folder, false)) {
+    session->tell_no_more(it->place->folder, it->what.request);
+  }
+}
+
+bool ZookeeperStore::tells_who_is_first(const AskPtr& it) {
+  MutexLock lock(mutex_);
+  return std::exchange(it->place->queued_before, true);
 }
 
 // A try that may not wait: those behind must not wait for it either.
 void ZookeeperStore::step_back(const AskPtr& it, const SessionPtr& session,
                                const std::string& first) {
+  auto ahead = std::make_shared<std::string>();
+  read_label(session, it->place->folder, first, ahead);
+  withdraw(it, session, [it, ahead] { it->call->answer(Busy{*ahead}); });
+}
+
+void ZookeeperStore::turn_away(const AskPtr& it, const SessionPtr& session, Error why) {
+  withdraw(it, session, [it, why = std::move(why)] { it->call->refuse(why); });
+}
+
+void ZookeeperStore::withdraw(const AskPtr& it, const SessionPtr& session,
+                              std::function<void()> then) {
+  stop_watching_folder(it, session);
   {
     MutexLock lock(mutex_);
     it->place->leaving = true;
   }
-  auto ahead = std::make_shared<std::string>();
-  session->server().get(it->place->folder + "/" + first, false,
-                        [ahead, first](int rc, const std::string& data, const NodeStat&) {
-                          if (outcome_of(rc) == Outcome::done) *ahead = who(first, data);
-                        });
-  remove_node(it->place, session, [it, ahead](int) {
+  remove_node(it->place, session, [it, then = std::move(then)](int) {
     it->turn.end();  // if it was not removed, it will be
-    it->call->answer(Busy{*ahead});
+    then();
   });
 }
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "kit/try.h"
-#include "slot.h"
+#include "mailbox.h"
 
 namespace leasehold::zookeeper {
 namespace {
@@ -127,9 +127,10 @@ Result<std::optional<std::vector<std::string>>> BlockingSession::children(
     const auto session = TRY(ready(context));
     auto answer = answer_to<Answer>(context, [&](auto done) {
       const auto synced = sync(*session, path);
-      session->server().children(path, [done, synced](int rc, std::vector<std::string> names) {
-        done({*synced == 0 ? rc : *synced, std::move(names)});
-      });
+      session->server().children(
+          path, [done, synced](int rc, std::vector<std::string> names, const NodeStat&) {
+            done({*synced == 0 ? rc : *synced, std::move(names)});
+          });
     });
     if (!answer) return fail(late(context, /*sent=*/false));
     auto& [rc, names] = *answer;

@@ -105,10 +105,10 @@ struct Connection::Callbacks {
   static void created(int rc, const char* path, const Stat* stat, const void* data) {
     taken<Created>(data)(rc, path == nullptr ? "" : path, stat_of(stat));
   }
-  static void listed(int rc, const String_vector* found, const void* data) {
+  static void listed(int rc, const String_vector* found, const Stat* stat, const void* data) {
     std::vector<std::string> names;
     if (rc == ZOK && found != nullptr) names.assign(found->data, found->data + found->count);
-    taken<Listed>(data)(rc, std::move(names));
+    taken<Listed>(data)(rc, std::move(names), stat_of(stat));
   }
   static void read(int rc, const char* value, int length, const Stat* stat, const void* data) {
     std::string text;
@@ -137,7 +137,7 @@ struct Connection::Callbacks {
 
   static void fail(Replied& done, int rc) { done(rc); }
   static void fail(Created& done, int rc) { done(rc, "", {}); }
-  static void fail(Listed& done, int rc) { done(rc, {}); }
+  static void fail(Listed& done, int rc) { done(rc, {}, {}); }
   static void fail(Read& done, int rc) { done(rc, {}, {}); }
   static void fail(Transaction& done, int rc) { done(rc); }
 };
@@ -226,9 +226,10 @@ void Connection::create(const std::string& path, const std::string& data, NodeMo
   });
 }
 
-void Connection::children(const std::string& path, Listed done) {
+void Connection::children(const std::string& path, bool watch, Listed done) {
   send(std::move(done), [&](zhandle_t* zh, const void* context) {
-    return zoo_aget_children(zh, path.c_str(), 0, Callbacks::listed, context);
+    return zoo_awget_children2(zh, path.c_str(), watch ? Callbacks::on_node : nullptr, this,
+                               Callbacks::listed, context);
   });
 }
 

@@ -68,7 +68,7 @@ class Connection {
   };
   using Replied = std::function<void(int rc)>;
   using Created = std::function<void(int rc, const std::string& path, const NodeStat& stat)>;
-  using Listed = std::function<void(int rc, std::vector<std::string> names)>;
+  using Listed = std::function<void(int rc, std::vector<std::string> names, const NodeStat& stat)>;
   using Read = std::function<void(int rc, std::string data, const NodeStat& stat)>;
   using Transacted = std::function<void(int rc, const std::vector<int>& each)>;
 
@@ -82,7 +82,8 @@ class Connection {
       LEASEHOLD_EXCLUDES(mutex_);
 
   void create(const std::string& path, const std::string& data, NodeMode mode, Created done);
-  void children(const std::string& path, Listed done);
+  void children(const std::string& path, Listed done) { children(path, false, std::move(done)); }
+  void children(const std::string& path, bool watch, Listed done);  // for who comes and goes
   void get(const std::string& path, bool watch, Read done);
   void exists(const std::string& path, bool watch, Read done);  // data stays empty
   void set(const std::string& path, const std::string& data, Replied done);

@@ -257,7 +257,7 @@ class EnsembleExamination {
   std::optional<StoreId> lineage() {
     const auto node = session_.get(options_.base + "/.lineage", how_.context);
     if (!node) return std::nullopt;
-    return StoreId::from_hex(node->data);
+    return lineage_in(node->data);
   }
 
   std::vector<Finding> take() { return findings_.take(); }

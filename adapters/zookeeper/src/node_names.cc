@@ -13,11 +13,17 @@ namespace leasehold::zookeeper {
 namespace {
 
 constexpr std::string_view kProtected = "_c_";
-constexpr std::string_view kLock = "-lock-";
+constexpr std::string_view kLock = "lock-";
 constexpr std::string_view kKazooLock = "__lock__";
 constexpr std::size_t kUuidLength = 36;
 constexpr std::size_t kHexLength = 32;
-constexpr std::string_view kLabelMark = "leasehold 1 ";
+constexpr std::string_view kShared = "shared-";
+constexpr std::string_view kPermitOf = "permit-of-";
+constexpr std::string_view kPermits = "permits-";
+
+std::string record_mark() {
+  return std::string(kRecordMark) + std::to_string(kFormat) + " ";
+}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -45,20 +51,6 @@ std::uint64_t fnv(std::string_view text, std::uint64_t hash) {
   return hash;
 }
 
-// The server writes "%010d": ten digits, or a sign and at least nine.
-std::optional<std::int64_t> sequence_in(std::string_view name) {
-  std::size_t begin = name.size();
-  while (begin > 0 && name.size() - begin < 10 && is_digit(name[begin - 1])) --begin;
-  const std::size_t digits = name.size() - begin;
-  const std::int64_t number = kit::number_in<std::int64_t>(name.substr(begin)).value_or(0);
-  const bool sign = begin > 0 && name[begin - 1] == '-';
-  if (digits == 9) return sign ? std::optional(-number) : std::nullopt;
-  if (digits != 10) return std::nullopt;
-  const bool after_dash = sign && begin > 1 && name[begin - 2] == '-';
-  const bool too_large = number > std::numeric_limits<std::int32_t>::max();
-  return sign && (after_dash || too_large) ? -number : number;
-}
-
 }  // namespace
 
 std::string encode(std::string_view text) {
@@ -72,17 +64,70 @@ std::optional<std::string> decode(std::string_view name) {
   return kit::percent_decoded_as(name, encode);
 }
 
-std::string node_prefix(const RequestId& request, Recipe recipe) {
+std::string request_prefix(const RequestId& request, Recipe recipe) {
   const std::string hex = request.hex();
   if (recipe == Recipe::kazoo) return hex + std::string(kKazooLock);
   std::string name(kProtected);
-  name.reserve(kProtected.size() + kUuidLength + kLock.size());
+  name.reserve(kProtected.size() + kUuidLength + 1);
   for (std::size_t i = 0; i < hex.size(); ++i) {
     if (i == 8 || i == 12 || i == 16 || i == 20) name += '-';
     name += hex[i];
   }
-  name += kLock;
+  name += '-';
   return name;
+}
+
+std::string node_prefix(const RequestId& request, Recipe recipe, Mode mode) {
+  std::string name = request_prefix(request, recipe);
+  if (recipe == Recipe::kazoo) return name;
+  if (mode.is_permit()) {
+    name.append(kPermitOf).append(std::to_string(mode.permits())).append("-");
+  } else if (!mode.is_exclusive()) {
+    name.append(kShared);
+  }
+  return name.append(kLock);
+}
+
+Mode mode_of(std::string_view name) {
+  constexpr std::size_t before = kProtected.size() + kUuidLength + 1;
+  const bool ours_by_form = name.size() > before && name.starts_with(kProtected);
+  if (!ours_by_form || name.substr(before).starts_with(kLock) || !uuid_in(name)) return {};
+  name.remove_prefix(before);
+  if (name.starts_with(kShared)) {
+    return name.substr(kShared.size()).starts_with(kLock) ? Mode::shared() : Mode();
+  }
+  if (!name.starts_with(kPermitOf)) return {};
+  name.remove_prefix(kPermitOf.size());
+  const auto permits = kit::take_number<std::int64_t>(name).value_or(0);
+  const bool ours = Mode::permit_of(permits).check() && name.starts_with('-') &&
+                    name.substr(1).starts_with(kLock);
+  return ours && permits > 0 ? Mode::permit_of(permits) : Mode();
+}
+
+std::string permits_name(std::int64_t permits) {
+  return std::string(kPermits) + std::to_string(permits);
+}
+
+std::optional<std::int64_t> permits_in(std::string_view name) {
+  if (!name.starts_with(kPermits)) return std::nullopt;
+  const auto permits = kit::number_in<std::int64_t>(name.substr(kPermits.size()));
+  const bool ours = permits && *permits > 0 && Mode::permit_of(*permits).check() &&
+                    permits_name(*permits) == name;
+  return ours ? permits : std::nullopt;
+}
+
+// The server writes "%010d": ten digits, or a sign and at least nine.
+std::optional<std::int64_t> sequence_in(std::string_view name) {
+  std::size_t begin = name.size();
+  while (begin > 0 && name.size() - begin < 10 && is_digit(name[begin - 1])) --begin;
+  const std::size_t digits = name.size() - begin;
+  const std::int64_t number = kit::number_in<std::int64_t>(name.substr(begin)).value_or(0);
+  const bool sign = begin > 0 && name[begin - 1] == '-';
+  if (digits == 9) return sign ? std::optional(-number) : std::nullopt;
+  if (digits != 10) return std::nullopt;
+  const bool after_dash = sign && begin > 1 && name[begin - 2] == '-';
+  const bool too_large = number > std::numeric_limits<std::int32_t>::max();
+  return sign && (after_dash || too_large) ? -number : number;
 }
 
 RequestId stay_of(std::string_view name) {
@@ -129,7 +174,7 @@ std::vector<Child> in_order(const std::vector<std::string>& names) {
   children.reserve(names.size());
   for (const std::string_view name : names_in_order(names)) {
     const auto uuid = uuid_in(name);
-    children.push_back({std::string(name), uuid ? *uuid : stay_of(name)});
+    children.push_back({std::string(name), uuid ? *uuid : stay_of(name), mode_of(name)});
   }
   return children;
 }
@@ -138,17 +183,56 @@ std::string_view name_in(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+std::string lineage_text(const StoreId& store) {
+  return record_mark() + store.hex();
+}
+
+std::optional<StoreId> lineage_in(std::string_view text) {
+  const std::string mark = record_mark();
+  if (!text.starts_with(mark)) return std::nullopt;
+  return StoreId::from_hex(text.substr(mark.size()));
+}
+
+Error why_not_ours(const std::string& path, std::string_view text) {
+  std::string_view rest = text;
+  if (StoreId::from_hex(text)) {
+    return Error(ErrorCode::unavailable,
+                 path +
+                     " was written by an earlier build of Leasehold; begin afresh in another "
+                     "folder, or remove this one while nobody uses it");
+  }
+  if (rest.starts_with(kRecordMark)) {
+    rest.remove_prefix(kRecordMark.size());
+    const auto format = kit::take_number<std::int64_t>(rest);
+    if (format && *format > kFormat) {
+      return Error(ErrorCode::unavailable,
+                   path + " was written by a later version of Leasehold, in format " +
+                       std::to_string(*format) + "; this program knows format " +
+                       std::to_string(kFormat) + ", so it needs an update");
+    }
+  }
+  return Error(ErrorCode::unavailable, path + " does not hold what Leasehold writes there");
+}
+
 std::string Label::str() const {
-  return std::string(kLabelMark) + std::to_string(session_ms) + " " + owner;
+  std::string text = record_mark() + std::to_string(session_ms) + " " + owner;
+  if (!note.empty()) text += "\n" + note;
+  return text;
 }
 
 std::optional<Label> Label::parse(std::string_view text) {
-  if (!text.starts_with(kLabelMark)) return std::nullopt;
-  text.remove_prefix(kLabelMark.size());
+  const std::string mark = record_mark();
+  if (!text.starts_with(mark)) return std::nullopt;
+  text.remove_prefix(mark.size());
   const auto session_ms = kit::take_number<std::int64_t>(text);
   if (!session_ms || *session_ms < 0 || !text.starts_with(' ')) return std::nullopt;
-  Label label{*session_ms, std::string(text.substr(1))};
-  if (!OwnerLabel::parse(label.owner)) return std::nullopt;
+  text.remove_prefix(1);
+  const std::size_t line = text.find('\n');
+  Label label{*session_ms, std::string(text.substr(0, line))};
+  if (line != std::string_view::npos) label.note = text.substr(line + 1);
+  const bool noted =
+      label.note.empty() ? line == std::string_view::npos : Note::parse(label.note).has_value();
+  if (!OwnerLabel::parse(label.owner) || !noted) return std::nullopt;
   return label;
 }
 

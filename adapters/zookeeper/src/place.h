@@ -34,7 +34,10 @@ struct Place {
   Node node = Node::none;
   std::string path = {};
   std::int64_t token = 0;
+  bool admitted = false;        // it fits to how the lock is used
+  bool watches_folder = false;  // while it waits
   bool granted = false;
+  std::optional<Slot> slot = {};          // of a permit that is granted
   Millis ttl{0};                          // as granted
   std::optional<StoreId> lineage = {};    // at the grant
   BootTime expires = {};                  // not asked for until then: it is taken away
@@ -53,7 +56,10 @@ struct Place {
     node = Node::none;
     path.clear();
     token = 0;
+    admitted = false;
+    watches_folder = false;
     granted = false;
+    slot.reset();
     lineage.reset();
     expired = false;
     leaving = false;

@@ -6,7 +6,7 @@
 namespace leasehold::zookeeper {
 
 PlainSession::PlainSession()
-    : first_(std::make_shared<Slot<Connection::State>>()),
+    : first_(std::make_shared<Mailbox<Connection::State>>()),
       connection_({.changed =
                        [first = first_](Connection::State state) {
                          if (state != Connection::State::connecting) first->fill(state);

@@ -7,8 +7,8 @@
 
 #include "connection.h"
 #include "leasehold/store.h"
+#include "mailbox.h"
 #include "options.h"
-#include "slot.h"
 
 namespace leasehold::zookeeper {
 
@@ -37,7 +37,7 @@ class PlainSession {
  private:
   PlainSession();
 
-  const std::shared_ptr<Slot<Connection::State>> first_;
+  const std::shared_ptr<Mailbox<Connection::State>> first_;
   Connection connection_;
 };
 

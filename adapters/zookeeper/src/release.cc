@@ -27,6 +27,18 @@ struct ZookeeperStore::Leave {
   bool holder_only = false;  // not one that waits
   PlacePtr place = {};
   Turn turn = {};
+
+  std::optional<std::string> find_in(const std::vector<std::string>& names,
+                                     const Slots& slots) const {
+    const Queue queue(names);
+    const std::vector<Child> children = in_order(names);
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      const Child& child = children[i];
+      const bool meant = child.request == request || stay_of(child.name) == request;
+      if (meant && (!holder_only || queue.holds(i, slots))) return child.name;
+    }
+    return std::nullopt;
+  }
 };
 
 void ZookeeperStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
@@ -91,24 +103,25 @@ void ZookeeperStore::force_release(LockName lock, RequestId seen, CallContext co
 void ZookeeperStore::search_and_remove(const std::shared_ptr<Leave>& it) {
   with_session(it->call, [this, it](const SessionPtr& session) {
     const std::string folder = folder_of(it->lock);
+    auto slots = std::make_shared<Slots>();
     session->server().sync(folder, [](int) {});
-    list_queue(session, folder,
-               [it, session, folder](int rc, const std::vector<std::string>& names) {
+    if (it->holder_only) {
+      session->server().get(folder, false, [slots](int, const std::string& data, const NodeStat&) {
+        *slots = Slots::parse(data).value_or(Slots());
+      });
+    }
+    list_queue(session, folder, false,
+               [it, session, folder, slots](int rc, const auto& names, const NodeStat&) {
                  const Outcome outcome = outcome_of(rc);
                  if (outcome == Outcome::no_node) return it->call->answer(ReleaseReply::not_held);
                  if (outcome != Outcome::done) {
                    return it->call->refuse(
                        Error(ErrorCode::unavailable, "the queue could not be read", words_of(rc)));
                  }
-                 std::vector<Child> children = in_order(names);
-                 if (it->holder_only && children.size() > 1) children.resize(1, children.front());
-                 const auto found =
-                     std::find_if(children.begin(), children.end(), [&](const Child& child) {
-                       return child.request == it->request || stay_of(child.name) == it->request;
-                     });
-                 if (found == children.end()) return it->call->answer(ReleaseReply::not_held);
+                 const auto found = it->find_in(names, *slots);
+                 if (!found) return it->call->answer(ReleaseReply::not_held);
                  it->call->sent();
-                 session->server().remove(folder + "/" + found->name, [it](int removed) {
+                 session->server().remove(folder + "/" + *found, [it](int removed) {
                    const Outcome result = outcome_of(removed);
                    if (result == Outcome::done) return it->call->answer(ReleaseReply::released);
                    if (result == Outcome::no_node) return it->call->answer(ReleaseReply::not_held);
@@ -133,16 +146,16 @@ void ZookeeperStore::remove_node(const PlacePtr& place, const SessionPtr& sessio
   };
   if (!path.empty()) return session->server().remove(path, std::move(removed));
   session->server().sync(place->folder, [](int) {});
-  session->server().children(place->folder, [this, place, session, removed](
-                                                int rc, const std::vector<std::string>& names) {
-    const std::string prefix = node_prefix(place->request, options_.recipe);
-    const auto mine = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-      return name.starts_with(prefix);
-    });
-    if (outcome_of(rc) != Outcome::done) return removed(rc);
-    if (mine == names.end()) return removed(kNoNode);
-    session->server().remove(place->folder + "/" + *mine, removed);
-  });
+  session->server().children(
+      place->folder, [this, place, session, removed](int rc, const auto& names, const NodeStat&) {
+        const std::string prefix = request_prefix(place->request, options_.recipe);
+        const auto mine = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+          return name.starts_with(prefix);
+        });
+        if (outcome_of(rc) != Outcome::done) return removed(rc);
+        if (mine == names.end()) return removed(kNoNode);
+        session->server().remove(place->folder + "/" + *mine, removed);
+      });
 }
 
 void ZookeeperStore::node_removed(const PlacePtr& place, const SessionPtr& session, int rc) {

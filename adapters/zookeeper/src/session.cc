@@ -70,7 +70,8 @@ void Session::connected() {
 
 // Also finds out whether the server knows this kind of request.
 void Session::prepare() {
-  connection_.create(lineage_path(), StoreId::random(system_random()).hex(), NodeMode::persistent,
+  connection_.create(lineage_path(), lineage_text(StoreId::random(system_random())),
+                     NodeMode::persistent,
                      [this](int rc, const std::string&, const NodeStat&) { prepared(rc); });
 }
 
@@ -121,11 +122,8 @@ void Session::lineage_read(int rc, const std::string& text) {
   const Outcome outcome = outcome_of(rc);
   if (outcome == Outcome::no_node) return prepare();  // it was removed; a new life begins
   if (outcome != Outcome::done) return prepared(rc);
-  const auto lineage = StoreId::from_hex(text);
-  if (!lineage) {
-    return give_up(Error(ErrorCode::unavailable,
-                         lineage_path() + " does not hold what Leasehold writes there"));
-  }
+  const auto lineage = lineage_in(text);
+  if (!lineage) return give_up(why_not_ours(lineage_path(), text));
   {
     MutexLock lock(mutex_);
     lineage_ = lineage;

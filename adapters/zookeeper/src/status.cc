@@ -22,20 +22,22 @@ Millis since(std::int64_t wall_ms) {
 
 }  // namespace
 
-void ZookeeperStore::list_queue(const SessionPtr& session, const std::string& folder,
+void ZookeeperStore::list_queue(const SessionPtr& session, const std::string& folder, bool watch,
                                 Connection::Listed done) {
   session->server().children(
-      folder, [session, folder, done = std::move(done)](int rc, std::vector<std::string> names) {
+      folder, watch,
+      [session, folder, done = std::move(done)](int rc, std::vector<std::string> names,
+                                                const NodeStat& at) {
         const bool leases = std::find(names.begin(), names.end(), kLeasesFolder) != names.end();
-        if (!leases) return done(rc, std::move(names));
+        if (!leases) return done(rc, std::move(names), at);
         const std::string inner(kLeasesFolder);
         session->server().children(
-            folder + "/" + inner, [inner, done, names = std::move(names)](
-                                      int seen, const std::vector<std::string>& inside) mutable {
+            folder + "/" + inner, [inner, done, at, names = std::move(names)](
+                                      int seen, const auto& inside, const NodeStat&) mutable {
               for (const std::string& it : inside) {
                 names.push_back(inner + "/" + it);
               }
-              done(outcome_of(seen) == Outcome::no_node ? 0 : seen, std::move(names));
+              done(outcome_of(seen) == Outcome::no_node ? 0 : seen, std::move(names), at);
             });
       });
 }
@@ -49,6 +51,7 @@ struct ZookeeperStore::Overview {
     NodeStat stat = {};
   };
   LockStatus status;
+  Slots slots;
   std::vector<Seen> seen;
   std::size_t open = 1;  // counted on the completion thread only
   std::optional<Error> error;
@@ -57,32 +60,45 @@ struct ZookeeperStore::Overview {
   void one_done() {
     if (--open != 0) return;
     if (error) return done(fail(*error));
-    for (const Seen& it : seen) {
-      if (it.there) add(it);
+    std::erase_if(seen, [](const Seen& it) { return !it.there; });
+    std::vector<std::string> names;
+    for (const Seen& it : seen) names.push_back(it.child.name);
+    const Queue queue(names);
+    for (std::size_t place = 0; place < seen.size(); ++place) {
+      if (queue.holds(place, slots)) {
+        add_holder(seen[place], queue.slot_of(place, slots));
+      } else {
+        add_waiter(seen[place]);
+      }
     }
     done(std::move(status));
   }
-  void add(const Seen& it) {
-    std::string owner = who(it.child.name, it.data);
-    if (!status.holders.empty()) {
-      // Those who wait have their tokens already.
-      if (status.waiters.empty() && status.counted_to) status.counted_to = it.stat.created - 1;
-      status.waiters.push_back({it.child.request, std::move(owner)});
-      return;
-    }
+  void add_waiter(const Seen& it) {
+    // Those who wait have their tokens already.
+    if (status.waiters.empty() && status.counted_to) status.counted_to = it.stat.created - 1;
+    status.waiters.push_back(
+        {it.child.request, who(it.child.name, it.data), it.child.mode, note_of(it)});
+  }
+  void add_holder(const Seen& it, Slot slot) {
     const auto token = TokenNumber::of(std::max<std::int64_t>(it.stat.created, 1));
-    const Millis age = since(it.stat.created_ms);
     const auto label = Label::parse(it.data);
     status.last_token = *token;
-    status.holders = {
-        LockStatus::Holder{.request = label ? it.child.request : stay_of(it.child.name),
-                           .token = *token,
-                           .owner = std::move(owner),
-                           .held_for = age,
-                           .remaining = most_left(Millis(label ? label->session_ms : 0)),
-                           .kept = false,
-                           .foreign = !label,
-                           .at_most = true}};
+    status.holders.push_back(
+        {.request = label ? it.child.request : stay_of(it.child.name),
+         .token = *token,
+         .owner = who(it.child.name, it.data),
+         .held_for = since(it.stat.created_ms),
+         .remaining = most_left(Millis(label ? label->session_ms : 0)),
+         .kept = false,
+         .foreign = !label,
+         .at_most = true,
+         .mode = it.child.mode,
+         .slot = it.child.mode.is_permit() ? std::optional(slot) : std::nullopt,
+         .note = note_of(it)});
+  }
+  static std::string note_of(const Seen& it) {
+    const auto label = Label::parse(it.data);
+    return label ? label->note : std::string();
   }
 };
 
@@ -95,44 +111,57 @@ void ZookeeperStore::overview(const SessionPtr& session, const LockName& lock,
                                                            .holders = {},
                                                            .waiters = {},
                                                            .known_as = folder},
+                                                .slots = {},
                                                 .seen = {},
                                                 .open = 2,
                                                 .error = {},
                                                 .done = std::move(done)});
-  list_queue(session, folder, [it, session, folder](int rc, const std::vector<std::string>& names) {
-    const Outcome outcome = outcome_of(rc);
-    if (outcome != Outcome::done && outcome != Outcome::no_node) it->error = not_read(rc);
-    for (Child& child : in_order(names)) it->seen.push_back({std::move(child)});
-    it->open += it->seen.size();
-    for (Overview::Seen& seen : it->seen) {
-      const std::string path = folder + "/" + seen.child.name;
-      session->server().get(
-          path, false,
-          [it, session, path, &seen](int read, const std::string& data, const NodeStat& stat) {
-            const auto found = [it, &seen](int code, const NodeStat& at) {
-              seen.there = outcome_of(code) == Outcome::done;
-              seen.stat = at;
-              if (!seen.there && outcome_of(code) != Outcome::no_node) it->error = not_read(code);
-              it->one_done();
-            };
-            if (outcome_of(read) != Outcome::refused) {
-              seen.data = data;
-              return found(read, stat);
-            }
-            session->server().exists(
-                path, false,
-                [found](int code, const std::string&, const NodeStat& at) { found(code, at); });
-          });
-    }
-    it->one_done();
-  });
+  list_queue(
+      session, folder, false, [it, session, folder](int rc, const auto& names, const NodeStat&) {
+        const Outcome outcome = outcome_of(rc);
+        if (outcome != Outcome::done && outcome != Outcome::no_node) it->error = not_read(rc);
+        it->status.set_permits = Queue(names).set_permits();
+        for (Child& child : in_order(names)) it->seen.push_back({std::move(child)});
+        it->open += it->seen.size();
+        for (Overview::Seen& seen : it->seen) {
+          const std::string path = folder + "/" + seen.child.name;
+          session->server().get(
+              path, false,
+              [it, session, path, &seen](int read, const std::string& data, const NodeStat& stat) {
+                const auto found = [it, &seen](int code, const NodeStat& at) {
+                  seen.there = outcome_of(code) == Outcome::done;
+                  seen.stat = at;
+                  if (!seen.there && outcome_of(code) != Outcome::no_node)
+                    it->error = not_read(code);
+                  it->one_done();
+                };
+                if (outcome_of(read) != Outcome::refused) {
+                  seen.data = data;
+                  return found(read, stat);
+                }
+                session->server().exists(
+                    path, false,
+                    [found](int code, const std::string&, const NodeStat& at) { found(code, at); });
+              });
+        }
+        it->one_done();
+      });
   // After the children: it may be later than they are, and is never earlier.
-  session->server().exists(folder, false, [it](int rc, const std::string&, const NodeStat& stat) {
-    if (outcome_of(rc) == Outcome::done) {
-      it->status.counted_to = stat.children;
-    }
+  const auto counted = [it](int rc, const NodeStat& stat) {
+    if (outcome_of(rc) == Outcome::done) it->status.counted_to = stat.children;
     it->one_done();
-  });
+  };
+  session->server().get(
+      folder, false,
+      [it, session, folder, counted](int rc, const std::string& data, const NodeStat& stat) {
+        if (outcome_of(rc) != Outcome::refused) {
+          it->slots = Slots::parse(data).value_or(Slots());
+          return counted(rc, stat);
+        }
+        session->server().exists(
+            folder, false,
+            [counted](int code, const std::string&, const NodeStat& at) { counted(code, at); });
+      });
 }
 
 void ZookeeperStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {
@@ -158,7 +187,7 @@ void ZookeeperStore::list(CallContext context, Completion<std::vector<LockStatus
   with_session(call, [this, call](const SessionPtr& session) {
     session->server().sync(options_.base, [](int) {});
     session->server().children(
-        options_.base, [this, call, session](int rc, const std::vector<std::string>& names) {
+        options_.base, [this, call, session](int rc, const auto& names, const NodeStat&) {
           const Outcome outcome = outcome_of(rc);
           if (outcome != Outcome::done && outcome != Outcome::no_node) {
             return call->refuse(not_read(rc));
@@ -196,7 +225,7 @@ void ZookeeperStore::rotate_store_id(CallContext context, Completion<StoreId> do
   with_session(call, [call](const SessionPtr& session) {
     const StoreId next = StoreId::random(system_random());
     call->sent();
-    session->server().set(session->lineage_path(), next.hex(), [call, next](int rc) {
+    session->server().set(session->lineage_path(), lineage_text(next), [call, next](int rc) {
       switch (outcome_of(rc)) {
         case Outcome::done:
           return call->answer(next);
@@ -345,7 +374,7 @@ void ZookeeperStore::list_keys(LockName lock, CallContext context,
   const std::string folder = once_folder_of(lock);
   with_session(call, [call, folder](const SessionPtr& session) {
     session->server().sync(folder, [](int) {});
-    session->server().children(folder, [call](int rc, const std::vector<std::string>& names) {
+    session->server().children(folder, [call](int rc, const auto& names, const NodeStat&) {
       const Outcome outcome = outcome_of(rc);
       if (outcome != Outcome::done && outcome != Outcome::no_node) {
         return call->refuse(

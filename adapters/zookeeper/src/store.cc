@@ -13,6 +13,9 @@ namespace {
 constexpr auto kFirstLook = std::chrono::milliseconds(200);
 constexpr auto kNextLook = std::chrono::seconds(1);
 constexpr auto kKeepUnused = std::chrono::seconds(60);
+constexpr const char* kWhyNoModes =
+    "the clients of kazoo's recipe look for __lock__ right before the number in a node's name, so "
+    "that no mode can stand there; recipe=curator has them";
 constexpr std::string_view kNobody = "no ZooKeeper server opened a session";
 
 // The one that is opened first serves leases of the usual length and everything else.
@@ -31,7 +34,9 @@ StoreTraits zookeeper_traits(const Options& options) {
           .instead = "",
           .queues = true,
           .keeps_after_release = false,
-          .one_counter = true};
+          .one_counter = true,
+          .modes = options.recipe == Recipe::curator,
+          .why_no_modes = kWhyNoModes};
 }
 
 ZookeeperStore::ZookeeperStore(Options options)
@@ -212,8 +217,30 @@ void ZookeeperStore::retire_unused(Agenda::Reason reason) {
   agenda_.add(BootClock::now() + kKeepUnused, [this](Agenda::Reason why) { retire_unused(why); });
 }
 
+// The next permit is not told of everybody who comes: it goes on watching, and is told when it
+// fits.
 void ZookeeperStore::node_touched(const RequestId& watching) {
-  tell_nudged(watching);
+  SessionPtr session;
+  std::string folder;
+  std::string mine;
+  {
+    MutexLock lock(mutex_);
+    const auto found = places_.find(watching);
+    if (found != places_.end() && found->second->watches_folder) {
+      session = found->second->session;
+      folder = found->second->folder;
+      mine = name_in(found->second->path);
+    }
+  }
+  if (!session) return tell_nudged(watching);
+  session->tell_of(folder, watching);
+  list_queue(
+      session, folder, true, [this, watching, mine](int rc, const auto& names, const NodeStat&) {
+        const Queue queue(names);
+        const auto place = queue.place_of(mine);
+        const bool waits_on = outcome_of(rc) == Outcome::done && place && !queue.fits(*place);
+        if (!waits_on) tell_nudged(watching);
+      });
 }
 
 void ZookeeperStore::tell_ended(const RequestId& request) {

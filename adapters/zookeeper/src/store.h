@@ -19,6 +19,7 @@
 #include "node_names.h"
 #include "options.h"
 #include "place.h"
+#include "queue.h"
 #include "session.h"
 
 namespace leasehold::zookeeper {
@@ -47,6 +48,8 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   void force_release(LockName lock, RequestId seen, CallContext context,
                      Completion<ReleaseReply> done) override;
   void rotate_store_id(CallContext context, Completion<StoreId> done) override;
+  void set_permits(LockName lock, std::optional<std::int64_t> permits, CallContext context,
+                   Completion<std::monostate> done) override;
   OnceRecords* once_records() override { return this; }
 
  private:
@@ -62,6 +65,7 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   struct Leave;     // a release on its way
   struct Renewal;   // a renew on its way
   struct Overview;  // a status being put together
+  struct Permits;   // a number of them on its way
   struct Visit;     // the first connection
   class Turn;       // the right to do something to a place's node
   using AskPtr = std::shared_ptr<Ask>;
@@ -105,14 +109,23 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
              const std::string& path, const NodeStat& stat);
   void remember_folder(const std::string& folder) LEASEHOLD_REQUIRES(mutex_);
   void look(const AskPtr& it, const SessionPtr& session);
+  void read_queue(const AskPtr& it, const SessionPtr& session, Connection::Listed done);
   void recognise(const AskPtr& it, const SessionPtr& session);
   void judge(const AskPtr& it, const SessionPtr& session, int rc,
-             const std::vector<std::string>& names);
+             const std::vector<std::string>& names, const NodeStat& at);
   void grant(const AskPtr& it, const SessionPtr& session);
   void confirm(const AskPtr& it, const SessionPtr& session);
-  void queue(const AskPtr& it, const SessionPtr& session, const std::string& before,
-             const std::string& first);
+  void take_slot(const AskPtr& it, const SessionPtr& session, const Queue& queue, std::size_t place,
+                 const Slots& slots);
+  void wait_for(const AskPtr& it, const SessionPtr& session, const std::string& before,
+                const std::string& first, bool one_permit);
+  void wait_for_anybody(const AskPtr& it, const SessionPtr& session, const std::string& first);
+  void tell_queued(const AskPtr& it, Millis recheck, const std::string& ahead);
+  void stop_watching_folder(const AskPtr& it, const SessionPtr& session);
+  bool tells_who_is_first(const AskPtr& it);
   void step_back(const AskPtr& it, const SessionPtr& session, const std::string& first);
+  void turn_away(const AskPtr& it, const SessionPtr& session, Error why);
+  void withdraw(const AskPtr& it, const SessionPtr& session, std::function<void()> then);
   void ask_anew(const AskPtr& it);
   void fail_ask(const AskPtr& it, int rc, const std::string& doing);
 
@@ -132,8 +145,13 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
                    std::vector<std::size_t> which);
 
   // The names of those who stand there, also in the folder of leases.
-  static void list_queue(const SessionPtr& session, const std::string& folder,
+  static void list_queue(const SessionPtr& session, const std::string& folder, bool watch,
                          Connection::Listed done);
+  void put_permits(const std::shared_ptr<Permits>& it, const SessionPtr& session);
+  void put_permits_in(const std::shared_ptr<Permits>& it, const SessionPtr& session,
+                      const std::vector<std::string>& names);
+  void transact_permits(const std::shared_ptr<Permits>& it, const SessionPtr& session,
+                        std::vector<Step> steps);
   void overview(const SessionPtr& session, const LockName& lock,
                 std::function<void(Result<LockStatus>)> done);
   void write_record(const std::shared_ptr<Call<std::monostate>>& call, const PlacePtr& place,

@@ -82,13 +82,15 @@ std::vector<std::string> tree(Program& program, const std::string& path) {
   return all;
 }
 
-// A lock that is held, a record of `once`, and a fence's mark.
+// A lock that is held, another with permits, a record of `once`, and a fence's mark.
 class Used {
  public:
   explicit Used(const std::string& login = "")
       : url_("zookeeper://" + login + long_server().address() + folder),
         client_(open_zookeeper(url_)) {
     lease_.emplace(client_.acquire("job").value());
+    EXPECT_TRUE(client_.set_permits(lock_name("gpu"), 2));
+    permit_.emplace(client_.acquire("gpu", {.mode = Mode::permit_of(2)}).value());
     EXPECT_TRUE(client_.record(*lease_, "key", {"", "result"}));
     EXPECT_TRUE(zookeeper::Resources::open(url_)->fence("ledger")->enter(token_of(1, '1')));
   }
@@ -99,6 +101,7 @@ class Used {
   const std::string url_;
   Client client_;
   std::optional<Lease> lease_;
+  std::optional<Lease> permit_;
 };
 
 TEST(ZookeeperAcl, EverythingOfAUserIsForThatUserOnly) {
@@ -107,6 +110,7 @@ TEST(ZookeeperAcl, EverythingOfAUserIsForThatUserOnly) {
   const auto nodes = tree(ann, used.folder);
   EXPECT_THAT(nodes, Contains(HasSubstr("/.lineage")));
   EXPECT_THAT(nodes, Contains(HasSubstr("/job/_c_")));
+  EXPECT_THAT(nodes, Contains(HasSubstr("/gpu/permits-2")));
   EXPECT_THAT(nodes, Contains(HasSubstr("/key-key")));
   EXPECT_THAT(nodes, Contains(HasSubstr("ledger")));
   Program strangers[] = {Program(), Program("ann:wr0ng"), Program("bob:s3cret")};

@@ -48,7 +48,13 @@ Door& closing() {
   return door;
 }
 
+Door& list() {
+  static Door door;
+  return door;
+}
+
 std::atomic<bool> lists_are_lost = false;
+std::atomic<bool> next_list_hangs = false;
 
 template <class Function>
 Function* in_the_library(const char* name) {
@@ -60,10 +66,11 @@ Function* in_the_library(const char* name) {
 // Found before the libraries' own functions of these names.
 extern "C" {
 
-int zoo_aget_children(zhandle_t* handle, const char* path, int watch,
-                      strings_completion_t completion, const void* data) {
-  static auto* const real = in_the_library<decltype(zoo_aget_children)>("zoo_aget_children");
-  return lists_are_lost ? ZOK : real(handle, path, watch, completion, data);
+int zoo_awget_children2(zhandle_t* handle, const char* path, watcher_fn watcher, void* context,
+                        strings_stat_completion_t completion, const void* data) {
+  static auto* const real = in_the_library<decltype(zoo_awget_children2)>("zoo_awget_children2");
+  if (next_list_hangs.exchange(false)) list().pass();
+  return lists_are_lost ? ZOK : real(handle, path, watcher, context, completion, data);
 }
 
 int zookeeper_close(zhandle_t* handle) {
@@ -86,6 +93,17 @@ ListsAreLost::ListsAreLost() {
 }
 ListsAreLost::~ListsAreLost() {
   lists_are_lost = false;
+}
+
+NextListHangs::NextListHangs() {
+  list().shut(true);
+  next_list_hangs = true;
+}
+NextListHangs::~NextListHangs() {
+  list().shut(false);
+}
+void NextListHangs::wait_for_it() {
+  list().wait_for_one();
 }
 
 NamesHang::NamesHang() {

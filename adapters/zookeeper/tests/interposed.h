@@ -13,6 +13,15 @@ class ListsAreLost {
   ListsAreLost(const ListsAreLost&) = delete;
 };
 
+// The next request for a list is not sent, nor what its connection sends after it.
+class NextListHangs {
+ public:
+  NextListHangs();
+  ~NextListHangs();
+  NextListHangs(const NextListHangs&) = delete;
+  void wait_for_it();
+};
+
 // The name server does not answer: host names cannot be looked up.
 class NamesHang {
  public:

@@ -42,6 +42,61 @@ TEST(NodeNames, PrefixIsThatOfTheRecipe) {
   }
 }
 
+TEST(NodeNames, ModeStandsBeforeTheLock) {
+  const auto id = RequestId::from_hex("00112233445566778899aabbccddeeff").value();
+  const std::string begin = "_c_00112233-4455-6677-8899-aabbccddeeff-";
+  const std::pair<Mode, std::string> prefixes[] = {
+      {Mode::exclusive(), begin + "lock-"},
+      {Mode::shared(), begin + "shared-lock-"},
+      {Mode::permit_of(10'000), begin + "permit-of-10000-lock-"}};
+  for (const auto& [mode, prefix] : prefixes) {
+    EXPECT_EQ(node_prefix(id, Recipe::curator, mode), prefix);
+    EXPECT_TRUE(prefix.starts_with(request_prefix(id, Recipe::curator)));
+    const auto child = in_order({prefix + "0000000007"})[0];
+    EXPECT_EQ(child.mode, mode) << prefix;
+    EXPECT_EQ(child.request, id);
+  }
+}
+
+TEST(NodeNames, WhatIsNotOursIsExclusive) {
+  const std::string begin = "_c_00112233-4455-6677-8899-aabbccddeeff-";
+  for (const std::string& name :
+       {begin + "permit-of-0-lock-0000000007", begin + "permit-of--1-lock-0000000007",
+        begin + "permit-of-10001-lock-0000000007", begin + "permit-of-4-lease-0000000007",
+        begin + "permit-of-99999999999999999999-lock-0000000007", begin + "sharedlock-0000000007",
+        begin + "__READ__0000000007", begin + "later-lock-0000000007",
+        std::string("shared-lock-0000000007"), std::string("_c_shared-lock-0000000007"),
+        std::string("00112233445566778899aabbccddeeff__lock__shared-lock-0000000007")}) {
+    EXPECT_EQ(mode_of(name), Mode::exclusive()) << name;
+  }
+}
+
+TEST(NodeNames, NumberOfPermitsIsAChildThatDoesNotStandInTheQueue) {
+  EXPECT_EQ(permits_name(10'000), "permits-10000");
+  EXPECT_EQ(permits_in("permits-10000"), 10'000);
+  EXPECT_THAT(ordered({"permits-10000"}), ElementsAre());
+  for (const char* name : {"permits-", "permits-0", "permits--1", "permits-10001", "permits-04",
+                           "permits-4x", "permits-99999999999999999999", "permit-4"}) {
+    EXPECT_FALSE(permits_in(name)) << name;
+  }
+}
+
+TEST(NodeNames, OtherFormatsOfAStoreAreToldApart) {
+  const auto id = StoreId::from_hex("00112233445566778899aabbccddeeff").value();
+  EXPECT_EQ(lineage_text(id), "leasehold 2 00112233445566778899aabbccddeeff");
+  EXPECT_EQ(lineage_in(lineage_text(id)), id);
+  const std::pair<std::string, const char*> others[] = {
+      {id.hex(), "earlier build"},
+      {"leasehold 3 " + id.hex(), "later version of Leasehold, in format 3; this program knows"},
+      {"leasehold 2 x", "does not hold what Leasehold writes"},
+      {"leasehold 1 " + id.hex(), "does not hold what Leasehold writes"},
+      {"", "does not hold what Leasehold writes"}};
+  for (const auto& [text, why] : others) {
+    EXPECT_FALSE(lineage_in(text)) << text;
+    EXPECT_THAT(why_not_ours("/x/.lineage", text).message, HasSubstr(why)) << text;
+  }
+}
+
 TEST(NodeNames, LeaseOfASemaphoreStandsBeforeTheQueue) {
   EXPECT_THAT(ordered({"lock-0000000001", "leases/x-lease-0000000009", "leases",
                        "leases/x-lease-0000000003", "locks", "00112233445566778899aa1234567890"}),
@@ -77,12 +132,16 @@ TEST(NodeNames, ForeignNodesHaveDifferentIds) {
 }
 
 TEST(NodeNames, LabelsComeBackAndForeignDataIsNone) {
-  const auto label = Label::parse(Label{1500, "web 1"}.str());
-  ASSERT_TRUE(label);
-  EXPECT_EQ(label->owner, "web 1");
-  EXPECT_EQ(label->session_ms, 1500);
-  for (const char* text : {"", "10.0.0.1", "leasehold 1 ", "leasehold 1 5", "leasehold 1 5 a\nb",
-                           "leasehold 1 -5 a"}) {
+  for (const char* note : {"", "10.0.0.7:9000, version 2.1"}) {
+    const auto label = Label::parse(Label{1500, "web 1", note}.str());
+    ASSERT_TRUE(label);
+    EXPECT_EQ(label->owner, "web 1");
+    EXPECT_EQ(label->session_ms, 1500);
+    EXPECT_EQ(label->note, note);
+  }
+  for (const char* text :
+       {"", "10.0.0.1", "leasehold 1 5 a", "leasehold 3 5 a", "leasehold 2 ", "leasehold 2 5",
+        "leasehold 2 5 a\n", "leasehold 2 5 a\nb\nc", "leasehold 2 -5 a"}) {
     EXPECT_FALSE(Label::parse(text)) << text;
   }
 }

@@ -80,9 +80,11 @@ class Peer {
     EXPECT_EQ(worker_.line(), "ready");
   }
   std::string ask(const std::string& order) {
-    worker_.tell(order);
-    return worker_.line();
+    tell(order);
+    return answer();
   }
+  void tell(const std::string& order) { worker_.tell(order); }
+  std::string answer() { return worker_.line(); }
   int status() { return worker_.wait(); }
 
  private:
@@ -134,6 +136,70 @@ TEST(ZookeeperPeers, KazoosSemaphoreIsSeenAndSeesWhoWasThereBefore) {
     EXPECT_TRUE(std::holds_alternative<Granted>(mine.acquire(new_request()).value())) << recipe;
     EXPECT_EQ(semaphore.ask("try"), "busy") << recipe;
   }
+}
+
+// ---- modes ----------------------------------------------------------------------------------
+
+class ModesBesideAMutex : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::vector<std::string> program() const { return GetParam() == "mutex" ? kCurator : kKazoo; }
+
+  const std::string folder = fresh_folder();
+  Peer peer{program(), folder + "/job", GetParam()};
+  RawStore mine{open_zookeeper(url_of(folder))};
+  const std::vector<Mode> modes = {Mode::shared(), Mode::permit_of(2)};
+};
+INSTANTIATE_TEST_SUITE_P(ZookeeperPeers, ModesBesideAMutex, ::testing::Values("mutex", "patterns"),
+                         [](const auto& of) { return of.param; });
+
+TEST_P(ModesBesideAMutex, ItWaitsForEachOfThoseWhoHoldTogether) {
+  for (const Mode mode : modes) {
+    SCOPED_TRACE(to_string(mode));
+    const RequestId one = new_request();
+    const RequestId two = new_request();
+    ASSERT_TRUE(std::holds_alternative<Granted>(mine.acquire_as(mode, one).value()));
+    ASSERT_TRUE(std::holds_alternative<Granted>(mine.acquire_as(mode, two).value()));
+    EXPECT_EQ(peer.ask("try"), "busy");
+    EXPECT_EQ(mine.release(two), ReleaseReply::released);
+    EXPECT_EQ(peer.ask("try"), "busy") << "one is still there";
+    peer.tell("take");
+    while (mine.inspect()->waiters.empty()) std::this_thread::sleep_for(2ms);  // no event tells it
+    EXPECT_TRUE(std::holds_alternative<Busy>(mine.acquire_as(mode, new_request()).value()))
+        << "nobody overtakes it";
+    EXPECT_EQ(mine.release(one), ReleaseReply::released);
+    EXPECT_EQ(peer.answer(), "held");
+    EXPECT_EQ(peer.ask("give"), "free");
+  }
+}
+
+TEST_P(ModesBesideAMutex, IsWaitedForAsAnExclusiveHolder) {
+  ASSERT_EQ(peer.ask("try"), "held");
+  const Mode shared = Mode::shared();
+  EXPECT_TRUE(std::holds_alternative<Busy>(mine.acquire_as(shared, new_request()).value()));
+  const auto refused = mine.acquire_as(Mode::permit_of(2), new_request());
+  ASSERT_TRUE(bad(refused, ErrorCode::invalid));
+  EXPECT_THAT(refused.error().message, HasSubstr("without permits (exclusive)"));
+  EXPECT_TRUE(bad(mine.set_permits(2), ErrorCode::invalid));
+  const RequestId readers[] = {new_request(), new_request()};
+  for (const RequestId& it : readers) {
+    ASSERT_TRUE(std::holds_alternative<Queued>(mine.acquire_as(shared, it, true).value()));
+  }
+  ASSERT_EQ(peer.ask("give"), "free");
+  for (const RequestId& it : readers) {
+    EXPECT_TRUE(mine.events.wait_for_nudge(it, 30s));
+    EXPECT_TRUE(std::holds_alternative<Granted>(mine.acquire_as(shared, it, true).value()));
+  }
+}
+
+TEST_P(ModesBesideAMutex, ItTakesALockWithSetPermitsInItsTurn) {
+  const Mode two = Mode::permit_of(2);
+  ASSERT_TRUE(good(mine.set_permits(2)));
+  ASSERT_EQ(peer.ask("try"), "held") << "it does not know of permits";
+  const RequestId request = new_request();
+  ASSERT_TRUE(std::holds_alternative<Queued>(mine.acquire_as(two, request, true).value()));
+  ASSERT_EQ(peer.ask("give"), "free");
+  EXPECT_TRUE(mine.events.wait_for_nudge(request, 30s));
+  EXPECT_TRUE(std::holds_alternative<Granted>(mine.acquire_as(two, request, true).value()));
 }
 
 // ---- those that do not look for Leasehold ---------------------------------------------------

@@ -12,7 +12,7 @@ namespace leasehold::zookeeper {
 
 // Where an answer comes to, also when nobody waits any more.
 template <class Answer>
-class Slot {
+class Mailbox {
  public:
   void fill(Answer answer) LEASEHOLD_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -36,9 +36,9 @@ class Slot {
 // Nothing if the time was over first.
 template <class Answer, class Ask>
 std::optional<Answer> answer_to(const CallContext& context, Ask ask) {
-  const auto slot = std::make_shared<Slot<Answer>>();
-  ask([slot](Answer answer) { slot->fill(std::move(answer)); });
-  return slot->wait(context);
+  const auto mailbox = std::make_shared<Mailbox<Answer>>();
+  ask([mailbox](Answer answer) { mailbox->fill(std::move(answer)); });
+  return mailbox->wait(context);
 }
 
 }  // namespace leasehold::zookeeper
