@@ -114,6 +114,22 @@ TEST_F(ReadersTest, PlainSqlIsChecked) {
   EXPECT_EQ(user_.ask("SELECT count(*) FROM leasehold_fence.marks()"), "0");
 }
 
+// As docs/fence-postgres.md has it.
+TEST_F(ReadersTest, PlainSqlReadsBesideOthers) {
+  const UserConnection other(url());
+  ASSERT_EQ(other.exec("SET lock_timeout = '10s'"), "");
+  for (const UserConnection* reader : {&user_, &other}) {
+    const std::string entering = enter_to_read(reader == &user_ ? "33" : "34");
+    EXPECT_EQ(reader->exec(entering), "");
+    EXPECT_EQ(reader->exec("BEGIN"), "");
+    EXPECT_EQ(reader->exec(entering), "");
+    EXPECT_EQ(reader->exec("SET TRANSACTION READ ONLY"), "");
+    EXPECT_EQ(reader->ask("SELECT count(*) FROM data"), "0");
+  }
+  EXPECT_THAT(user_.exec("INSERT INTO data VALUES('x')"), StartsWith("25006"));
+  EXPECT_EQ(other.exec("COMMIT"), "");
+}
+
 // Alone, without having raised the mark before: nobody who must raise it higher gets past.
 TEST_F(ReadersTest, WhoRaisesTheMarkInItsOwnTransactionKeepsOthersWaiting) {
   const UserConnection other(url());
@@ -136,14 +152,13 @@ TEST_F(ReadersTest, RollingBackToASavepointLetsWritersIn) {
 TEST_F(ReadersTest, AnOperatorWaitsForThem) {
   ASSERT_EQ(user_.exec(enter_to_read("33")), "");
   const UserConnection other(url());
+  ASSERT_EQ(other.exec("SET lock_timeout = '50ms'"), "");
   for (const std::string& change :
        {std::string("reset('ledger')"), "adopt('ledger', '" + lineage_of('b').str() + "', 7)"}) {
     ASSERT_EQ(user_.exec("BEGIN;" + enter_to_read("33")), "");
-    auto waiting = std::async(std::launch::async,
-                              [&] { return other.exec("SELECT leasehold_fence." + change); });
-    await_waiter_elsewhere();
+    EXPECT_THAT(other.exec("SELECT leasehold_fence." + change), StartsWith("55P03"));
     EXPECT_EQ(user_.exec("COMMIT"), "");
-    EXPECT_EQ(waiting.get(), "");
+    EXPECT_EQ(other.exec("SELECT leasehold_fence." + change), "");
   }
   EXPECT_EQ(reader(), "") << "adopting has cleared it";
 }
@@ -235,6 +250,11 @@ TEST_P(ReadersIsolationTest, AWriterAboveComesInWhenTheyHaveEnded) {
   std::string seen;
   const auto answer = fence_of(*one).read(token_of(35, '3'), [&](OpenTransaction&) {
     return fence_of(*two).read(token_of(34, '2'), [&](OpenTransaction& open) -> Status {
+      EXPECT_EQ(writer->exec("SET lock_timeout = '50ms'"), "");
+      EXPECT_TRUE(bad(fence_of(*writer).transaction(token_of(36, '4'), insert_row),
+                      ErrorCode::unavailable));
+      EXPECT_EQ(writer->exec("SET lock_timeout = '20s'"), "");
+      if (::testing::Test::HasFailure()) return {};
       writing = std::async(std::launch::async, [&] {
         return fence_of(*writer).transaction(token_of(36, '4'), insert_row);
       });
@@ -244,7 +264,7 @@ TEST_P(ReadersIsolationTest, AWriterAboveComesInWhenTheyHaveEnded) {
     });
   });
   EXPECT_TRUE(good(answer));
-  EXPECT_EQ(seen, "1");
+  ASSERT_EQ(seen, "1");
   EXPECT_TRUE(good(writing.get()));
   EXPECT_EQ(mark(), "36");
   EXPECT_EQ(reader(), "");
@@ -280,6 +300,7 @@ TEST_P(ReadersIsolationTest, AWriterThatBeganBeforeTheReaderNeverGetsIn) {
     const auto writer = begun();
     ASSERT_TRUE(good(read(user_, token_of(35, '3'))));
     EXPECT_TRUE(bad(fence_of(*writer).enter(token), too_late()));
+    ASSERT_EQ(writer->exec("ROLLBACK"), "");
     ASSERT_EQ(user_.exec("SELECT leasehold_fence.reset('ledger');" + enter("33")), "");
   }
 }
@@ -297,6 +318,29 @@ TEST_P(ReadersIsolationTest, AReaderThatBeganBeforeTheWriterNeverReadsWhatWasBef
   } else {
     EXPECT_TRUE(bad(above, ErrorCode::unavailable));
   }
+}
+
+// Sharing a row overlooks that its reader's mark has changed, but not what comes after that.
+TEST_P(ReadersIsolationTest, AReaderNoticesAWriterBehindAnotherReader) {
+  ASSERT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
+  const auto stale = begun();
+  const auto known = begun();
+  ASSERT_TRUE(good(read(user_, token_of(40, '4'))));
+  ASSERT_TRUE(good(fence().transaction(token_of(41, '5'), insert_row)));
+  EXPECT_TRUE(bad(fence_of(*stale).enter_to_read(token_of(35, '3')), too_late()));
+  EXPECT_TRUE(bad(fence_of(*known).enter_to_read(token_of(33, '1')), too_late()));
+}
+
+TEST_P(ReadersIsolationTest, AReaderNoticesASweepBehindAnotherReader) {
+  ASSERT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
+  const auto stale = begun();
+  const auto known = begun();
+  ASSERT_TRUE(good(read(user_, token_of(40, '4'))));
+  ASSERT_EQ(user_.exec("SELECT leasehold_fence.raise_floors(ARRAY[repeat('a', 32)], ARRAY[40]);"
+                       "DELETE FROM leasehold_fence.mark"),
+            "");
+  EXPECT_TRUE(bad(fence_of(*stale).enter_to_read(token_of(35, '3')), too_late()));
+  EXPECT_TRUE(bad(fence_of(*known).enter_to_read(token_of(33, '1')), too_late()));
 }
 
 TEST_P(ReadersIsolationTest, AReaderBehindAWriterIsJudgedByWhatThatLeaves) {
