@@ -174,6 +174,13 @@ class SqlFenceUnderTest final : public FenceUnderTest {
   bool update_is_one_transaction() const override {
     return !std::is_same_v<Form<Database>, RowForm<Database>>;
   }
+  FenceWays ways() const override {
+    if constexpr (requires { Form<Database>::knows_readers(); }) {
+      return {.readers = Form<Database>::knows_readers()};
+    } else {
+      return {};
+    }
+  }
 
  private:
   const Database database_;

@@ -24,6 +24,14 @@ constexpr NamedStatement kEnterAgain = {
     " OR pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'remote_apply')"
     " RETURNING NULL, " LEASEHOLD_TRANSACTION_ID};
 
+constexpr const char* kEnterToRead = "SELECT leasehold_fence.enter_to_read($1, $2, $3, $4)";
+
+// Entering locks a row, which a transaction cannot do that is read-only already.
+constexpr NamedStatement kBeginToRead = {
+    "leasehold_fence_enter_to_read_1",
+    "SELECT leasehold_fence.enter_to_read($1, $2, $3, $4), " LEASEHOLD_TRANSACTION_ID
+    ", pg_catalog.set_config('transaction_read_only', 'on', true)"};
+
 // A token on its way into a resource.
 class Entering {
  public:
@@ -38,6 +46,23 @@ class Entering {
   Result<Rows> enter(const Session& session) const {
     return session.run(kEnter.sql, {resource_.c_str(), number_.c_str(), lineage_.c_str(),
                                     request_.c_str(), single()});
+  }
+
+  Result<Rows> enter_to_read(const Session& session) const {
+    return session.run(kEnterToRead,
+                       {resource_.c_str(), number_.c_str(), lineage_.c_str(), request_.c_str()});
+  }
+
+  // The mark is raised first and by itself, so that others can come in beside this transaction.
+  Result<Rows> begin_to_read(const Session& session) const {
+    const Parameters parameters = {resource_.c_str(), number_.c_str(), lineage_.c_str(),
+                                   request_.c_str()};
+    auto raised = session.run(kEnterToRead, parameters);
+    if (!raised && is_conflict(raised.error())) {
+      raised = session.run_read_committed(kEnterToRead, parameters);
+    }
+    if (!raised) return raised;
+    return session.begin_with(kBeginToRead, parameters);
   }
 
   // With a transaction of its own, which a failure rolls back.
@@ -82,9 +107,9 @@ class Entering {
   Entry entry_;
 };
 
-// In the words of every fence. A schema of an earlier build does not tell why.
+// In the words of every fence.
 Error explained(const ResourceName& resource, const Token& token, Error error) {
-  if (!error.refusal || error.refusal->lineage.empty()) return error;
+  if (!error.refusal) return error;
   Error refused = fence::refusal(resource, token, error.refusal->why,
                                  {error.refusal->lineage, error.refusal->mark});
   refused.store_code = std::move(error.store_code);
@@ -131,6 +156,24 @@ Result<OwnedTransaction> Driver::begin_entered(pg_conn* connection, const Resour
   const Session session(connection);
   TRY(session.check_outside());
   auto rows = Entering(resource, token, entry).begin(session, connection);
+  if (!rows) rows.error() = explained(resource, token, std::move(rows.error()));
+  return entered(connection, resource, std::move(rows));
+}
+
+Status Driver::enter_to_read(pg_conn* connection, const ResourceName& resource,
+                             const Token& token) {
+  const Session session(connection);
+  TRY(session.check_inside());
+  auto rows = Entering(resource, token, Entry::repeatable).enter_to_read(session);
+  if (!rows) return fail(explained(resource, token, std::move(rows.error())));
+  return {};
+}
+
+Result<OwnedTransaction> Driver::begin_reading(pg_conn* connection, const ResourceName& resource,
+                                               const Token& token) {
+  const Session session(connection);
+  TRY(session.check_outside());
+  auto rows = Entering(resource, token, Entry::repeatable).begin_to_read(session);
   if (!rows) rows.error() = explained(resource, token, std::move(rows.error()));
   return entered(connection, resource, std::move(rows));
 }

@@ -2,6 +2,7 @@
 
 #include "admin_connection.h"
 #include "fence_functions.h"
+#include "fence_sweep.h"
 #include "kit/try.h"
 #include "sql/admin.h"
 

@@ -8,15 +8,21 @@
 #include "part.h"
 #include "sql/marks.h"
 #include "statements.h"
+#include "sweep_schema.h"
 
 namespace leasehold::postgres {
 namespace {
 
-constexpr Part kFence = {"leasehold_fence", kFenceVersion, kFenceSchema, "the fence",
-                         "with `leasehold fence install` or install_fence()"};
+const Part& fence_part() {
+  static const std::string ddl = std::string(kFenceSchema) + kSweepSchema;
+  static const Part part = {"leasehold_fence", kFenceVersion, ddl.c_str(), "the fence",
+                            "with `leasehold fence install` or install_fence()"};
+  return part;
+}
 
 constexpr const char* kMarks =
-    "SELECT resource, lineage, token, request, refused, claim FROM leasehold_fence.marks()";
+    "SELECT resource, lineage, token, request, refused, claim, read_token, read_request"
+    " FROM leasehold_fence.marks()";
 
 Status without_rows(Result<Rows> rows) {
   if (!rows) return fail(std::move(rows.error()));
@@ -31,7 +37,7 @@ Result<bool> keeps_marks(Session session) {
 }  // namespace
 
 Status make_fence(Session session) {
-  TRY(install_part(session, kFence));
+  TRY(install_part(session, fence_part()));
   auto kept = TRY(keeps_marks(session));
   if (kept) return {};
   return without_rows(session.run("SELECT leasehold_fence.keep_marks()", {}));
@@ -45,7 +51,7 @@ Status check_marks_are_kept(Session session) {
 }
 
 Status check_fence(Session session) {
-  return check_part(session, kFence);
+  return check_part(session, fence_part());
 }
 
 Status drop_fence(Session session) {
@@ -57,7 +63,7 @@ Status drop_fence(Session session) {
                 "the outbox in this database needs the fence; if you want neither, drop the schema "
                 "leasehold_outbox with its messages first");
   }
-  return remove_part(session, kFence);
+  return remove_part(session, fence_part());
 }
 
 Result<std::vector<FenceMark>> read_marks(Session session) {
@@ -95,11 +101,15 @@ Status count_refusal(Session session, const ResourceName& resource) {
       session.run("SELECT leasehold_fence.count_refusal($1)", {resource.str().c_str()}));
 }
 
+Error counted(pg_conn* connection, const ResourceName& resource, Error error) {
+  return sql::counted(std::move(error),
+                      [&] { return count_refusal(Session(connection), resource); });
+}
+
 Result<OwnedTransaction> entered(pg_conn* connection, const ResourceName& resource,
                                  Result<Rows> rows) {
   if (rows) return OwnedTransaction(connection, TransactionId{rows->number(1)});
-  return fail(sql::counted(std::move(rows.error()),
-                           [&] { return count_refusal(Session(connection), resource); }));
+  return fail(counted(connection, resource, std::move(rows.error())));
 }
 
 Result<std::string> find_table(Session session, std::string_view table) {

@@ -28,6 +28,8 @@ namespace leasehold::postgres {
 
 // `invalid` inside a transaction: a count that is rolled back with it would not be an alarm.
 [[nodiscard]] Status count_refusal(Session session, const ResourceName& resource);
+// The error of an entry that is rolled back by now: counted, if it is a refusal.
+[[nodiscard]] Error counted(pg_conn* connection, const ResourceName& resource, Error error);
 // The transaction that the first statement of an entry has begun, with its id in column 1. If it
 // failed it is rolled back, and a refusal is counted.
 [[nodiscard]] Result<OwnedTransaction> entered(pg_conn* connection, const ResourceName& resource,

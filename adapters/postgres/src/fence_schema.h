@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 11;
+inline constexpr int kFenceVersion = 12;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Every function sets its search_path, or
@@ -27,12 +27,32 @@ CREATE TABLE IF NOT EXISTS leasehold_fence.mark(
   entered_xact xid8,
   entered_at timestamptz
 ) WITH (fillfactor = 50);
+-- read_*: who has entered to read, while above the token. floor: that of its store when the first
+-- came in to read, until somebody writes.
+ALTER TABLE leasehold_fence.mark
+  ADD COLUMN IF NOT EXISTS read_token bigint, ADD COLUMN IF NOT EXISTS read_request text,
+  ADD COLUMN IF NOT EXISTS read_at timestamptz, ADD COLUMN IF NOT EXISTS floor bigint;
 
 -- Apart from the mark, so that counting never waits for who has entered.
 CREATE TABLE IF NOT EXISTS leasehold_fence.refusal(
   resource text COLLATE "C" PRIMARY KEY,
   refused bigint NOT NULL
 ) WITH (fillfactor = 50);
+ALTER TABLE leasehold_fence.refusal ADD COLUMN IF NOT EXISTS refused_at timestamptz NOT NULL DEFAULT now();
+
+-- By store: up to which number tokens are refused where there is no mark.
+CREATE TABLE IF NOT EXISTS leasehold_fence.floor(
+  store text COLLATE "C" PRIMARY KEY,
+  floor bigint NOT NULL CHECK (floor >= 0)
+);
+
+-- One row, which changes whenever a floor rises: that is how a transaction notices it whose
+-- snapshot is older.
+CREATE TABLE IF NOT EXISTS leasehold_fence.sweeping(
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  sweeps bigint NOT NULL DEFAULT 0
+);
+INSERT INTO leasehold_fence.sweeping DEFAULT VALUES ON CONFLICT DO NOTHING;
 
 CREATE TABLE IF NOT EXISTS leasehold_fence.guarded(relation regclass PRIMARY KEY, resource text NOT NULL);
 
@@ -43,31 +63,75 @@ BEGIN
     USING ERRCODE = 'LH003', HINT = 'See leasehold fence reset and leasehold fence adopt.';
 END $$;
 
--- The triggers of the marks. Installing again makes those anew that somebody has dropped or disabled.
+-- The number that all entries up to now have reached at most; null if there was none.
+CREATE OR REPLACE FUNCTION leasehold_fence.highest(m leasehold_fence.mark) RETURNS bigint
+LANGUAGE sql IMMUTABLE RETURN greatest((m).token, (m).least, (m).floor, (m).read_token);
+
+-- Not a claim, nor what an operator has adopted or reset.
+CREATE OR REPLACE FUNCTION leasehold_fence.is_of_tokens(m leasehold_fence.mark) RETURNS boolean
+LANGUAGE sql IMMUTABLE
+RETURN (m).claim IS NULL AND ((m).token IS NOT NULL OR (m).read_token IS NOT NULL AND (m).least IS NULL);
+
+-- Whether the floor of its store says as much as the mark.
+CREATE OR REPLACE FUNCTION leasehold_fence.is_covered(m leasehold_fence.mark) RETURNS boolean
+LANGUAGE sql STABLE
+RETURN leasehold_fence.is_of_tokens(m)
+  AND EXISTS (SELECT 1 FROM leasehold_fence.floor f
+              WHERE f.store = substr((m).lineage, 1, 32) AND f.floor >= leasehold_fence.highest(m));
+
+CREATE OR REPLACE FUNCTION leasehold_fence.keep_uncovered() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF leasehold_fence.is_covered(OLD) THEN RETURN OLD; END IF;
+  RAISE EXCEPTION 'leasehold: invalid: a mark is kept as long as its resource, or until a sweep has raised the floor of its store'
+    USING ERRCODE = 'LH003', HINT = 'See leasehold fence sweep and leasehold fence reset.';
+END $$;
+
+-- The triggers of marks and floors. Installing again makes those anew that somebody has dropped or
+-- disabled.
 CREATE OR REPLACE FUNCTION leasehold_fence.keep_marks() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
 BEGIN
-  CREATE OR REPLACE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.mark
+  CREATE OR REPLACE TRIGGER keep BEFORE TRUNCATE ON leasehold_fence.mark
     FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
+  CREATE OR REPLACE TRIGGER uncovered BEFORE DELETE ON leasehold_fence.mark
+    FOR EACH ROW EXECUTE FUNCTION leasehold_fence.keep_uncovered();
   CREATE OR REPLACE TRIGGER stay BEFORE UPDATE OF resource ON leasehold_fence.mark FOR EACH ROW
     WHEN (NEW.resource <> OLD.resource) EXECUTE FUNCTION leasehold_fence.keep();
   -- AFTER: one before would lock the row a second time at each entry. OF: who is inside already and
   -- enters again changes none of these, and does not pay for it.
-  CREATE OR REPLACE TRIGGER rise AFTER UPDATE OF lineage, token, least ON leasehold_fence.mark FOR EACH ROW
+  CREATE OR REPLACE TRIGGER rise AFTER UPDATE OF lineage, token, least, read_token, floor
+    ON leasehold_fence.mark FOR EACH ROW
     WHEN (NEW.lineage = OLD.lineage
-          AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least))
+          AND (coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least)
+               OR coalesce(greatest(NEW.token, NEW.least, NEW.read_token), 0) < OLD.read_token
+               OR coalesce(greatest(NEW.token, NEW.least, NEW.floor), 0) < OLD.floor))
     EXECUTE FUNCTION leasehold_fence.keep();
+  CREATE OR REPLACE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.floor
+    FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
+  CREATE OR REPLACE TRIGGER rise BEFORE UPDATE ON leasehold_fence.floor FOR EACH ROW
+    WHEN (NEW.store <> OLD.store OR NEW.floor < OLD.floor) EXECUTE FUNCTION leasehold_fence.keep();
+  CREATE OR REPLACE TRIGGER keep BEFORE DELETE OR TRUNCATE ON leasehold_fence.sweeping
+    FOR EACH STATEMENT EXECUTE FUNCTION leasehold_fence.keep();
+  CREATE OR REPLACE TRIGGER rise BEFORE UPDATE ON leasehold_fence.sweeping FOR EACH ROW
+    WHEN (NEW.one <> OLD.one OR NEW.sweeps < OLD.sweeps) EXECUTE FUNCTION leasehold_fence.keep();
 END $$;
 SELECT leasehold_fence.keep_marks();
 
--- Their types as pg_trigger has them: before a statement's DELETE or TRUNCATE, before and after a
--- row's UPDATE.
+-- Their types as pg_trigger has them: 34 and 42 before a statement's TRUNCATE, and its DELETE; 11
+-- before a row's DELETE; 19 and 17 before and after its UPDATE.
 CREATE OR REPLACE FUNCTION leasehold_fence.keeps_marks() RETURNS boolean LANGUAGE sql STABLE
-RETURN 3 = (SELECT count(*) FROM pg_trigger t
-            WHERE t.tgrelid = 'leasehold_fence.mark'::regclass AND t.tgenabled IN ('O', 'A')
-              AND t.tgfoid = 'leasehold_fence.keep()'::regprocedure
-              AND (t.tgname, t.tgtype, t.tgqual IS NULL)
-                  IN (('keep', 42, true), ('stay', 19, false), ('rise', 17, false)));
+RETURN 8 = (SELECT count(*) FROM pg_trigger t
+            WHERE t.tgenabled IN ('O', 'A')
+              AND (t.tgrelid, t.tgname, t.tgtype, t.tgqual IS NULL, t.tgfoid)
+                  IN (('leasehold_fence.mark'::regclass, 'keep', 34, true, 'leasehold_fence.keep()'::regprocedure),
+                      ('leasehold_fence.mark'::regclass, 'uncovered', 11, true, 'leasehold_fence.keep_uncovered()'::regprocedure),
+                      ('leasehold_fence.mark'::regclass, 'stay', 19, false, 'leasehold_fence.keep()'::regprocedure),
+                      ('leasehold_fence.mark'::regclass, 'rise', 17, false, 'leasehold_fence.keep()'::regprocedure),
+                      ('leasehold_fence.floor'::regclass, 'keep', 42, true, 'leasehold_fence.keep()'::regprocedure),
+                      ('leasehold_fence.floor'::regclass, 'rise', 19, false, 'leasehold_fence.keep()'::regprocedure),
+                      ('leasehold_fence.sweeping'::regclass, 'keep', 42, true, 'leasehold_fence.keep()'::regprocedure),
+                      ('leasehold_fence.sweeping'::regclass, 'rise', 19, false, 'leasehold_fence.keep()'::regprocedure)));
 
 -- E'' reads the same whatever standard_conforming_strings is.
 CREATE OR REPLACE FUNCTION leasehold_fence.is_name(a_text text) RETURNS boolean LANGUAGE sql IMMUTABLE
@@ -114,67 +178,125 @@ BEGIN
   END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION leasehold_fence.refuse(a_resource text, a_token bigint, a_lineage text,
-                                       a_request text) RETURNS void LANGUAGE plpgsql
+-- What a token is refused for that comes to a mark; null if it may enter.
+CREATE OR REPLACE FUNCTION leasehold_fence.objection(m leasehold_fence.mark, a_token bigint, a_lineage text,
+                                          a_request text, a_reads boolean, a_single boolean)
+RETURNS text LANGUAGE sql IMMUTABLE
+RETURN CASE
+  WHEN (m).lineage <> a_lineage THEN 'foreign'
+  WHEN a_token <= (m).floor THEN 'swept'
+  WHEN (m).token IS NULL AND a_token < (m).least THEN 'adopted'
+  WHEN a_token < (m).token THEN 'lower'
+  WHEN NOT a_reads AND a_token < (m).read_token THEN 'lower'
+  WHEN a_token = (m).token AND a_request <> (m).request THEN 'twice'
+  WHEN a_token = (m).read_token AND a_request <> (m).read_request THEN 'twice'
+  WHEN a_single AND NOT a_reads AND a_token = (m).token THEN 'again'
+END;
+
+-- In the words of every fence.
+CREATE OR REPLACE FUNCTION leasehold_fence.refuse(a_resource text, a_token bigint, a_lineage text, a_reason text,
+                                       a_mark bigint, a_lineage_there text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  m record;
   said text := format('leasehold: fenced_out: resource ''%s'' refused token %s', a_resource, a_token);
-  reason text;
 BEGIN
-  SELECT claim, lineage, request, coalesce(token, least) AS number, token IS NULL AS adopted INTO STRICT m
-    FROM leasehold_fence.mark WHERE resource = a_resource;
-  IF m.claim IS NOT NULL THEN
-    PERFORM leasehold_fence.wrong('this resource is used with claims, not with tokens');
-  END IF;
-  IF m.lineage <> a_lineage THEN
-    reason := 'foreign';
-    said := said || format(' of lineage %s: it follows lineage %s (mark %s). A lineage names the store '
+  said := said || CASE a_reason
+    WHEN 'foreign' THEN format(' of lineage %s: it follows lineage %s (mark %s). A lineage names the store '
       'and lock that count the tokens, and numbers of two lineages cannot be compared. All who write '
       'must take the lock from one store. If that store was replaced on purpose, run '
       '`leasehold fence adopt URL --lineage ''%s'' --at-least %s %s''%s''`',
-      a_lineage, m.lineage, m.number, replace(a_lineage, '''', $q$'\''$q$), a_token,
-      CASE WHEN starts_with(a_resource, '-') THEN '-- ' END, replace(a_resource, '''', $q$'\''$q$));
-  ELSIF m.adopted THEN
-    reason := 'adopted';
-    said := said || format(': its lineage was adopted from token %s on, and this one is lower', m.number);
-  ELSIF a_token < m.number THEN
-    reason := 'lower';
-    said := said || format(': its mark is %s, so another holder has entered since', m.number);
-  ELSIF a_request = m.request THEN
-    reason := 'again';
-    said := said || format(': its mark is %s already, and with single entry a token enters only one time', m.number);
-  ELSE
-    reason := 'twice';
-    said := said || format(': its mark is %s from another request id; the store has granted this '
-      'number twice', m.number);
-  END IF;
+      a_lineage, a_lineage_there, a_mark, replace(a_lineage, '''', $q$'\''$q$), a_token,
+      CASE WHEN starts_with(a_resource, '-') THEN '-- ' END, replace(a_resource, '''', $q$'\''$q$))
+    WHEN 'swept' THEN format(': marks up to %s were swept, so this one is too old to be judged. Take the '
+      'lock anew: its next token is higher', a_mark)
+    WHEN 'unknown' THEN format(' of store %s: marks were swept here, and none of this store was known then. '
+      'If its tokens are to be let in, an operator says so: leasehold fence admit', left(a_lineage, 32))
+    WHEN 'adopted' THEN format(': its lineage was adopted from token %s on, and this one is lower', a_mark)
+    WHEN 'lower' THEN format(': its mark is %s, so another holder has entered since', a_mark)
+    WHEN 'again' THEN format(': its mark is %s already, and with single entry a token enters only one time', a_mark)
+    ELSE format(': its mark is %s from another request id; the store has granted this number twice', a_mark) END;
   RAISE EXCEPTION USING ERRCODE = 'LH001', MESSAGE = said,
-    DETAIL = format('offered=%s mark=%s reason=%s lineage=%s', a_token, m.number, reason, m.lineage);
+    DETAIL = format('offered=%s mark=%s reason=%s lineage=%s', a_token, a_mark, a_reason, a_lineage_there);
 END $$;
 
--- One statement inserts the first mark, or waits for the row and compares with what is then there;
--- a row that refuses is locked too.
-CREATE OR REPLACE FUNCTION leasehold_fence.enter_anew(a_resource text, a_token bigint, a_lineage text,
-                                           a_request text, a_once boolean)
+-- For a mark whose row is locked. The number that it tells is the one that the token was compared with.
+CREATE OR REPLACE FUNCTION leasehold_fence.judge(m leasehold_fence.mark, a_token bigint, a_lineage text,
+                                      a_request text, a_reads boolean, a_single boolean)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  reason text := leasehold_fence.objection(m, a_token, a_lineage, a_request, a_reads, a_single);
+BEGIN
+  IF m.claim IS NOT NULL THEN
+    PERFORM leasehold_fence.wrong('this resource is used with claims, not with tokens');
+  END IF;
+  IF reason IS NULL THEN RETURN; END IF;
+  PERFORM leasehold_fence.refuse(m.resource, a_token, a_lineage, reason,
+    CASE WHEN reason = 'twice' THEN a_token
+         WHEN reason = 'lower' AND a_reads THEN m.token
+         ELSE coalesce(leasehold_fence.highest(m), 0) END, m.lineage);
+END $$;
+
+-- Where there was no mark: the floor below this token, or a refusal. It is asked only when the row
+-- is there that keeps all others out. Then a mark that was swept has been deleted before, and its
+-- floor is committed. READ COMMITTED sees it; an older snapshot may not, and fails by the lock. That
+-- is let go of at once, so that no sweep waits for this transaction; FOR KEY SHARE would overlook
+-- the change.
+CREATE OR REPLACE FUNCTION leasehold_fence.floor_below(a_resource text, a_token bigint, a_lineage text)
+RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  there record;
+BEGIN
+  IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+    BEGIN
+      PERFORM 1 FROM leasehold_fence.sweeping FOR SHARE;
+      RAISE EXCEPTION USING ERRCODE = 'LH000';
+    EXCEPTION WHEN SQLSTATE 'LH000' THEN NULL;
+    END;
+  END IF;
+  SELECT s.sweeps > 0 AND f.store IS NULL AS is_unknown, coalesce(f.floor, 0) AS floor INTO STRICT there
+    FROM leasehold_fence.sweeping s LEFT JOIN leasehold_fence.floor f ON f.store = left(a_lineage, 32);
+  IF there.is_unknown THEN
+    PERFORM leasehold_fence.refuse(a_resource, a_token, a_lineage, 'unknown', 0, '');
+  END IF;
+  IF a_token <= there.floor THEN
+    PERFORM leasehold_fence.refuse(a_resource, a_token, a_lineage, 'swept', there.floor, '');
+  END IF;
+  RETURN there.floor;
+END $$;
+
+CREATE OR REPLACE FUNCTION leasehold_fence.check_entry(a_resource text, a_token bigint, a_lineage text,
+                                            a_request text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM leasehold_fence.check_resource(a_resource);
   PERFORM leasehold_fence.check_token(a_token, a_lineage);
   PERFORM leasehold_fence.check_request(a_request);
-  INSERT INTO leasehold_fence.mark AS m (resource, lineage, token, request, entered_xact, entered_at)
-    VALUES (a_resource, a_lineage, a_token, a_request, pg_current_xact_id(), now())
-    ON CONFLICT (resource) DO UPDATE
-      SET lineage = a_lineage, token = a_token, request = a_request,
-          entered_xact = pg_current_xact_id(), entered_at = now()
-      WHERE m.claim IS NULL
-        AND (m.lineage IS NULL
-             OR m.lineage = a_lineage
-                AND (a_token > coalesce(m.token, m.least - 1)
-                     OR a_token = m.token AND a_request = m.request AND NOT a_once));
-  IF NOT FOUND THEN
-    PERFORM leasehold_fence.refuse(a_resource, a_token, a_lineage, a_request);
-  END IF;
+END $$;
+
+-- Inserts the first mark, or waits for the row, and for all who are inside to read, and compares
+-- with what is then there; a row that refuses is locked too. A mark may be swept in between.
+CREATE OR REPLACE FUNCTION leasehold_fence.enter_anew(a_resource text, a_token bigint, a_lineage text,
+                                           a_request text, a_once boolean)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  m leasehold_fence.mark;
+BEGIN
+  PERFORM leasehold_fence.check_entry(a_resource, a_token, a_lineage, a_request);
+  LOOP
+    INSERT INTO leasehold_fence.mark (resource, lineage, token, request, entered_xact, entered_at)
+      VALUES (a_resource, a_lineage, a_token, a_request, pg_current_xact_id(), now())
+      ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+      PERFORM leasehold_fence.floor_below(a_resource, a_token, a_lineage);
+      RETURN;
+    END IF;
+    SELECT * INTO m FROM leasehold_fence.mark WHERE resource = a_resource FOR UPDATE;
+    EXIT WHEN FOUND;
+  END LOOP;
+  PERFORM leasehold_fence.judge(m, a_token, a_lineage, a_request, false, a_once);
+  UPDATE leasehold_fence.mark
+    SET lineage = a_lineage, token = a_token, request = a_request, least = NULL, floor = NULL,
+        read_token = NULL, read_request = NULL, entered_xact = pg_current_xact_id(), entered_at = now()
+    WHERE resource = a_resource;
 END $$;
 
 -- The holder that is inside already comes most often, and what equals the mark needs no other check;
@@ -183,6 +305,10 @@ END $$;
 --
 -- It always writes: a REPEATABLE READ transaction that waited with an old snapshot must fail, and
 -- does so only if the row has changed.
+--
+-- Who reads shares the row by FOR KEY SHARE, beside which an UPDATE is possible. The holder that is
+-- inside already need not exclude them: as long as nobody has read with a higher token, they are
+-- itself. The next holder must, by FOR UPDATE.
 CREATE OR REPLACE FUNCTION leasehold_fence.enter(resource text, token bigint, lineage text, request text,
                                       single_entry boolean DEFAULT false)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -197,16 +323,21 @@ BEGIN
       AND m.token OPERATOR(pg_catalog.=) enter.token
       AND m.request OPERATOR(pg_catalog.=) enter.request
       AND m.lineage OPERATOR(pg_catalog.=) enter.lineage
-      AND m.claim IS NULL AND NOT coalesce(enter.single_entry, false);
+      AND m.claim IS NULL AND m.read_token IS NULL AND NOT coalesce(enter.single_entry, false);
   IF FOUND THEN RETURN; END IF;
-  UPDATE leasehold_fence.mark m
-    SET token = enter.token, request = enter.request,
-        entered_xact = pg_catalog.pg_current_xact_id(), entered_at = pg_catalog.now()
-    WHERE m.resource OPERATOR(pg_catalog.=) enter.resource
-      AND m.token OPERATOR(pg_catalog.<) enter.token
-      AND m.lineage OPERATOR(pg_catalog.=) enter.lineage
-      AND m.claim IS NULL AND enter.request OPERATOR(pg_catalog.~) '^[0-9a-f]{32}$';
-  IF FOUND THEN RETURN; END IF;
+  PERFORM 1 FROM leasehold_fence.mark m WHERE m.resource OPERATOR(pg_catalog.=) enter.resource FOR UPDATE;
+  IF FOUND THEN
+    UPDATE leasehold_fence.mark m
+      SET token = enter.token, request = enter.request, least = NULL, floor = NULL,
+          read_token = NULL, read_request = NULL,
+          entered_xact = pg_catalog.pg_current_xact_id(), entered_at = pg_catalog.now()
+      WHERE m.resource OPERATOR(pg_catalog.=) enter.resource
+        AND m.token OPERATOR(pg_catalog.<) enter.token
+        AND (m.read_token IS NULL OR m.read_token OPERATOR(pg_catalog.<) enter.token)
+        AND m.lineage OPERATOR(pg_catalog.=) enter.lineage
+        AND m.claim IS NULL AND enter.request OPERATOR(pg_catalog.~) '^[0-9a-f]{32}$';
+    IF FOUND THEN RETURN; END IF;
+  END IF;
   PERFORM leasehold_fence.enter_anew(enter.resource, enter.token, enter.lineage, enter.request,
                                      coalesce(enter.single_entry, false));
 END $$;
@@ -216,7 +347,7 @@ END $$;
 -- not, may not update it either. It belongs to whom the marks belong to, whoever installs it.
 CREATE OR REPLACE VIEW leasehold_fence.entrance AS
   SELECT resource, lineage, token, request, entered_xact, entered_at
-  FROM leasehold_fence.mark WHERE claim IS NULL AND token IS NOT NULL;
+  FROM leasehold_fence.mark WHERE claim IS NULL AND token IS NOT NULL AND read_token IS NULL;
 DO $entrance$ DECLARE
   owner name := (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'leasehold_fence.mark'::regclass);
 BEGIN
@@ -228,6 +359,49 @@ BEGIN
     GRANT SELECT, UPDATE (entered_xact, entered_at) ON leasehold_fence.entrance TO PUBLIC;
   END IF;
 END $entrance$;
+
+-- To read beside others. What is not known yet is written: the mark, if this is the highest token
+-- that reads; and once a minute that somebody has read, for the sweep. Called by itself before, it
+-- has done so, and then only shares the row.
+CREATE OR REPLACE FUNCTION leasehold_fence.enter_to_read(resource text, token bigint, lineage text, request text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  m leasehold_fence.mark;
+  is_known boolean;
+BEGIN
+  PERFORM leasehold_fence.check_entry(enter_to_read.resource, enter_to_read.token, enter_to_read.lineage,
+                                      enter_to_read.request);
+  LOOP
+    SELECT * INTO m FROM leasehold_fence.mark WHERE resource = enter_to_read.resource FOR KEY SHARE;
+    IF NOT FOUND THEN
+      INSERT INTO leasehold_fence.mark (resource, lineage, read_token, read_request, read_at)
+        VALUES (enter_to_read.resource, enter_to_read.lineage, enter_to_read.token, enter_to_read.request, now())
+        ON CONFLICT DO NOTHING;
+      CONTINUE WHEN NOT FOUND;
+      UPDATE leasehold_fence.mark
+        SET floor = nullif(leasehold_fence.floor_below(enter_to_read.resource, enter_to_read.token,
+                                                       enter_to_read.lineage), 0)
+        WHERE resource = enter_to_read.resource;
+      EXIT;
+    END IF;
+    PERFORM leasehold_fence.judge(m, enter_to_read.token, enter_to_read.lineage, enter_to_read.request, true, false);
+    is_known := coalesce(greatest(m.token, m.read_token), 0) >= enter_to_read.token;
+    IF is_known AND greatest(m.entered_at, m.read_at) > now() - interval '1 minute' THEN RETURN; END IF;
+    IF is_known THEN
+      UPDATE leasehold_fence.mark SET read_at = now() WHERE resource = enter_to_read.resource;
+      EXIT;
+    END IF;
+    -- Another may have raised it meanwhile, or claimed what was reset.
+    UPDATE leasehold_fence.mark
+      SET lineage = enter_to_read.lineage, read_token = enter_to_read.token,
+          read_request = enter_to_read.request, read_at = now()
+      WHERE resource = enter_to_read.resource AND claim IS NULL
+        AND lineage IS NOT DISTINCT FROM m.lineage AND read_token IS NOT DISTINCT FROM m.read_token;
+    EXIT WHEN FOUND;
+  END LOOP;
+  PERFORM leasehold_fence.commit_durably();
+END $$;
 
 CREATE OR REPLACE FUNCTION leasehold_fence.claim(resource text, request text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -263,53 +437,62 @@ RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_
 #variable_conflict use_column
 BEGIN
   PERFORM leasehold_fence.check_resource(count_refusal.resource);
-  INSERT INTO leasehold_fence.refusal AS r VALUES (count_refusal.resource, 1)
-    ON CONFLICT (resource) DO UPDATE SET refused = r.refused + 1;
+  INSERT INTO leasehold_fence.refusal AS r (resource, refused) VALUES (count_refusal.resource, 1)
+    ON CONFLICT (resource) DO UPDATE SET refused = r.refused + 1, refused_at = now();
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
-CREATE OR REPLACE FUNCTION leasehold_fence.marks()
-RETURNS TABLE (resource text, lineage text, token bigint, request text, refused bigint, claim text)
+DROP FUNCTION IF EXISTS leasehold_fence.marks();
+CREATE FUNCTION leasehold_fence.marks()
+RETURNS TABLE (resource text, lineage text, token bigint, request text, refused bigint, claim text,
+               read_token bigint, read_request text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(m.resource, r.resource), m.lineage, m.token, m.request, coalesce(r.refused, 0),
-         m.claim
+         m.claim, m.read_token, m.read_request
   FROM leasehold_fence.mark m FULL JOIN leasehold_fence.refusal r ON r.resource = m.resource
   ORDER BY coalesce(m.resource, r.resource) COLLATE "C"
 $$;
 
 -- For the operator: these run with the caller's own rights.
+CREATE OR REPLACE FUNCTION leasehold_fence.forget(a_resource text, a_lineage text, a_least bigint)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE leasehold_fence.mark
+    SET lineage = a_lineage, least = a_least, token = NULL, request = NULL, claim = NULL,
+        read_token = NULL, read_request = NULL, floor = NULL
+    WHERE resource = a_resource;
+  PERFORM leasehold_fence.commit_durably();
+END $$;
+
 CREATE OR REPLACE FUNCTION leasehold_fence.adopt(a_resource text, a_lineage text, a_least bigint)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  m record;
+  m leasehold_fence.mark;
 BEGIN
   PERFORM leasehold_fence.check_resource(a_resource);
   PERFORM leasehold_fence.check_token(a_least, a_lineage);
-  INSERT INTO leasehold_fence.mark(resource) VALUES (a_resource) ON CONFLICT DO NOTHING;
-  SELECT lineage, coalesce(token, least) AS number INTO STRICT m
-    FROM leasehold_fence.mark WHERE resource = a_resource FOR UPDATE;
-  IF m.lineage = a_lineage AND m.number = a_least THEN RETURN; END IF;
-  IF m.lineage = a_lineage AND m.number > a_least THEN
+  LOOP
+    INSERT INTO leasehold_fence.mark(resource) VALUES (a_resource) ON CONFLICT DO NOTHING;
+    SELECT * INTO m FROM leasehold_fence.mark WHERE resource = a_resource FOR UPDATE;
+    EXIT WHEN FOUND;
+  END LOOP;
+  IF m.lineage = a_lineage AND leasehold_fence.highest(m) = a_least THEN RETURN; END IF;
+  IF m.lineage = a_lineage AND leasehold_fence.highest(m) > a_least THEN
     PERFORM leasehold_fence.wrong(format('resource ''%s'' follows this lineage already and its mark '
-      'is %s; going back to %s would let stale holders in', a_resource, m.number, a_least));
+      'is %s; going back to %s would let stale holders in', a_resource, leasehold_fence.highest(m), a_least));
   END IF;
-  UPDATE leasehold_fence.mark
-    SET lineage = a_lineage, least = a_least, token = NULL, request = NULL, claim = NULL
-    WHERE resource = a_resource;
-  PERFORM leasehold_fence.commit_durably();
+  PERFORM leasehold_fence.forget(a_resource, a_lineage, a_least);
 END $$;
 
 CREATE OR REPLACE FUNCTION leasehold_fence.reset(a_resource text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  UPDATE leasehold_fence.mark
-    SET lineage = NULL, least = NULL, token = NULL, request = NULL, claim = NULL
-    WHERE resource = a_resource;
+  PERFORM 1 FROM leasehold_fence.mark WHERE resource = a_resource FOR UPDATE;
   IF NOT FOUND THEN
     PERFORM leasehold_fence.wrong(
       format('the fence knows no resource ''%s''; nothing was reset', a_resource));
   END IF;
-  PERFORM leasehold_fence.commit_durably();
+  PERFORM leasehold_fence.forget(a_resource, NULL, NULL);
 END $$;
 
 -- The trigger of a guarded table. Its argument is the resource.
@@ -481,6 +664,7 @@ BEGIN ATOMIC
 END;
 DROP FUNCTION IF EXISTS leasehold_fence.is_armed(regclass);
 DROP FUNCTION IF EXISTS leasehold_fence.refuse(text, bigint, text, boolean);
+DROP FUNCTION IF EXISTS leasehold_fence.refuse(text, bigint, text, text);
 )sql";
 
 }  // namespace leasehold::postgres

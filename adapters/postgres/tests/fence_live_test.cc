@@ -131,7 +131,7 @@ TEST_F(FenceTest, ServersWordsComeWithoutTheStatement) {
             "");
   const auto failed = install_fence(user_.get());
   ASSERT_FALSE(failed);
-  EXPECT_THAT(to_string(failed.error()), HasSubstr("does not exist"));
+  EXPECT_THAT(to_string(failed.error()), HasSubstr("not found in data type"));
   EXPECT_THAT(to_string(failed.error()), Not(HasSubstr("CREATE")));
 }
 

@@ -4,8 +4,8 @@ leasehold_test(postgres_fence_conformance_live_test
   PRIVATE_HEADERS_OF adapters/postgres/src
   WHOLE TIMEOUT 600)
 leasehold_test(postgres_fence_live_test
-  SOURCES fence_live_test.cc fence_again_live_test.cc fence_forms_live_test.cc guard_live_test.cc claim_live_test.cc pooler_live_test.cc row_fence_live_test.cc schema_live_test.cc search_path_live_test.cc
-  LIBS leasehold::postgres leasehold_postgres_rig leasehold_test_support PostgreSQL::PostgreSQL
+  SOURCES fence_live_test.cc fence_again_live_test.cc fence_forms_live_test.cc fence_readers_live_test.cc fence_sweep_live_test.cc guard_live_test.cc claim_live_test.cc pooler_live_test.cc row_fence_live_test.cc schema_live_test.cc search_path_live_test.cc
+  LIBS leasehold::postgres leasehold_postgres_rig leasehold_test_support leasehold_fence_cases PostgreSQL::PostgreSQL
   WHOLE PARTS 2 TIMEOUT 600)
 
 leasehold_test(postgres_patterns_live_test

@@ -28,6 +28,10 @@ struct Driver {
                       Entry entry);
   static Result<Transaction> begin_entered(pg_conn* connection, const ResourceName& resource,
                                            const Token& token, Entry entry);
+  static Status enter_to_read(pg_conn* connection, const ResourceName& resource,
+                              const Token& token);
+  static Result<Transaction> begin_reading(pg_conn* connection, const ResourceName& resource,
+                                           const Token& token);
   static Status count_refusal(pg_conn* connection, const ResourceName& resource);
   static Result<std::optional<FenceMark>> mark(pg_conn* connection, const ResourceName& resource);
 

@@ -9,6 +9,7 @@
 //
 // Entering locks the resource's row in leasehold_fence.mark until the transaction ends:
 // transactions of one resource come one after the other, those of different resources do not meet.
+// Readers share it: leasehold_fence.enter_to_read(), by itself and then again in the transaction.
 // A refusal is SQLSTATE LH001.
 #pragma once
 
@@ -57,7 +58,8 @@ using leasehold::Entry;
 
 // enter() fails as `unavailable` if the row could not be locked in time, in a deadlock, or (in
 // REPEATABLE READ and SERIALIZABLE) if somebody has entered since this transaction began; after a
-// failure the server does nothing more in this transaction.
+// failure the server does nothing more in this transaction. A writer waits until those have ended
+// who are inside to read. read() needs a server that can be written to, because it raises the mark.
 using Fence = sql::Fence<Driver>;
 
 }  // namespace leasehold::postgres
