@@ -28,6 +28,28 @@ class SqlFenceAdmin final : public FenceAdmin {
   Status reset(const ResourceName& resource) override {
     return place_.named(reset_mark(place_.session(), resource));
   }
+  // Where the database can.
+  Result<std::int64_t> sweep(const SweepOptions& options) override {
+    if constexpr (requires { sweep_marks(place_.session(), options); }) {
+      return place_.named(sweep_marks(place_.session(), options));
+    } else {
+      return FenceAdmin::sweep(options);
+    }
+  }
+  Status admit(const StoreId& store) override {
+    if constexpr (requires { admit_store(place_.session(), store); }) {
+      return place_.named(admit_store(place_.session(), store));
+    } else {
+      return FenceAdmin::admit(store);
+    }
+  }
+  Result<std::vector<FenceFloor>> floors() override {
+    if constexpr (requires { read_floors(place_.session()); }) {
+      return place_.named(read_floors(place_.session()));
+    } else {
+      return FenceAdmin::floors();
+    }
+  }
   Status remove() override { return place_.named(drop_fence(place_.session())); }
   Status guard(const std::string& table, const ResourceName& resource) override {
     return place_.named(add_guard(place_.session_of_role(), table, resource));

@@ -22,7 +22,7 @@ Result<FenceMark> mark_of(const Rows& rows, int row) {
                            .refused = rows.number(4, row),
                            .claim = text(5)};
   if (!rows.is_null(2, row)) stored.token = rows.number(2, row);
-  if (rows.width() > 6) {
+  if (rows.width() > 7) {
     if (!rows.is_null(6, row)) stored.read_token = rows.number(6, row);
     stored.read_request = text(7);
   }
