@@ -240,8 +240,8 @@ TEST_F(SteppedSweepTest, AStopBeforeTheFirstStepSweepsNothing) {
   EXPECT_EQ(rows(), "1200");
 }
 
-// Each of its commits: the first store, the floors, the steps.
-TEST(KilledSweepTest, LeavesNoMarkWithoutItsFloorGone) {
+// Behind each of its commits: the first store, the floors, the steps. Then an operator comes.
+TEST(KilledSweepTest, HasTakenNoMarkWithoutItsFloor) {
   for (int last = 1; last <= 4; ++last) {
     SCOPED_TRACE("killed after commit " + std::to_string(last));
     const FenceFile file;
@@ -266,7 +266,17 @@ TEST(KilledSweepTest, LeavesNoMarkWithoutItsFloorGone) {
     for (const char* resource : {"r1", "r350", "r700"}) {
       EXPECT_TRUE(bad(enter(user, token_of(1, '2'), resource), ErrorCode::fenced_out)) << resource;
     }
-    EXPECT_TRUE(good(file.admin()->sweep({.older_than = 1h})));
+    const auto admin = file.admin();
+    const bool are_there = last <= 3;
+    if (are_there) {
+      ASSERT_TRUE(good(admin->reset(named("r98"))));
+      ASSERT_TRUE(good(admin->adopt(named("r99"), lineage_of('b'), TokenNumber::of(5).value())));
+    }
+    EXPECT_TRUE(good(admin->sweep({.older_than = 1h})));
+    EXPECT_EQ(are_there, bool(good(enter(user, token_of(1, '2', 'c'), "r98"))))
+        << "the first to come";
+    EXPECT_EQ(are_there, bool(good(enter(user, token_of(5, '2', 'b'), "r99"))))
+        << "of its new store";
     EXPECT_TRUE(bad(enter(user, token_of(700, '2'), "r1"), ErrorCode::fenced_out));
     EXPECT_TRUE(good(enter(user, token_of(701, '2'), "r1")));
   }
