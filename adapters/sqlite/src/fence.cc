@@ -75,13 +75,14 @@ enum class Door {
 // In the snapshot of the transaction that is open.
 Result<Door> door(Connection connection, const ResourceName& resource,
                   const fence::Attempt& attempt) {
-  const auto here = TRY(mark_here(connection, resource, attempt.token.lineage.store));
-  const auto verdict = fence::judge(here.mark, attempt);
+  auto here = mark_here(connection, resource, attempt.token.lineage.store);
+  if (!here) return fail(entry_error(connection, std::move(here.error()), /*had_read=*/false));
+  const auto verdict = fence::judge(here->mark, attempt);
   if (const auto* refuse = std::get_if<fence::Refuse>(&verdict)) {
-    return fail(fence::refusal(resource, attempt, refuse->why, here.mark));
+    return fail(fence::refusal(resource, attempt, refuse->why, here->mark));
   }
-  if (std::get<fence::Enter>(verdict).next != here.mark) return Door::too_low;
-  return here.is_recent ? Door::open : Door::old;
+  if (std::get<fence::Enter>(verdict).next != here->mark) return Door::too_low;
+  return here->is_recent ? Door::open : Door::old;
 }
 
 Status raise_mark(Connection connection, const ResourceName& resource,
@@ -104,7 +105,7 @@ Result<Driver::Transaction> begin_below_the_mark(sqlite3* db, const ResourceName
       if (!raised) TRY(connection.sync_what_was_read());
       return reading;
     }
-    { const auto closed = std::move(reading); }
+    { const auto ended = std::move(reading); }
     auto ok = raise_mark(connection, resource, attempt);
     if (!ok && found == Door::too_low) return fail(std::move(ok.error()));
     raised = raised || ok;

@@ -47,7 +47,7 @@ Result<std::optional<Step>> step_behind(Connection connection, const std::string
       TRY(connection.run("SELECT max(resource) FROM (SELECT resource FROM main.leasehold_fence"
                          " WHERE resource > ?1 ORDER BY resource LIMIT ?2)",
                          {&from, kRowsPerStep}));
-  if (row.is_null(0) || row.text(0) <= from) return std::nullopt;
+  if (row.is_null(0) || row.text(0) == from) return std::nullopt;
   return Step{from, std::string(row.text(0))};
 }
 

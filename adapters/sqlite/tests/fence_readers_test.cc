@@ -221,6 +221,22 @@ TEST_P(FenceReadersTest, PlainSqlObeysTheSameRules) {
   EXPECT_EQ(enter("leasehold_enter", "35", '3'), "");
 }
 
+TEST_P(FenceReadersTest, AFenceThatIsRemovedOrDamagedFailsClosed) {
+  ASSERT_TRUE(good(read(here_, token_of(33, '1'))));
+  const Fence ledger = fence_at(here_);
+  ASSERT_EQ(here_.exec("DROP TRIGGER leasehold_enter_to_read_check"), "");
+  EXPECT_TRUE(bad(ledger.read(token_of(34, '1'), do_nothing), ErrorCode::unavailable));
+  ASSERT_EQ(here_.exec("DROP TABLE leasehold_fence"), "");
+  EXPECT_TRUE(bad(ledger.read(token_of(33, '1'), do_nothing), ErrorCode::unavailable));
+  EXPECT_NE(sqlite3_get_autocommit(here_.get()), 0);
+}
+
+TEST_P(FenceReadersTest, ReadingInsideATransactionIsInvalid) {
+  ASSERT_EQ(here_.exec("BEGIN"), "");
+  EXPECT_TRUE(bad(read(here_, token_of(33, '1')), ErrorCode::invalid));
+  EXPECT_EQ(sqlite3_get_autocommit(here_.get()), 0) << "the user's transaction was ended";
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, FenceReadersTest, ::testing::Values("wal", "delete"),
                          [](const auto& each) { return each.param; });
 

@@ -240,6 +240,20 @@ TEST_F(SteppedSweepTest, AStopBeforeTheFirstStepSweepsNothing) {
   EXPECT_EQ(rows(), "1200");
 }
 
+TEST(Utf16SweepTest, StepsFollowTheOrderOfTheDatabase) {
+  const TempFolder folder;
+  const std::string path = folder.file("wide.db");
+  const UserConnection user(path);
+  ASSERT_EQ(user.exec("PRAGMA encoding = 'UTF-16'; CREATE TABLE data(value)"), "");
+  ASSERT_TRUE(good(install_fence(user.get())));
+  ASSERT_EQ(user.exec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                      " WHERE i < 1200) INSERT INTO leasehold_fence(resource, lineage, token,"
+                      " request, entered_at) SELECT char(160 + i), '" +
+                      lineage_of().str() + "', i, '" + std::string(32, '1') + "', 7 FROM n"),
+            "");
+  EXPECT_EQ(sweep_marks(Connection(user.get()), {.older_than = 1h}).value_or(-1), 1200);
+}
+
 // Behind each of its commits: the first store, the floors, the steps. Then an operator comes.
 TEST(KilledSweepTest, HasTakenNoMarkWithoutItsFloor) {
   for (int last = 1; last <= 4; ++last) {
