@@ -29,25 +29,13 @@ class SqlFenceAdmin final : public FenceAdmin {
     return place_.named(reset_mark(place_.session(), resource));
   }
   Result<std::int64_t> sweep(const SweepOptions& options) override {
-    if constexpr (requires { sweep_fence(place_.session(), options); }) {
-      return place_.named(sweep_fence(place_.session(), options));
-    } else {
-      return FenceAdmin::sweep(options);
-    }
+    return place_.named(sweep_marks(place_.session(), options));
   }
   Status admit(const StoreId& store) override {
-    if constexpr (requires { admit_store(place_.session(), store); }) {
-      return place_.named(admit_store(place_.session(), store));
-    } else {
-      return FenceAdmin::admit(store);
-    }
+    return place_.named(admit_store(place_.session(), store));
   }
   Result<std::vector<FenceFloor>> floors() override {
-    if constexpr (requires { read_floors(place_.session()); }) {
-      return place_.named(read_floors(place_.session()));
-    } else {
-      return FenceAdmin::floors();
-    }
+    return place_.named(read_floors(place_.session()));
   }
   Status remove() override { return place_.named(drop_fence(place_.session())); }
   Status guard(const std::string& table, const ResourceName& resource) override {

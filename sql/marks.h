@@ -8,8 +8,8 @@
 
 namespace leasehold::sql {
 
-// Of rows with resource, lineage, token, request, refusals and claim. `unavailable` if one was not
-// written by a fence.
+// Of rows with resource, lineage, token, request, refusals and claim, and where readers are known
+// the token and request of the highest. `unavailable` if one was not written by a fence.
 [[nodiscard]] Result<std::vector<FenceMark>> marks_of(const Rows& rows);
 
 // The error of an entry that has failed and is rolled back by now: counted, if it is a refusal.

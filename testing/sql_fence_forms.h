@@ -163,6 +163,8 @@ class RowForm final : public FenceConnection {
 
 template <class Database, template <class> class Form>
 class SqlFenceUnderTest final : public FenceUnderTest {
+  static constexpr bool is_row = std::is_same_v<Form<Database>, RowForm<Database>>;
+
  public:
   template <class... Arguments>
   explicit SqlFenceUnderTest(const Arguments&... arguments) : database_(arguments...) {}
@@ -171,8 +173,9 @@ class SqlFenceUnderTest final : public FenceUnderTest {
     return std::make_unique<Form<Database>>(database_);
   }
   void restart() override { database_.restart(); }
-  bool update_is_one_transaction() const override {
-    return !std::is_same_v<Form<Database>, RowForm<Database>>;
+  bool update_is_one_transaction() const override { return !is_row; }
+  FenceWays ways() const override {
+    return {.readers = !is_row && TransactionForm<Database>::knows_readers()};
   }
   FenceWays ways() const override {
     if constexpr (requires { Form<Database>::knows_readers(); }) {

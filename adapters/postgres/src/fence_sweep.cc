@@ -81,7 +81,7 @@ class Sweep {
 
 }  // namespace
 
-Result<std::int64_t> sweep_fence(Session session, const SweepOptions& options) {
+Result<std::int64_t> sweep_marks(Session session, const SweepOptions& options) {
   if (options.older_than <= Millis::zero()) {
     return fail(ErrorCode::invalid, "marks are swept that are older than " +
                                         std::to_string(options.older_than.count()) +

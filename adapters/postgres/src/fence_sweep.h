@@ -8,7 +8,7 @@
 
 namespace leasehold::postgres {
 
-[[nodiscard]] Result<std::int64_t> sweep_fence(Session session, const SweepOptions& options);
+[[nodiscard]] Result<std::int64_t> sweep_marks(Session session, const SweepOptions& options);
 [[nodiscard]] Status admit_store(Session session, const StoreId& store);
 [[nodiscard]] Result<std::vector<FenceFloor>> read_floors(Session session);
 

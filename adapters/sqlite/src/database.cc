@@ -252,6 +252,11 @@ Result<Transaction> Transaction::begin(Connection connection) {
   return Transaction(connection);
 }
 
+Result<Transaction> Transaction::begin_reading(Connection connection) {
+  TRY(connection.exec("BEGIN"));
+  return Transaction(connection);
+}
+
 Result<Transaction> Transaction::begin(Connection connection, Statement& begin, Statement& commit) {
   TRY(begin.run());
   return Transaction(connection, &commit);

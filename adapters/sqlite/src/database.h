@@ -112,6 +112,8 @@ class Connection {
 class [[nodiscard]] Transaction {
  public:
   [[nodiscard]] static Result<Transaction> begin(Connection connection);
+  // With a plain BEGIN: takes no lock before it is used.
+  [[nodiscard]] static Result<Transaction> begin_reading(Connection connection);
   // The same with "BEGIN IMMEDIATE" and "COMMIT" prepared by the caller; they outlive it.
   [[nodiscard]] static Result<Transaction> begin(Connection connection, Statement& begin,
                                                  Statement& commit);

@@ -3,6 +3,7 @@
 #include "fence_table.h"
 #include "guard.h"
 #include "kit/try.h"
+#include "mark_sweep.h"
 #include "sql/admin.h"
 #include "user_file.h"
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "fence/refusal.h"
+#include "fence/rule.h"
 #include "guard.h"
 #include "kit/try.h"
 #include "name_sql.h"
@@ -14,7 +16,7 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr Part kFence = {"fence", 2,
+constexpr Part kFence = {"fence", 3,
                          "install it with `leasehold fence install` or install_fence()"};
 
 constexpr std::string_view kFencedOut = "leasehold: fenced_out";
@@ -23,22 +25,38 @@ constexpr std::string_view kInvalid = "leasehold: invalid";
 // Every check is a RAISE and none a constraint:
 // a caller's INSERT OR IGNORE overrides the conflict handling of the statements in a trigger, but
 // not a RAISE.
-constexpr std::string_view kTable = R"sql(
+//
+// leasehold_fence: `floor` is what the first reader found where there was no mark, and goes when a
+// writer comes. A row without a number counts refusals, and is no mark unless is_reset says so.
+// leasehold_floor has no row until somebody sweeps or admits.
+constexpr std::string_view kTables = R"sql(
 CREATE TABLE main.leasehold_fence(
   resource TEXT NOT NULL PRIMARY KEY,
   lineage TEXT,
   token INTEGER,
   request TEXT,
+  read_token INTEGER,
+  read_request TEXT,
   least INTEGER,
+  floor INTEGER,
+  is_reset INTEGER NOT NULL DEFAULT 0,
   claim TEXT,
   accepted INTEGER NOT NULL DEFAULT 0,
-  refused INTEGER NOT NULL DEFAULT 0
+  refused INTEGER NOT NULL DEFAULT 0,
+  entered_at INTEGER NOT NULL DEFAULT (CAST(strftime('%s', 'now') AS INTEGER))
+) WITHOUT ROWID;
+CREATE TABLE main.leasehold_floor(
+  store TEXT NOT NULL PRIMARY KEY,
+  floor INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 CREATE VIEW main.leasehold_enter AS
   SELECT resource, token, lineage, request, 0 AS single_entry FROM leasehold_fence;
+CREATE VIEW main.leasehold_enter_to_read AS
+  SELECT resource, read_token AS token, lineage, read_request AS request FROM leasehold_fence;
 CREATE VIEW main.leasehold_claim AS SELECT resource, claim AS request FROM leasehold_fence;
 CREATE VIEW main.leasehold_confirm AS SELECT resource, claim AS request FROM leasehold_fence;
+CREATE VIEW main.leasehold_count_refusal AS SELECT resource FROM leasehold_fence;
 )sql";
 
 // As main.sqlite_master has its text behind CREATE TRIGGER, which begins with the name.
@@ -47,11 +65,16 @@ struct Keeper {
   const char* text;
 };
 
-// A fence of an earlier program gets them when it is installed again. INSERT OR REPLACE removes a
-// row without a DELETE that a trigger could see.
-constexpr std::array<Keeper, 3> kKeepers = {{
-    {"leasehold_fence_keep", R"sql(leasehold_fence_keep BEFORE DELETE ON leasehold_fence BEGIN
-  SELECT RAISE(ABORT, 'leasehold: invalid: a mark is kept as long as its resource');
+// INSERT OR REPLACE removes a row without a DELETE that a trigger could see. A mark may go when all
+// tokens up to it are refused without it.
+constexpr std::array<Keeper, 6> kKeepers = {{
+    {"leasehold_fence_keep", R"sql(leasehold_fence_keep BEFORE DELETE ON leasehold_fence
+WHEN (OLD.claim IS NULL AND OLD.least IS NULL AND NOT OLD.is_reset
+  AND CASE WHEN coalesce(OLD.lineage, OLD.token, OLD.read_token) IS NULL THEN true
+    ELSE max(coalesce(OLD.token, 0), coalesce(OLD.read_token, 0)) <=
+      (SELECT floor FROM leasehold_floor WHERE store = substr(OLD.lineage, 1, 32)) END)
+  IS NOT TRUE BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: a mark is kept as long as its resource, or swept');
 END)sql"},
     {"leasehold_fence_once", R"sql(leasehold_fence_once BEFORE INSERT ON leasehold_fence
 WHEN EXISTS(SELECT 1 FROM leasehold_fence WHERE resource = NEW.resource) BEGIN
@@ -59,8 +82,20 @@ WHEN EXISTS(SELECT 1 FROM leasehold_fence WHERE resource = NEW.resource) BEGIN
 END)sql"},
     {"leasehold_fence_stay", R"sql(leasehold_fence_stay BEFORE UPDATE ON leasehold_fence
 WHEN NEW.resource IS NOT OLD.resource OR NEW.lineage IS OLD.lineage
-  AND coalesce(NEW.token, NEW.least, 0) < coalesce(OLD.token, OLD.least) BEGIN
+  AND (coalesce(NEW.token, NEW.least, NEW.floor, 0) < coalesce(OLD.token, OLD.least, OLD.floor)
+    OR max(coalesce(NEW.token, NEW.least, 0), coalesce(NEW.read_token, 0)) < OLD.read_token) BEGIN
   SELECT RAISE(ABORT, 'leasehold: invalid: a mark never goes down, and belongs to its resource');
+END)sql"},
+    {"leasehold_floor_keep", R"sql(leasehold_floor_keep BEFORE DELETE ON leasehold_floor BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: a floor is kept: it stands for the marks that were swept');
+END)sql"},
+    {"leasehold_floor_once", R"sql(leasehold_floor_once BEFORE INSERT ON leasehold_floor
+WHEN EXISTS(SELECT 1 FROM leasehold_floor WHERE store = NEW.store) BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: a floor is there already, and is kept');
+END)sql"},
+    {"leasehold_floor_stay", R"sql(leasehold_floor_stay BEFORE UPDATE ON leasehold_floor
+WHEN NEW.store IS NOT OLD.store OR NEW.floor < OLD.floor BEGIN
+  SELECT RAISE(ABORT, 'leasehold: invalid: a floor never goes down, and belongs to its store');
 END)sql"},
 }};
 
@@ -96,11 +131,14 @@ Status keep_marks(Connection connection) {
 }
 
 // The triggers go with their table or view.
-constexpr const char* kDropTable = R"sql(
+constexpr const char* kDropTables = R"sql(
 DROP VIEW main.leasehold_enter;
+DROP VIEW main.leasehold_enter_to_read;
 DROP VIEW main.leasehold_claim;
 DROP VIEW main.leasehold_confirm;
+DROP VIEW main.leasehold_count_refusal;
 DROP TABLE main.leasehold_fence;
+DROP TABLE main.leasehold_floor;
 )sql";
 
 std::string refuse(std::string_view words, std::string_view where) {
@@ -109,8 +147,8 @@ std::string refuse(std::string_view words, std::string_view where) {
 }
 
 std::string refuse_mark(std::string_view words, std::string_view where) {
-  return refuse(words, "EXISTS(SELECT 1 FROM leasehold_fence WHERE resource = NEW.resource AND " +
-                           std::string(where) + ")");
+  return refuse(words, "EXISTS(SELECT 1 FROM leasehold_fence WHERE resource = NEW.resource AND (" +
+                           std::string(where) + "))");
 }
 
 std::string not_hex(const std::string& text) {
@@ -156,22 +194,92 @@ std::string trigger(std::string_view view, const std::string& body) {
          std::string(view) + " BEGIN\n" + body + "END;\n";
 }
 
+// Where SQL asks about a token at a resource: in a trigger, or in a statement of ours, from which a
+// temporary table of the user's must be kept out.
+struct Asked {
+  std::string schema;
+  std::string resource;
+  std::string store;
+
+  std::string mark() const {
+    return "FROM " + schema + "leasehold_fence WHERE resource = " + resource +
+           " AND (token IS NOT NULL OR read_token IS NOT NULL OR least IS NOT NULL"
+           " OR claim IS NOT NULL OR is_reset)";
+  }
+  std::string floor_of_store() const {
+    return "FROM " + schema + "leasehold_floor WHERE store = " + store;
+  }
+  std::string floor() const {
+    return "coalesce((SELECT coalesce(floor, 0) " + mark() + "), (SELECT floor " +
+           floor_of_store() + "), 0)";
+  }
+  std::string is_unknown() const {
+    return "(NOT EXISTS(SELECT 1 " + mark() + ") AND NOT EXISTS(SELECT 1 " + floor_of_store() +
+           ") AND EXISTS(SELECT 1 FROM " + schema + "leasehold_floor WHERE floor > 0))";
+  }
+};
+
+const Asked& in_trigger() {
+  static const Asked asked{"", "NEW.resource", "substr(NEW.lineage, 1, 32)"};
+  return asked;
+}
+
+constexpr std::string_view kNow = "CAST(strftime('%s', 'now') AS INTEGER)";
+
+std::string check_entry() {
+  return check_resource() + check_token() + check_lineage() + check_request();
+}
+
+// What nobody gets past, be it to read or to write.
+std::string refuse_any() {
+  return refuse_mark("invalid: this resource is used with claims, not with tokens",
+                     "claim IS NOT NULL") +
+         refuse_mark("fenced_out: the token is of another lineage", "lineage <> NEW.lineage") +
+         refuse("fenced_out: marks were swept, and the store of this token is not known",
+                in_trigger().is_unknown()) +
+         refuse("fenced_out: marks up to a higher token were swept",
+                "NEW.token <= " + in_trigger().floor()) +
+         refuse_mark("fenced_out: a higher token has entered",
+                     "NEW.token < coalesce(token, least)") +
+         refuse_mark("fenced_out: this token has entered from another request",
+                     "token = NEW.token AND request <> NEW.request"
+                     " OR read_token = NEW.token AND read_request <> NEW.request");
+}
+
+// So that no store becomes unknown which enters while a sweep looks for those that have.
+std::string know_store(const Asked& asked) {
+  return "  INSERT INTO " + asked.schema + "leasehold_floor(store) SELECT " + asked.store +
+         " WHERE EXISTS(SELECT 1 FROM " + asked.schema + "leasehold_floor)\n    AND NOT EXISTS(" +
+         "SELECT 1 " + asked.floor_of_store() + ");\n";
+}
+
 std::string enter_trigger() {
   return trigger(
       "leasehold_enter",
-      check_resource() + check_token() + check_lineage() + check_request() + check_once() +
-          refuse_mark("invalid: this resource is used with claims, not with tokens",
-                      "claim IS NOT NULL") +
-          refuse_mark("fenced_out: the token is of another lineage", "lineage <> NEW.lineage") +
-          refuse_mark("fenced_out: a higher token has entered",
-                      "NEW.token < coalesce(token, least)") +
-          refuse_mark("fenced_out: this token has entered from another request",
-                      "token = NEW.token AND request <> NEW.request") +
+      check_entry() + check_once() + refuse_any() +
+          refuse_mark("fenced_out: a higher token has entered to read", "NEW.token < read_token") +
           refuse_mark("fenced_out: this token has entered once",
                       "token = NEW.token AND NEW.single_entry = 1") +
           add_row() +
           "  UPDATE leasehold_fence SET lineage = NEW.lineage, token = NEW.token,\n"
-          "    request = NEW.request, accepted = accepted + 1 WHERE resource = NEW.resource;\n");
+          "    request = NEW.request, read_token = NULL, read_request = NULL, floor = NULL,\n"
+          "    is_reset = 0, accepted = accepted + 1, entered_at = " +
+          std::string(kNow) + "\n    WHERE resource = NEW.resource;\n" + know_store(in_trigger()));
+}
+
+std::string enter_to_read_trigger() {
+  return trigger("leasehold_enter_to_read",
+                 check_entry() + refuse_any() + add_row() +
+                     "  UPDATE leasehold_fence SET lineage = NEW.lineage, read_token = NEW.token,\n"
+                     "    read_request = NEW.request, is_reset = 0, accepted = accepted + 1,\n"
+                     "    floor = nullif(" +
+                     in_trigger().floor() +
+                     ", 0)\n"
+                     "    WHERE resource = NEW.resource\n"
+                     "    AND NEW.token > max(coalesce(token, 0), coalesce(read_token, 0));\n"
+                     "  UPDATE leasehold_fence SET entered_at = " +
+                     std::string(kNow) + " WHERE resource = NEW.resource;\n" +
+                     know_store(in_trigger()));
 }
 
 std::string claim_trigger() {
@@ -180,8 +288,8 @@ std::string claim_trigger() {
                      refuse_mark("invalid: this resource is used with tokens, not with claims",
                                  "lineage IS NOT NULL") +
                      add_row() +
-                     "  UPDATE leasehold_fence SET claim = NEW.request, accepted = accepted + 1\n"
-                     "    WHERE resource = NEW.resource;\n");
+                     "  UPDATE leasehold_fence SET claim = NEW.request, is_reset = 0,\n"
+                     "    accepted = accepted + 1 WHERE resource = NEW.resource;\n");
 }
 
 std::string confirm_trigger() {
@@ -194,8 +302,18 @@ std::string confirm_trigger() {
                      " WHERE resource = NEW.resource;\n");
 }
 
+// Where there is no mark the time is that of the last refusal, so that the count is swept too.
+std::string count_trigger() {
+  return trigger("leasehold_count_refusal",
+                 check_resource() + add_row() +
+                     "  UPDATE leasehold_fence SET refused = refused + 1,\n"
+                     "    entered_at = iif(lineage IS NULL, " +
+                     std::string(kNow) + ", entered_at) WHERE resource = NEW.resource;\n");
+}
+
 constexpr std::string_view kColumns =
-    "SELECT resource, lineage, token, request, refused, claim FROM main.leasehold_fence ";
+    "SELECT resource, lineage, token, request, refused, claim, read_token, read_request"
+    " FROM main.leasehold_fence ";
 
 Status ensure_row(Connection connection, const ResourceName& resource) {
   auto insert = TRY(
@@ -209,20 +327,21 @@ Status write_adoption(Connection connection, const ResourceName& resource, const
   TRY(ensure_row(connection, resource));
   auto update = TRY(connection.prepare(
       "UPDATE main.leasehold_fence SET lineage = ?2, least = ?3, token = NULL, request = NULL,"
-      " claim = NULL WHERE resource = ?1"));
+      " read_token = NULL, read_request = NULL, floor = NULL, is_reset = 0, claim = NULL"
+      " WHERE resource = ?1"));
   const std::string text = lineage.str();
-  return update.bind(1, resource.str()).bind(2, text).bind(3, at_least.value()).run();
+  TRY(update.bind(1, resource.str()).bind(2, text).bind(3, at_least.value()).run());
+  auto know = TRY(connection.prepare(know_store({"main.", "", "?1"})));
+  const std::string store = lineage.store.hex();
+  return know.bind(1, store).run();
 }
 
 Status adopt(Connection connection, const ResourceName& resource, const Lineage& lineage,
              TokenNumber at_least) {
   auto transaction = TRY(Transaction::begin(connection));
-  auto threshold = TRY(read_threshold(connection, resource));
-  const bool same = threshold && threshold->lineage == lineage.str();
-  if (same && threshold->token == at_least.value()) return {};
-  if (same && threshold->token > at_least.value()) {
-    return fail(fence::would_lower(resource, threshold->token, at_least));
-  }
+  const auto here = TRY(mark_here(connection, resource, lineage.store));
+  const auto next = TRY(fence::adopted(resource, here.mark, lineage, at_least));
+  if (next == here.mark) return {};
   TRY(write_adoption(connection, resource, lineage, at_least));
   return transaction.commit();
 }
@@ -230,7 +349,8 @@ Status adopt(Connection connection, const ResourceName& resource, const Lineage&
 Status reset(Connection connection, const ResourceName& resource) {
   auto update = TRY(connection.prepare(
       "UPDATE main.leasehold_fence SET lineage = NULL, least = NULL, token = NULL, request = NULL,"
-      " claim = NULL WHERE resource = ?1"));
+      " read_token = NULL, read_request = NULL, floor = NULL, is_reset = 1, claim = NULL"
+      " WHERE resource = ?1"));
   TRY(update.bind(1, resource.str()).run());
   if (connection.changes() == 1) return {};
   return fail(fence::unknown_resource(resource));
@@ -240,9 +360,10 @@ Status reset(Connection connection, const ResourceName& resource) {
 
 Status make_fence(Connection connection) {
   return connection.durably([&]() -> Status {
-    auto installed = install_part(
-        connection, kFence,
-        std::string(kTable) + keepers() + enter_trigger() + claim_trigger() + confirm_trigger());
+    auto installed =
+        install_part(connection, kFence,
+                     std::string(kTables) + keepers() + enter_trigger() + enter_to_read_trigger() +
+                         claim_trigger() + confirm_trigger() + count_trigger());
     if (!installed) return installed;
     auto kept = TRY(keeps_marks(connection));
     return kept ? Status() : keep_marks(connection);
@@ -270,7 +391,7 @@ Status drop_fence(Connection connection) {
           "DROP TABLE leasehold_outbox; DELETE FROM leasehold_version WHERE part = 'outbox'");
     }
     TRY(drop_guards(connection));
-    return connection.exec(kDropTable);
+    return connection.exec(kDropTables);
   });
 }
 
@@ -289,29 +410,34 @@ Result<std::optional<FenceMark>> read_mark(Connection connection, const Resource
   return std::move(marks.front());
 }
 
-Result<std::optional<Threshold>> read_threshold(Connection connection,
-                                                const ResourceName& resource) {
-  auto select = TRY(connection.prepare(
-      "SELECT lineage, coalesce(token, least), token IS NULL, request FROM main.leasehold_fence"
-      " WHERE resource = ?1 AND lineage IS NOT NULL"));
-  auto row = TRY(select.bind(1, resource.str()).step());
-  if (!row) return std::nullopt;
-  return Threshold{.lineage = std::string(select.text(0)),
-                   .token = select.integer(1),
-                   .adopted = select.integer(2) != 0,
-                   .request = std::string(select.text(3))};
+Result<MarkHere> mark_here(Connection connection, const ResourceName& resource,
+                           const StoreId& store) {
+  static const Asked asked{"main.", "?1", "?2"};
+  static const std::string sql =
+      "SELECT ?1, lineage, token, request, 0, NULL, read_token, read_request,"
+      " iif(token IS NULL, least, NULL), " +
+      asked.floor() + ", NOT " + asked.is_unknown() + ", entered_at > " + std::string(kNow) +
+      " - 3600 FROM (SELECT 1) LEFT JOIN main.leasehold_fence ON resource = ?1";
+  const std::string id = store.hex();
+  const auto row = TRY(connection.run(sql, {&resource.str(), &id}));
+  const auto marks = TRY(sql::marks_of(row));
+  const FenceMark& found = marks.front();
+  MarkHere here{
+      .mark = {.lineage = found.lineage, .floor = row.number(9), .knows_store = row.flag(10)},
+      .is_recent = row.flag(11)};
+  if (const auto& by = found.mark) here.mark.holder = {by->number, by->request};
+  if (const auto& by = found.reader) here.mark.reader = {by->number, by->request};
+  if (const auto least = TokenNumber::of(row.number(8))) here.mark.least = *least;
+  return here;
 }
 
 Status count_refusal(Connection connection, const ResourceName& resource) {
   if (connection.in_transaction()) {
     return fail(ErrorCode::invalid, "a refusal is counted after its transaction was rolled back");
   }
-  auto transaction = TRY(Transaction::begin(connection));
-  TRY(ensure_row(connection, resource));
-  auto count = TRY(connection.prepare(
-      "UPDATE main.leasehold_fence SET refused = refused + 1 WHERE resource = ?1"));
-  TRY(count.bind(1, resource.str()).run());
-  return transaction.commit();
+  auto count =
+      TRY(connection.prepare("INSERT INTO main.leasehold_count_refusal(resource) VALUES(?1)"));
+  return count.bind(1, resource.str()).run();
 }
 
 Status adopt_lineage(Connection connection, const ResourceName& resource, const Lineage& lineage,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "database.h"
-#include "fence/refusal.h"
+#include "fence/mark.h"
 #include "leasehold/fence_admin.h"
 #include "leasehold/sqlite/transaction.h"
 #include "sql/marks.h"
@@ -24,9 +24,13 @@ namespace leasehold::sqlite {
 [[nodiscard]] Result<std::optional<FenceMark>> read_mark(Connection connection,
                                                          const ResourceName& resource);
 
-using fence::Threshold;
-[[nodiscard]] Result<std::optional<Threshold>> read_threshold(Connection connection,
-                                                              const ResourceName& resource);
+// What a token of that store is judged by.
+struct MarkHere {
+  fence::Mark mark;
+  bool is_recent = false;  // somebody has entered within the hour
+};
+[[nodiscard]] Result<MarkHere> mark_here(Connection connection, const ResourceName& resource,
+                                         const StoreId& store);
 
 // `invalid` inside a transaction: a count that is rolled back with it would not be an alarm.
 [[nodiscard]] Status count_refusal(Connection connection, const ResourceName& resource);

@@ -1,6 +1,8 @@
 #include "guard.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -85,40 +87,51 @@ bool is_own(std::string_view table) {
          sqlite3_strnicmp(table.data(), "sqlite_", 7) == 0;
 }
 
-// How many of its triggers are there, as they were made, on the table that `guard` says.
-Result<int> count_triggers(Connection connection, const Guard& guard) {
-  int count = 0;
-  for (const char* operation : kOperations) {
-    auto select =
-        TRY(connection.prepare("SELECT 1 FROM main.sqlite_master"
-                               " WHERE type = 'trigger' AND sql = 'CREATE TRIGGER ' || ?1"));
-    const std::string text = trigger_text(guard, operation);
-    auto row = TRY(select.bind(1, text).step());
-    if (row) ++count;
+struct Trigger {
+  std::string table;
+  std::string text;
+};
+using Triggers = std::map<std::string, Trigger>;
+
+// By name; one pass, however many guards there are.
+Result<Triggers> list_triggers(Connection connection) {
+  auto select = TRY(connection.prepare(
+      "SELECT name, tbl_name, substr(sql, 1 + length('CREATE TRIGGER ')) FROM main.sqlite_master"
+      " WHERE type = 'trigger' AND name GLOB 'leasehold_guard_*'"));
+  Triggers triggers;
+  while (TRY(select.step())) {
+    triggers[std::string(select.text(0))] = {std::string(select.text(1)),
+                                             std::string(select.text(2))};
   }
-  return count;
+  return triggers;
+}
+
+// How many of its triggers are there, as they were made, on the table that `guard` says.
+int count_triggers(const Triggers& triggers, const Guard& guard) {
+  return static_cast<int>(
+      std::count_if(kOperations.begin(), kOperations.end(), [&](const char* operation) {
+        const auto found = triggers.find(trigger_name(guard.id, operation));
+        return found != triggers.end() && found->second.text == trigger_text(guard, operation);
+      }));
 }
 
 // A table that was renamed took its triggers with it.
-Status look_for_triggers(Connection connection, Guard& guard) {
-  auto select = TRY(
-      connection.prepare("SELECT DISTINCT tbl_name FROM main.sqlite_master WHERE type = 'trigger'"
-                         " AND name IN (?2, ?3, ?4) ORDER BY tbl_name <> ?1"));
-  select.bind(1, guard.made_for);
-  std::array<std::string, kOperations.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = trigger_name(guard.id, kOperations[i]);
-    select.bind(static_cast<int>(i) + 2, names[i]);
+void look_for_triggers(const Triggers& triggers, Guard& guard) {
+  std::vector<std::string> tables = {guard.made_for};
+  for (const char* operation : kOperations) {
+    const auto found = triggers.find(trigger_name(guard.id, operation));
+    if (found == triggers.end()) continue;
+    const std::string& table = found->second.table;
+    if (std::find(tables.begin(), tables.end(), table) == tables.end()) tables.push_back(table);
   }
-  for (int most = 0;;) {
-    auto row = TRY(select.step());
-    if (!row) return {};
+  int most = 0;
+  for (const std::string& table : tables) {
     Guard there = guard;
-    there.what.table = std::string(select.text(0));
-    const auto count = TRY(count_triggers(connection, there));
+    there.what.table = table;
+    const int count = count_triggers(triggers, there);
     if (count <= most) continue;
     most = count;
-    guard.what.table = there.what.table;
+    guard.what.table = table;
     guard.what.armed = count == int{kOperations.size()};
   }
 }
@@ -126,6 +139,7 @@ Status look_for_triggers(Connection connection, Guard& guard) {
 Result<std::vector<Guard>> list_guards(Connection connection) {
   auto select = TRY(connection.prepare(
       "SELECT id, table_name, resource FROM main.leasehold_guard ORDER BY table_name"));
+  const auto triggers = TRY(list_triggers(connection));
   std::vector<Guard> guards;
   for (;;) {
     auto row = TRY(select.step());
@@ -137,7 +151,7 @@ Result<std::vector<Guard>> list_guards(Connection connection) {
                   "the guard of table '" + table + "' is damaged: it was not written by the fence");
     }
     Guard guard{select.integer(0), table, {table, std::move(*resource), /*armed=*/false}};
-    TRY(look_for_triggers(connection, guard));
+    look_for_triggers(triggers, guard);
     guards.push_back(std::move(guard));
   }
 }

@@ -110,7 +110,7 @@ TEST_F(FenceTest, OpeningAnotherVersionIsUnavailable) {
   const auto fence = Fence::open(user_.get(), "ledger");
   ASSERT_TRUE(bad(fence, ErrorCode::unavailable));
   EXPECT_THAT(fence.error().message, HasSubstr("version 7"));
-  EXPECT_THAT(fence.error().message, HasSubstr("version 2"));
+  EXPECT_THAT(fence.error().message, HasSubstr("version 3"));
   EXPECT_TRUE(bad(install_fence(user_.get()), ErrorCode::unavailable));
 }
 

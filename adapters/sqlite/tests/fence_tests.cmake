@@ -3,6 +3,11 @@ leasehold_test(sqlite_fence_test
   LIBS leasehold::sqlite leasehold_fence_conformance SQLite::SQLite3
   PRIVATE_HEADERS_OF adapters/sqlite/src)
 
+leasehold_test(sqlite_fence_sweep_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/fence_readers_test.cc ${CMAKE_CURRENT_LIST_DIR}/fence_sweep_test.cc
+  LIBS leasehold::sqlite leasehold_test_support SQLite::SQLite3
+  PRIVATE_HEADERS_OF adapters/sqlite/src)
+
 leasehold_test(sqlite_fence_admin_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/fence_admin_test.cc
   LIBS leasehold::sqlite leasehold_test_support SQLite::SQLite3

@@ -26,6 +26,9 @@ struct Driver {
   static Status enter(sqlite3* db, const ResourceName& resource, const Token& token, Entry entry);
   static Result<Transaction> begin_entered(sqlite3* db, const ResourceName& resource,
                                            const Token& token, Entry entry);
+  static Status enter_to_read(sqlite3* db, const ResourceName& resource, const Token& token);
+  static Result<Transaction> begin_reading(sqlite3* db, const ResourceName& resource,
+                                           const Token& token);
   static Status leave(sqlite3* db);
   static Status count_refusal(sqlite3* db, const ResourceName& resource);
   static Result<std::optional<FenceMark>> mark(sqlite3* db, const ResourceName& resource);

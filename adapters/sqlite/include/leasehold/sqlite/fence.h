@@ -7,7 +7,9 @@
 //   ... your reads and writes ...
 //   COMMIT;
 //
-// Marks are in table leasehold_fence.
+// To read beside others, insert into leasehold_enter_to_read instead. After a refusal roll back and
+// insert the resource into leasehold_count_refusal: the stale-holder alarm. Marks are in table
+// leasehold_fence, and what sweeping has left of them in leasehold_floor.
 #pragma once
 
 #include <string_view>
@@ -23,7 +25,7 @@ namespace leasehold::sqlite {
 
 using leasehold::Entry;
 
-// Creates the fence's table, views and triggers in database "main" of the connection. Doing it
+// Creates the fence's tables, views and triggers in database "main" of the connection. Doing it
 // again changes nothing, and then needs no right to write. Blocks as long as the connection's busy
 // handler does.
 // Fails with `invalid` inside a transaction and for a lock store's file, `unavailable` if the
@@ -57,6 +59,13 @@ using leasehold::Entry;
 // it entered and somebody has written since; after a failure the transaction is still open. After
 // a rollback to a savepoint from before the entry do not go on. transaction() begins with BEGIN
 // IMMEDIATE. Every call may block as long as the connection's busy handler.
+//
+// read() needs the write lock only to raise the mark, and for no longer; it raises it if no token
+// as high as its own has entered, and once an hour besides, if nobody is in the way, so that a
+// sweep knows that the mark is in use. Its work begins with a plain BEGIN. Any number of them are
+// inside at once; without a write-ahead log a writer's commit waits for all of them, and so does a
+// reader that must raise the mark. Work that writes, be it to a temporary table, is `invalid` at
+// the end. enter_to_read() takes the write lock only if the mark must be raised.
 using Fence = sql::Fence<Driver>;
 
 }  // namespace leasehold::sqlite

@@ -21,6 +21,9 @@ class [[nodiscard]] OwnedTransaction {
  public:
   // `invalid` if a transaction is open already, `unavailable` if the write lock cannot be taken.
   [[nodiscard]] static Result<OwnedTransaction> begin(sqlite3* db);
+  // For work that only reads: takes no lock at first. Its commit is `invalid` if anything was
+  // written, in whatever database of the connection; then it is rolled back.
+  [[nodiscard]] static Result<OwnedTransaction> begin_reading(sqlite3* db);
   OwnedTransaction(OwnedTransaction&&) noexcept;
   OwnedTransaction& operator=(OwnedTransaction&&) = delete;
   ~OwnedTransaction();
@@ -31,8 +34,13 @@ class [[nodiscard]] OwnedTransaction {
   [[nodiscard]] Status commit();
 
  private:
-  OwnedTransaction(sqlite3* db, std::unique_ptr<Transaction> inner);
+  enum class Kind { writes, reads };
+  static Result<OwnedTransaction> begin(sqlite3* db, Kind kind);
+  OwnedTransaction(sqlite3* db, Kind kind, std::unique_ptr<Transaction> inner);
+  Status check_nothing_written() const;
+
   sqlite3* db_;
+  Kind kind_;
   std::unique_ptr<Transaction> inner_;
 };
 
