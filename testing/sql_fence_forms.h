@@ -47,20 +47,10 @@ class TransactionForm : public AdministeredConnection {
     return change(resource, token, by, Entry::repeatable);
   }
   Result<std::string> read_beside(std::string_view resource, const Token& token) override {
-    if constexpr (knows_readers()) {
-      auto fence = Database::Fence::open(user_.get(), resource);
-      if (!fence) return fail(std::move(fence.error()));
-      const std::string table = table_of(fence->resource());
-      return fence->read(token, [&](Open& open) { return read(open.handle(), table, resource); });
-    } else {
-      return FenceConnection::read_beside(resource, token);
-    }
-  }
-  static constexpr bool knows_readers() {
-    return requires(const typename Database::Fence fence, const Token& token,
-                    Result<std::string> (*work)(Open&)) {
-      fence.read(token, work);
-    };
+    auto fence = Database::Fence::open(user_.get(), resource);
+    if (!fence) return fail(std::move(fence.error()));
+    const std::string table = table_of(fence->resource());
+    return fence->read(token, [&](Open& open) { return read(open.handle(), table, resource); });
   }
   Result<std::string> peek(std::string_view resource) override {
     return read(user_.get(), table_of(ResourceName::parse(resource).value()), resource);
@@ -174,16 +164,7 @@ class SqlFenceUnderTest final : public FenceUnderTest {
   }
   void restart() override { database_.restart(); }
   bool update_is_one_transaction() const override { return !is_row; }
-  FenceWays ways() const override {
-    return {.readers = !is_row && TransactionForm<Database>::knows_readers()};
-  }
-  FenceWays ways() const override {
-    if constexpr (requires { Form<Database>::knows_readers(); }) {
-      return {.readers = Form<Database>::knows_readers()};
-    } else {
-      return {};
-    }
-  }
+  FenceWays ways() const override { return {.readers = !is_row}; }
 
  private:
   const Database database_;

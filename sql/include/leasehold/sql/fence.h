@@ -83,22 +83,18 @@ class Fence {
   // higher or lower tokens. Refuses a token below that of a writer, and shuts out every later write
   // below this token. Make it the first statement there. That others can come in meanwhile, a
   // token that is the highest so far must be known before: see read(). Fails as enter().
-  [[nodiscard]] Status enter_to_read(const Token& token) const requires
-      requires(Handle* connection, const ResourceName& resource) {
-    Driver::enter_to_read(connection, resource, token);
+  [[nodiscard]] Status enter_to_read(const Token& token) const {
+    return Driver::enter_to_read(connection_, resource_, token);
   }
-  { return Driver::enter_to_read(connection_, resource_, token); }
 
   // As transaction(), for work that only reads: enters to read in a transaction of its own, so that
   // the mark is raised whatever becomes of the work, then begins a transaction that cannot write,
   // enters it, runs work(OpenTransaction&) and ends it. So any number of readers work at the same
   // time. Fails as transaction(); `invalid` if the work writes.
   template <TransactionWork<Open> Work>
-  [[nodiscard]] AnswerOf<Work, Open> read(const Token& token, Work&& work) const requires
-      requires(Handle* connection, const ResourceName& resource) {
-    Driver::begin_reading(connection, resource, token);
+  [[nodiscard]] AnswerOf<Work, Open> read(const Token& token, Work&& work) const {
+    return run_and_commit<Open>(Driver::begin_reading(connection_, resource_, token), work);
   }
-  { return run_and_commit<Open>(Driver::begin_reading(connection_, resource_, token), work); }
 
   // Only where the database needs it (SQLite): ends the right to write to guarded tables in the
   // transaction that is open on the connection, for all resources. The last step before its commit,
