@@ -72,14 +72,15 @@ local function last_beside(keys, ending, before)
   end
 end
 
--- Answers why it could not be done.
-local function leave(crowd, member)
-  local done = redis.pcall('ZREM', crowd.ends, member)
-  local gone = redis.pcall('HDEL', crowd.holders, member)
-  local free = crowd.used > 0 and redis.pcall('ZREM', crowd.slots, member)
-  for _, reply in ipairs({done, gone, free}) do
-    if refused(reply) and not string.find(reply.err, '^WRONGTYPE') then return reply end
+-- `ends` is what may_leave() has answered. The first write is one that may refuse for all.
+local function leave(crowd, member, ends)
+  if ends == most then
+    redis.call('HDEL', crowd.holders, member)
+  else
+    redis.call('ZREM', crowd.ends, member)
+    redis.pcall('HDEL', crowd.holders, member)
   end
+  if crowd.used > 0 then redis.pcall('ZREM', crowd.slots, member) end
 end
 
 -- Until when the lock's key lasts: as long as the last of the grants.
@@ -136,10 +137,7 @@ local function drop_ended(crowd)
     local over = redis.call('ZRANGEBYSCORE', crowd.ends, '-inf', string.format('%.0f', now()),
                             'LIMIT', 0, 100)
     if #over == 0 then return false end
-    for _, member in ipairs(over) do
-      redis.call('ZREM', crowd.ends, member)
-      leave(crowd, member)
-    end
+    for _, member in ipairs(over) do leave(crowd, member, 0) end
     crowd.first, crowd.one = end_at(crowd, 0)
   end
   crowd.count = redis.call('ZCARD', crowd.ends)
@@ -232,8 +230,7 @@ end
 local function keep(crowd, member, ending)
   local entry = redis.pcall('HGET', crowd.holders, member)
   local slot = redis.pcall('ZSCORE', crowd.slots, member)
-  local refusal = leave(crowd, member)
-  if refusal then return refusal end
+  leave(crowd, member, 0)
   local kept = '+' .. member
   if type(slot) == 'string' then redis.pcall('ZADD', crowd.slots, slot, kept) end
   if type(entry) == 'string' then redis.pcall('HSET', crowd.holders, kept, entry) end

@@ -406,11 +406,9 @@ if ends then
   if call > tonumber(ARGV[4]) then return 0 end
   if ARGV[2] ~= '0' then
     if not holds(crowd, ARGV[1]) then return theirs(crowd.ends) end
-    local refusal = keep(crowd, ARGV[1], now() + ARGV[2])
-    if refusal then return refusal end
+    keep(crowd, ARGV[1], now() + ARGV[2])
   else
-    local refusal = leave(crowd, ARGV[1])
-    if refusal then return refusal end
+    leave(crowd, ARGV[1], ends)
     pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3], KEYS[5])
   end
   return 1
@@ -430,8 +428,7 @@ local crowd = crowd_at(value, KEYS[1], KEYS[5], KEYS[6], KEYS[7])
 for _, member in ipairs(crowd and {ARGV[1], '+' .. ARGV[1]} or {}) do
   local ends = may_leave(crowd, member)
   if ends then
-    local refusal = leave(crowd, member)
-    if refusal then return refusal end
+    leave(crowd, member, ends)
     pcall(wake_next, settle(crowd, ends) and crowd, KEYS[2], KEYS[3], KEYS[4])
     return 1
   end

@@ -683,6 +683,34 @@ TEST_F(RedisModes, WaitersThatCannotBeReadHoldUpNoReader) {
   EXPECT_EQ(cli({"GET", "leasehold:queue:lock:job"}), kTheirs);
 }
 
+TEST(RedisModesAtAReplica, NothingIsDoneAndItIsSaid) {
+  rig::RedisServer primary({.more = {"--repl-diskless-sync-delay", "0"}});
+  const rig::RedisServer other(
+      {.more = {"--repl-diskless-sync-delay", "600"}});  // sends it nothing
+  for (const Mode mode : kBeside) {
+    SCOPED_TRACE(to_string(mode));
+    RawStore store(open_url(primary.url()));
+    const RequestId first = new_request();
+    ASSERT_TRUE(store.acquire_as(mode, first));
+    ASSERT_TRUE(store.acquire_as(mode, new_request()));
+    primary.cli({"REPLICAOF", "127.0.0.1", std::to_string(other.port())});
+    const auto expect_read_only = [](const auto& reply) {
+      ASSERT_FALSE(reply);
+      EXPECT_EQ(reply.error().code, ErrorCode::unavailable) << to_string(reply.error());
+      EXPECT_THAT(reply.error().store_words, HasSubstr("READONLY"));
+    };
+    expect_read_only(store.acquire_as(mode, new_request()));
+    expect_read_only(store.try_renew(first));
+    expect_read_only(store.try_release(first));
+    expect_read_only(store.try_release(first, 1h));
+    expect_read_only(store.force_release(first));
+    expect_read_only(store.set_permits(mode.is_permit() ? std::optional(7) : std::nullopt));
+    primary.cli({"REPLICAOF", "NO", "ONE"});
+    EXPECT_EQ(store.try_release(first), ReleaseReply::released);
+    primary.cli({"FLUSHALL"});
+  }
+}
+
 // The user in docs/redis.md, and one who may not publish.
 TEST(RedisModesRights, DocumentedUserAndAQuietOneAreEnough) {
   rig::RedisServer server(
