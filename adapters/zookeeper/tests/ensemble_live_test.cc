@@ -8,6 +8,8 @@
 #include "leasehold/client.h"
 #include "one_server.h"
 #include "testing/raw_store.h"
+#include "testing/results.h"
+#include "testing/worker.h"
 
 namespace leasehold::testing {
 namespace {
@@ -52,6 +54,28 @@ TEST_F(ZookeeperEnsembleTest, LeasesOutliveTheLeader) {
   auto next = one.acquire_fenced("job 0", {.store_timeout = 30s});
   ASSERT_TRUE(next) << to_string(next.error());
   EXPECT_GT(next->token().number.value(), before) << "a new leader counts on";
+}
+
+TEST_F(ZookeeperEnsembleTest, PermitsKeepTheirSlotsThoughTheLeaderDiesBesideAFrozenHolder) {
+  const Mode two = Mode::permit_of(2);
+  Worker frozen = Worker::hold(url(ensemble().addresses()), "job", 8s, 0s, two);
+  EXPECT_EQ(frozen.line(), "asking");
+  EXPECT_THAT(frozen.line(), ::testing::StartsWith("held"));
+  Client one = client();
+  Client other = client();
+  auto kept = one.acquire_fenced("job", {.ttl = 16s, .mode = two});
+  ASSERT_TRUE(good(kept));
+  EXPECT_EQ(kept->slot(), Slot{1});
+  frozen.freeze();
+  ensemble()[ensemble().leader()].kill();
+  const auto next = other.acquire_fenced("job", {.wait = 60s, .store_timeout = 30s, .mode = two});
+  ASSERT_TRUE(good(next));
+  EXPECT_EQ(next->slot(), Slot{0});
+  EXPECT_GT(next->token().number, kept->token().number);
+  EXPECT_EQ(kept->state(), LeaseState::held);
+  EXPECT_EQ(one.inspect(lock_name("job"))->holders.size(), 2u);
+  frozen.thaw();
+  EXPECT_EQ(frozen.line(), "lost");
 }
 
 TEST_F(ZookeeperEnsembleTest, WithoutAMajorityLeasesAreUncertainThenLostAndAllRecovers) {

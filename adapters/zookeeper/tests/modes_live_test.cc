@@ -38,6 +38,11 @@ bool waits(const Result<AcquireReply>& reply) {
   return reply && std::holds_alternative<Queued>(*reply);
 }
 
+std::future<Result<AcquireReply>> asked(RawStore& store, Mode mode) {
+  return std::async(std::launch::async,
+                    [&store, mode] { return store.acquire_as(mode, new_request()); });
+}
+
 // Who holds, and who waits behind them.
 struct Stand {
   std::vector<RequestId> holders;
@@ -225,8 +230,7 @@ TEST(ZookeeperModes, WhoIsAboutToTakeASlotSeesThatThereAreFewerNow) {
   ASSERT_TRUE(direct.set_permits(2));
   ASSERT_TRUE(granted(direct.acquire_as(Mode::permit_of(2), new_request())));
   server.proxy().delay(300ms);
-  auto answer = std::async(std::launch::async,
-                           [&] { return slow.acquire_as(Mode::permit_of(2), new_request()); });
+  auto answer = asked(slow, Mode::permit_of(2));
   wait_until([&] { return direct.inspect()->waiters.size() == 1; });
   ASSERT_TRUE(direct.set_permits(1));
   const auto reply = answer.get();
@@ -244,8 +248,7 @@ TEST(ZookeeperModes, TwoWhoLookAtOnceNeverTakeOneSlot) {
   const auto [holders, nobody] = stand(direct, three, 0);
   ASSERT_EQ(direct.release(holders[2]), ReleaseReply::released);
   server.proxy().delay(300ms);
-  auto answer =
-      std::async(std::launch::async, [&] { return slow.acquire_as(three, new_request()); });
+  auto answer = asked(slow, three);
   wait_until([&] { return direct.inspect()->waiters.size() == 1; });
   ASSERT_EQ(direct.release(holders[0]), ReleaseReply::released);
   const auto late = granted(direct.acquire_as(three, new_request()));
@@ -280,8 +283,7 @@ TEST(ZookeeperModes, SlotThatIsGivenBetweenTwoReadsIsSeen) {
   const RequestId holders[] = {new_request(), new_request()};
   for (const RequestId& it : holders) ASSERT_TRUE(granted(store.acquire_as(four, it)));
   std::optional<NextListHangs> hang(std::in_place);
-  auto answer = std::async(std::launch::async,
-                           [&] { return other.acquire_as(Mode::permit_of(1), new_request()); });
+  auto answer = asked(other, Mode::permit_of(1));
   hang->wait_for_it();
   wait_until([&] { return store.inspect()->waiters.size() == 1; });
   EXPECT_EQ(granted(store.acquire_as(four, new_request()))->slot, Slot{3});
