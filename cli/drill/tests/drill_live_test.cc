@@ -68,6 +68,13 @@ TEST_P(DrillOfAModeTest, WorksOnAServerWhateverHappensToIt) {
               1);
 }
 
+TEST_P(DrillOfAModeTest, WorksOnEveryStoreThatHasAQueue) {
+  for (const char* store : {"redis", "etcd", "zookeeper"}) {
+    SCOPED_TRACE(store);
+    expect_held({"--store", store, "--mode", GetParam(), "--workers", "4", "--cycles", "4"}, 4);
+  }
+}
+
 TEST_P(DrillOfAModeTest, FencesOfOtherServersRefuseWhatIsLate) {
   for (const char* fence : {"redis", "etcd", "zookeeper"}) {
     expect_held({"--store", "sqlite", "--fence", fence, "--mode", GetParam(), "--workers", "4",
