@@ -265,7 +265,8 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION leasehold_fence.check_entry(a_resource text, a_token bigint, a_lineage text,
-                                            a_request text) RETURNS void LANGUAGE plpgsql AS $$
+                                            a_request text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM leasehold_fence.check_resource(a_resource);
   PERFORM leasehold_fence.check_token(a_token, a_lineage);

@@ -12,6 +12,7 @@
 #include "outbox_schema.h"
 #include "part.h"
 #include "serial_schema.h"
+#include "sweep_schema.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -38,7 +39,8 @@ Known known(int version, std::string_view text) {
 }
 
 TEST(Parts, TextThatHasChangedHasAnotherVersion) {
-  EXPECT_EQ(known(kFenceVersion, kFenceSchema), (Known{11, 8207949607255419671u}));
+  EXPECT_EQ(known(kFenceVersion, std::string(kFenceSchema) + kSweepSchema),
+            (Known{12, 7362695681511379418u}));
   EXPECT_EQ(known(kOnceVersion, kOnceSchema), (Known{5, 1463045384630706789u}));
   EXPECT_EQ(known(kOutboxVersion, kOutboxSchema), (Known{5, 16244910869981236270u}));
   EXPECT_EQ(known(kSerialVersion, kSerialSchema), (Known{4, 2999123901562906114u}));
