@@ -1,4 +1,4 @@
-// One request's place in the queue of a lock. Whoever stands first holds it.
+// One request's place in the queue of a lock; queue.h says who of them hold it.
 #pragma once
 
 #include <cstdint>
