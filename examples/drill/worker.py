@@ -35,8 +35,7 @@ def behind_the_fence(database, work):
     except sqlite3.Error as error:
         database.execute("ROLLBACK")
         if "leasehold: fenced_out" in str(error):  # count it: this is the stale-holder alarm
-            database.execute("UPDATE leasehold_fence SET refused = refused + 1 "
-                             "WHERE resource = 'account'")
+            database.execute("INSERT INTO leasehold_count_refusal(resource) VALUES('account')")
         raise
 
 

@@ -116,7 +116,7 @@ TEST_F(FenceSweepTest, AnUnknownStoreIsRefusedAfterASweepUntilItIsAdmitted) {
   EXPECT_TRUE(good(enter(user_, token_of(1, '1', 'c'), "second"))) << "nothing was swept yet";
   sweep_mark(token_of(33, '1'), "third");
   const auto unknown = enter(user_, token_of(99, '1', 'd'), "new");
-  EXPECT_TRUE(refused(unknown, Reason::unknown, 0));
+  ASSERT_TRUE(refused(unknown, Reason::unknown, 0));
   EXPECT_THAT(unknown.error().message, HasSubstr("leasehold fence admit"));
   EXPECT_TRUE(refused(enter_to_read(user_, token_of(99, '1', 'd'), "new"), Reason::unknown, 0));
   EXPECT_TRUE(good(enter(user_, token_of(2, '1', 'c'), "new"))) << "of a mark that was there";
@@ -146,6 +146,7 @@ TEST_F(FenceSweepTest, WhatAnOperatorOrAClaimHasSetStays) {
   ASSERT_TRUE(good(enter(user_, token_of(8, '1'), "adopted and entered")));
   ASSERT_TRUE(good(enter(user_, token_of(33, '1'), "reset")));
   ASSERT_TRUE(good(admin->reset(named("reset"))));
+  grow_old(user_);
   sweep_mark(token_of(40, '1'));
   EXPECT_EQ(rows(), "4");
   EXPECT_TRUE(good(enter(user_, token_of(7, '1'), "adopted")));
