@@ -120,7 +120,7 @@ TEST_F(RedisModes, TheKeyLastsAsLongAsTheLongestGrant) {
 TEST_F(RedisModes, NothingStaysOfThoseWhoDied) {
   RawStore store(under.open());
   for (const Mode mode : kBeside) {
-    const RequestId first = take(store, mode, 100ms);
+    const RequestId first = take(store, mode);
     take(store, mode, 100ms);
     ASSERT_EQ(store.renew(first), RenewReply::renewed);
     EXPECT_EQ(store.try_renew(first, 100ms)->at(0), RenewReply::renewed);
@@ -130,9 +130,9 @@ TEST_F(RedisModes, NothingStaysOfThoseWhoDied) {
       EXPECT_GT(std::stol(cli({"PTTL", key})), 0) << key;
       EXPECT_LE(std::stol(cli({"PTTL", key})), 180'000) << key;
     }
-    take(store, mode, 100ms);
+    const RequestId next = take(store, mode);
     EXPECT_THAT(store.inspect()->holders, SizeIs(1));
-    while (cli({"EXISTS", "lock:job"}) == "1") std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(store.release(next), ReleaseReply::released);
   }
 }
 
@@ -368,15 +368,19 @@ TEST_F(RedisModes, RoundTripsAreThoseOfAnExclusiveLock) {
 
 TEST_F(RedisModes, AReaderCostsTheSameHoweverManyThereAre) {
   RawStore store(under.open());
+  // The least of some: now and then one drops those who have ended, or a minute begins.
   const auto cost = [&] {
-    return commands([&] {
-      const RequestId request = take(store, kShared);
-      EXPECT_EQ(store.renew(request), RenewReply::renewed);
-      EXPECT_EQ(store.release(request), ReleaseReply::released);
-    });
+    std::int64_t least = INT64_MAX;
+    for (int i = 0; i < 10; ++i) {
+      least = std::min(least, commands([&] {
+                         const RequestId request = take(store, kShared);
+                         EXPECT_EQ(store.renew(request), RenewReply::renewed);
+                         EXPECT_EQ(store.release(request), ReleaseReply::released);
+                       }));
+    }
+    return least;
   };
   take(store, kShared, 1h);
-  cost();
   const std::int64_t beside_one = cost();
   for (int i = 0; i < 100; ++i) take(store, kShared, 1h);
   EXPECT_EQ(cost(), beside_one);
@@ -443,8 +447,9 @@ TEST_F(RedisModes, AnEndedGrantBesideALivingOneIsOver) {
   for (const Mode mode : kBeside) {
     SCOPED_TRACE(to_string(mode));
     RawStore store(under.open());
-    const RequestId ended = take(store, mode, 100ms);
+    const RequestId ended = take(store, mode);
     const RequestId living = take(store, mode, 1h);
+    ASSERT_EQ(store.try_renew(ended, 100ms)->at(0), RenewReply::renewed);
     while (store.inspect()->holders.size() == 2) std::this_thread::sleep_for(1ms);
     EXPECT_EQ(store.renew(ended), RenewReply::gone);
     EXPECT_EQ(store.release(ended), ReleaseReply::not_held);

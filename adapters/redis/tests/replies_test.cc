@@ -82,6 +82,63 @@ TEST(RedisReplies, LastTokenIsTheHoldersOrNone) {
   EXPECT_FALSE(theirs->last_token);
 }
 
+// As `inspect` answers of those who hold a lock beside each other: request, end, entry of each.
+Result<LockStatus> beside(const std::vector<std::string>& words, const std::string& permits = "") {
+  std::vector<Value> holders;
+  for (const std::string& word : words) holders.push_back(text(word));
+  return read_status(
+      list({text(kRequest + "*permits 4"), text(kRequest), number(500), number(1000), text(kStore),
+            number(6000), list({}), list(std::move(holders)), text(permits)}),
+      LockName::parse("job").value(), LockKeys("lock:job"));
+}
+
+TEST(RedisReplies, ThoseBesideEachOtherAreShownByTheirTokens) {
+  const std::string other(32, 'b');
+  const std::string grant = " " + kStore + " 900 1 4 ";
+  const auto seen = beside(
+      {kRequest, "1600", "35" + grant + "1 me\nhere", "+" + other, "1300", "34" + grant + "0 you"},
+      "4");
+  ASSERT_TRUE(seen);
+  ASSERT_EQ(seen->holders.size(), 2u);
+  const LockStatus::Holder& first = seen->holders[0];
+  EXPECT_EQ(first.request.hex(), other);
+  EXPECT_TRUE(first.kept);
+  EXPECT_EQ(first.owner, "you");
+  EXPECT_EQ(first.note, "");
+  EXPECT_EQ(first.slot, Slot{0});
+  EXPECT_EQ(first.remaining, Millis(300));
+  EXPECT_EQ(seen->holders[1].mode, Mode::permit_of(4));
+  EXPECT_EQ(seen->holders[1].note, "here");
+  EXPECT_EQ(seen->holders[1].held_for, Millis(100));
+  EXPECT_EQ(seen->last_token, TokenNumber::of(35).value());
+  EXPECT_EQ(seen->set_permits, 4);
+}
+
+TEST(RedisReplies, WhatCannotBeReadBesideOthersIsAStranger) {
+  const auto seen = beside({kRequest, "inf", "theirs", "theirs", "1600", "theirs"});
+  ASSERT_TRUE(seen);
+  ASSERT_EQ(seen->holders.size(), 1u) << "without a request nobody can end it";
+  EXPECT_TRUE(seen->holder()->foreign);
+  EXPECT_EQ(seen->holder()->request.hex(), kRequest);
+  EXPECT_EQ(seen->holder()->remaining, Millis(0));
+  EXPECT_FALSE(seen->last_token);
+  const auto lost = beside({});
+  ASSERT_TRUE(lost);
+  EXPECT_TRUE(lost->holder()->foreign) << "the key is there, but nobody knows who has it";
+  EXPECT_FALSE(lost->set_permits);
+}
+
+TEST(RedisReplies, AConflictSaysHowTheLockIsUsed) {
+  const auto refused = read_acquire(list({number(4), number(4), number(1)}), kCall);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("has 4 permits, which its operator"));
+  const auto in_use =
+      read_set_permits(list({number(4), number(-1)}), LockName::parse("job").value());
+  ASSERT_FALSE(in_use);
+  EXPECT_THAT(in_use.error().message, ::testing::HasSubstr("(shared)"));
+}
+
 TEST(ServerNumbersTest, TimesThatNoClockShowsAreNone) {
   const auto time = time_in(list({text("100"), text("5")}));
   ASSERT_TRUE(time);
