@@ -9,6 +9,7 @@
 #include "leasehold/client.h"
 #include "testing/raw_store.h"
 #include "testing/results.h"
+#include "testing/worker.h"
 
 namespace leasehold::testing {
 namespace {
@@ -640,6 +641,32 @@ TEST_F(LostReplyTest, WithdrawnAttemptsPutNothingBack) {
     EXPECT_TRUE(bad(twin.acquire_as(mode, request), ErrorCode::unavailable));
     EXPECT_THAT(other.inspect()->holders, IsEmpty());
   }
+}
+
+// One froze in front of it, and its own reply is lost when it is its turn.
+TEST_F(LostReplyTest, PermitComesToWhoWaitsBehindAFrozenOne) {
+  const Mode mode = Mode::permit_of(1);
+  const RequestId holder = new_request();
+  ASSERT_TRUE(granted(other.acquire_as(mode, holder)));
+  Worker frozen = Worker::hold(etcd.url(), "job", 3s, 600s, mode);
+  EXPECT_EQ(frozen.line(), "asking");
+  while (other.inspect()->waiters.empty()) std::this_thread::sleep_for(1ms);
+  frozen.freeze();
+  const RequestId request = new_request();
+  ASSERT_TRUE(waits(one.acquire_as(mode, request, true)));
+  other.release(holder);
+  ASSERT_TRUE(one.events.wait_for_nudge(request, 30s)) << "when the frozen one's lease is over";
+  ASSERT_TRUE(bad(lose(request, mode, true), ErrorCode::outcome_unknown));
+  const auto again = granted(one.acquire_as(mode, request, true));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->slot, Slot{0});
+  EXPECT_EQ(one.renew(request), RenewReply::renewed);
+  frozen.thaw();
+  Client observer(etcd.open());
+  while (observer.inspect(lock_name("job"))->waiters.empty()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(observer.inspect(lock_name("job"))->holder()->request, request)
+      << "whoever thaws comes last";
+  frozen.kill();
 }
 
 // ---- formats -------------------------------------------------------------------------------
