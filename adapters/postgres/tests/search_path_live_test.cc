@@ -398,6 +398,9 @@ TEST_F(CopyTest, EnteringNamesEverythingInFull) {
   for (int times = 0; times < 2; ++times) {
     EXPECT_TRUE(good(mine.transaction(token_of(35, '3'), nothing)));
   }
+  for (const Token& token : {token_of(36, '4'), token_of(35, '3')}) {
+    EXPECT_TRUE(good(mine.read(token, nothing)));
+  }
   ASSERT_EQ(user_.exec("RESET search_path"), "");
 }
 
