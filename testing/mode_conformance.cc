@@ -397,6 +397,24 @@ TEST_P(ModeConformance, AnotherKindOfUseIsRefusedWhileTheLockIsInUse) {
   }
 }
 
+TEST_P(ModeConformance, APermitDoesNotPassWhoWaitsForAnotherUse) {
+  RawStore raw(store->open());
+  for (const Mode used : {Mode::exclusive(), Mode::permit_of(1)}) {
+    const RequestId holder = new_request();
+    const RequestId waiter = new_request();
+    take_as(raw, used, holder);
+    ASSERT_TRUE(waits(raw.acquire_as(used, waiter, true)));
+    EXPECT_EQ(raw.release(holder), ReleaseReply::released);
+    for (const bool queue : {false, true}) {
+      const auto refused = raw.acquire_as(Mode::permit_of(3), new_request(), queue);
+      ASSERT_FALSE(refused) << "free, but " << to_string(used) << " is wanted";
+      EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+    }
+    ASSERT_TRUE(granted(raw.acquire_as(used, waiter, true)));
+    EXPECT_EQ(raw.release(waiter), ReleaseReply::released);
+  }
+}
+
 TEST_P(ModeConformance, WrongModesAndNotesAreRefusedBeforeTheStoreIsAsked) {
   const auto faults = std::make_shared<Faults>();
   Client one = faulty_client(faults);

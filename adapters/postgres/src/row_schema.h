@@ -105,9 +105,10 @@ CREATE OR REPLACE FUNCTION @S.mix(a_mode bigint, a_other bigint) RETURNS boolean
 RETURN CASE WHEN a_mode > 0 OR a_other > 0 THEN a_mode = a_other ELSE true END;
 
 -- The first of those who wait before `a_asking`, if so many do that it cannot share with as there is
--- room for.
+-- room for; or who wants the lock for another use than permits. `a_set`: their number is.
 CREATE OR REPLACE FUNCTION @S.first_waiter(a_lock text, a_asking uuid, a_tell boolean,
                                 a_mode bigint DEFAULT 0, a_room bigint DEFAULT 1,
+                                a_set boolean DEFAULT false,
                                 OUT o_request uuid, OUT o_owner text, OUT o_mode bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -127,6 +128,10 @@ BEGIN
     END IF;
     IF a_tell AND w.presence IS NOT NULL THEN
       PERFORM pg_notify('leasehold_' || to_hex(w.presence), w.request::text);
+    END IF;
+    IF a_mode > 0 AND NOT (w.mode = a_mode OR a_set AND w.mode > 0) THEN
+      o_request := NULL;
+      a_room := 0;
     END IF;
     IF o_request IS NULL THEN
       o_request := w.request;
@@ -367,7 +372,8 @@ BEGIN
     IF o_ahead IS NULL AND l.attend THEN
       -- Whoever released it has told the first waiter. Each NOTIFY wakes all sessions that listen.
       SELECT o_owner, coalesce(o_used, o_mode) INTO o_ahead, o_used
-        FROM @S.first_waiter(a_lock, a_request, l.expires_at > '-infinity' OR l.crowd <> 0, a_mode, room);
+        FROM @S.first_waiter(a_lock, a_request, l.expires_at > '-infinity' OR l.crowd <> 0, a_mode, room,
+                            l.permits IS NOT NULL);
     END IF;
   END IF;
 

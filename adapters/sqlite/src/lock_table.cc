@@ -172,7 +172,8 @@ Result<LockTable::Way> LockTable::way_of(const AcquireCall& call, const Found& f
                                    : Way{.room = call.mode.is_exclusive() ? 1 : Way::kAnyNumber};
   if (way.ahead || !found.has_waiters) return way;
   const std::int64_t passed = call.mode.is_permit() ? way.room : 1;
-  auto first = TRY(queue_.first_living(call.lock, call.request, call.mode, passed));
+  const auto numbers = found.set ? WaiterQueue::Numbers::any : WaiterQueue::Numbers::same;
+  auto first = TRY(queue_.first_living(call.lock, call.request, call.mode, passed, numbers));
   if (!first) return way;
   TRY(check_use(call, first->mode));
   way.ahead = std::move(first->owner);

@@ -131,9 +131,18 @@ WaiterQueue::Life WaiterQueue::wake(const Waiter& waiter) {
 
 Result<std::optional<Waiter>> WaiterQueue::first_living(const LockName& lock,
                                                         const RequestId& asking, Mode mode,
-                                                        std::int64_t room) {
+                                                        std::int64_t room, Numbers numbers) {
+  const auto is_of_another_use = [&](const Waiter& waiter) {
+    if (!mode.is_permit()) return false;
+    return numbers == Numbers::any ? !waiter.mode.is_permit() : waiter.mode != mode;
+  };
   for (;;) {
     auto ahead = TRY(before(lock, asking, mode, room));
+    const auto other = std::find_if(ahead.begin(), ahead.end(), is_of_another_use);
+    if (other != ahead.end()) {
+      if (TRY(call(*other, lock))) return std::move(*other);
+      continue;
+    }
     if (static_cast<std::int64_t>(ahead.size()) < room) return std::nullopt;
     bool all_may_come = true;
     for (Waiter& waiter : ahead) {

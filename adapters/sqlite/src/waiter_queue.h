@@ -47,11 +47,12 @@ class WaiterQueue {
   [[nodiscard]] Result<bool> has_place(const RequestId& request);
 
   // Who comes before `asking` at a lock that could be granted to `room` requests: none if so many
-  // do not live before it that it cannot share with. The living ones are called, the others before
-  // it are taken out of the queue.
+  // do not live before it that it cannot share with, or one who wants the lock for another use. The
+  // living ones are called, the others before it are taken out of the queue.
+  enum class Numbers { same, any };  // of permits: those of another number may be of the same use
   [[nodiscard]] Result<std::optional<Waiter>> first_living(const LockName& lock,
                                                            const RequestId& asking, Mode mode,
-                                                           std::int64_t room);
+                                                           std::int64_t room, Numbers numbers);
 
   // Takes or keeps a place.
   [[nodiscard]] Status enqueue(const AcquireCall& call, const std::string& wake_address);
