@@ -342,8 +342,16 @@ class ClusterExamination {
   std::optional<StoreId> lineage() {
     wire::TxnRequest request;
     *request.add_success() = get(keys_.lineage());
+    *request.add_success() = get(keys_.format());
     const auto found = txn(std::move(request));
     if (!found) return std::nullopt;
+    if (!format_fits(first_kv(*found, 0), first_kv(*found, 1))) {
+      findings_.add(Severity::danger, "etcd.store",
+                    {"An earlier or newer build has begun the store.",
+                     "Leasehold refuses it: it would misread what stands there.",
+                     "Use the build that has begun it; or end all programs that use it, delete its "
+                     "keys, and begin afresh"});
+    }
     return lineage_in(first_kv(*found, 0));
   }
 

@@ -48,6 +48,10 @@ Error another_format(const Session& session, const wire::KeyValue* format) {
 
 }  // namespace
 
+bool format_fits(const wire::KeyValue* lineage, const wire::KeyValue* format) {
+  return format == nullptr ? lineage == nullptr : format->value() == kFormat;
+}
+
 void check_format(Session& session, const Limits& limits, Completion<std::monostate> done) {
   wire::TxnRequest request;
   *request.add_success() = get(session.keys.lineage());
@@ -57,10 +61,8 @@ void check_format(Session& session, const Limits& limits, Completion<std::monost
       [&session, done = std::move(done)](const tl::expected<wire::TxnResponse, Failure>& response) {
         if (!response) return done(fail(not_opened(session.address, response.error())));
         const wire::KeyValue* format = first_kv(*response, 1);
-        const bool is_begun = format != nullptr || first_kv(*response, 0) != nullptr;
-        const bool fits = format != nullptr && format->value() == kFormat;
-        if (is_begun && !fits) return done(fail(another_format(session, format)));
-        done(std::monostate());
+        if (format_fits(first_kv(*response, 0), format)) return done(std::monostate());
+        done(fail(another_format(session, format)));
       });
 }
 

@@ -49,6 +49,8 @@ inline Limits repeated_within(const CallContext& context) {
   return {.deadline = context.deadline, .stop = context.stop, .repeat = true};
 }
 
+// Whether it is this program's format, or that of a store that is not begun yet.
+bool format_fits(const wire::KeyValue* lineage, const wire::KeyValue* format);
 // `unsupported` if the keys of this store are of another format, with what to do.
 void check_format(Session& session, const Limits& limits, Completion<std::monostate> done);
 // The store's lineage, made now if there is none. Two who make it at once agree.

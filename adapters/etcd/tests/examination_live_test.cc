@@ -112,6 +112,14 @@ TEST_F(ExaminationTest, AFullDatabaseIsSeenBeforeAndAfter) {
                     Finds("etcd.writes", Severity::danger, "space exceeded")));
 }
 
+TEST_F(ExaminationTest, AStoreOfAnotherFormatIsADanger) {
+  const rig::EtcdServer server;
+  ASSERT_TRUE(connect("etcd://" + server.address(), {}, registry));
+  EXPECT_THAT(findings_of(found(server.address()), "etcd.store"), IsEmpty());
+  ASSERT_EQ(server.ctl({"put", "leasehold/!format", "2"}).status, 0);
+  EXPECT_THAT(found(server.address()), Finds("etcd.store", Severity::danger, "newer build"));
+}
+
 TEST_F(ExaminationTest, ALearnerIsSeen) {
   const rig::EtcdServer server;
   const rig::Port peer = rig::Port::take();
