@@ -89,6 +89,7 @@ void Arena::has_read(std::int64_t granted_at) {
 Status Arena::entered(std::size_t worker) {
   if (!victim_) return strike_or_go(worker);
   if (entered_[worker].slot != entered_[*victim_].slot) {
+    let_go_at(entered_[worker].slot);
     at_the_door_.push_back(worker);
     return {};
   }
@@ -112,7 +113,18 @@ Status Arena::entered(std::size_t worker) {
   return {};
 }
 
+// Who waits at the door has lost its slot if another one has entered there, and must not keep
+// itself from what the next one is to get.
+void Arena::let_go_at(std::optional<Slot> slot) {
+  std::erase_if(at_the_door_, [&](std::size_t worker) {
+    if (entered_[worker].slot != slot) return false;
+    go(worker);
+    return true;
+  });
+}
+
 void Arena::freeze(std::size_t worker) {
+  let_go_at(entered_[worker].slot);
   workers_[worker].freeze();
   ledger_.strike(Fault::pause, workers_[worker].name(), lock_);
   victim_ = worker;

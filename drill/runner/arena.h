@@ -63,6 +63,7 @@ class Arena {
   [[nodiscard]] Status answered(std::size_t worker, const std::string& how);
   [[nodiscard]] Status kill(std::size_t worker);
   [[nodiscard]] Status end_cycle();
+  void let_go_at(std::optional<Slot> slot);
   void freeze(std::size_t worker);
   void thaw();
   void go(std::size_t worker) { workers_[worker].go(); }

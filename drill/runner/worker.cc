@@ -152,9 +152,13 @@ Status Worker::turn() {
 }
 
 void Worker::look(std::int64_t granted_at) {
-  const auto seen = resource().peek();
-  reopen_after(seen);
-  if (seen) say("read " + std::to_string(granted_at));
+  // By a claim nobody looks without taking it from whoever has it.
+  if (plan_.resource.fencing != Fencing::claim) {
+    const auto seen = resource().peek();
+    reopen_after(seen);
+    if (!seen) return;
+  }
+  say("read " + std::to_string(granted_at));
 }
 
 Status Worker::work(Holding& holding, std::int64_t granted_at) {

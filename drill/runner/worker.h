@@ -7,7 +7,8 @@
 // "wrote", "refused" or "unknown". It says "late" if it was refused when it wanted to enter. A
 // worker that is frozen where it waits is frozen between its read and its write.
 //
-// One that shares the lock only looks at the number, past the fence, and says "read GRANTED". One
+// One that shares the lock only looks at the number, past the fence, and says "read GRANTED"; where
+// a claim stands in for the token it does not even look, as that would be a claim of its own. One
 // that has a permit works on the number of its slot, NAME#slot.
 #pragma once
 
