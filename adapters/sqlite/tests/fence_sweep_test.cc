@@ -43,6 +43,17 @@ void grow_old(const UserConnection& user, const std::string& which = "true") {
             "");
 }
 
+// With the tokens 1 to `count`, and names by this expression of i.
+void make_old_marks(const UserConnection& user, int count, const std::string& name) {
+  EXPECT_EQ(user.exec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                      std::to_string(count) +
+                      ") INSERT INTO leasehold_fence(resource, lineage, token, request, entered_at)"
+                      " SELECT " +
+                      name + ", '" + lineage_of().str() + "', i, '" + std::string(32, '1') +
+                      "', 7 FROM n"),
+            "");
+}
+
 class FenceSweepTest : public ::testing::Test {
  protected:
   Result<std::int64_t> sweep(SweepOptions options = {.older_than = 1h}) const {
@@ -206,13 +217,7 @@ TEST_F(FenceSweepTest, NobodyWhoHasEnteredWithinTheAgeIsSwept) {
 
 class SteppedSweepTest : public FenceSweepTest {
  protected:
-  SteppedSweepTest() {
-    EXPECT_EQ(user_.exec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-                         " WHERE i < 1200) INSERT INTO leasehold_fence(resource, lineage, token,"
-                         " request, entered_at) SELECT 'r' || i, '" +
-                         lineage_of().str() + "', i, '" + std::string(32, '1') + "', 7 FROM n"),
-              "");
-  }
+  SteppedSweepTest() { make_old_marks(user_, 1200, "'r' || i"); }
 };
 
 TEST_F(SteppedSweepTest, IsDoneInStepsThatAreTold) {
@@ -247,11 +252,7 @@ TEST(Utf16SweepTest, StepsFollowTheOrderOfTheDatabase) {
   const UserConnection user(path);
   ASSERT_EQ(user.exec("PRAGMA encoding = 'UTF-16'; CREATE TABLE data(value)"), "");
   ASSERT_TRUE(good(install_fence(user.get())));
-  ASSERT_EQ(user.exec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-                      " WHERE i < 1200) INSERT INTO leasehold_fence(resource, lineage, token,"
-                      " request, entered_at) SELECT char(160 + i), '" +
-                      lineage_of().str() + "', i, '" + std::string(32, '1') + "', 7 FROM n"),
-            "");
+  make_old_marks(user, 1200, "char(160 + i)");
   EXPECT_EQ(sweep_marks(Connection(user.get()), {.older_than = 1h}).value_or(-1), 1200);
 }
 
@@ -262,11 +263,7 @@ TEST(KilledSweepTest, HasTakenNoMarkWithoutItsFloor) {
     const FenceFile file;
     {
       const UserConnection user(file.path());
-      ASSERT_EQ(user.exec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-                          " WHERE i < 700) INSERT INTO leasehold_fence(resource, lineage,"
-                          " token, request, entered_at) SELECT 'r' || i, '" +
-                          lineage_of().str() + "', i, '" + std::string(32, '1') + "', 7 FROM n"),
-                "");
+      make_old_marks(user, 700, "'r' || i");
     }
     ASSERT_TRUE(is_killed_in([&] {
       const UserConnection user(file.path());
