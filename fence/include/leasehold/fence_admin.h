@@ -80,10 +80,10 @@ class FenceAdmin {
 
   // Deletes old marks, in small steps, so that a fence of many resources does not grow for ever;
   // how many. It first raises the floor of their stores, so that whoever was below such a mark is
-  // still refused. From then on a resource without a mark also refuses every store that the fence
-  // does not know: of a mark it knew, or admitted. Marks of claims, marks that were adopted and
-  // what reset() has left stay. `cancelled` after a stop request: what was swept is swept, and the
-  // fence in order.
+  // still refused. Once a mark was swept, a resource without one also refuses every store that the
+  // fence does not know: of a mark it knew, or admitted. Marks of claims, marks that were adopted
+  // and what reset() has left stay. `cancelled` after a stop request: what was swept is swept, and
+  // the fence in order.
   [[nodiscard]] virtual Result<std::int64_t> sweep(const SweepOptions& options);
 
   // Lets the tokens of a store in where there is no mark, as far as its floor does: deliberately,

@@ -3,7 +3,8 @@
 //
 // Rules: a lower token is refused; an equal token passes only with the same request id (and not
 // with Entry::single); a token of another lineage is refused and never compared; the first token to
-// enter decides the lineage. Marks are kept forever.
+// enter decides the lineage. Marks are kept until an operator sweeps old ones
+// (FenceAdmin::sweep); a floor per store then refuses whoever was below.
 #pragma once
 
 #include <optional>
