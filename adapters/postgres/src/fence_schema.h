@@ -232,6 +232,8 @@ BEGIN
   IF reason IS NULL THEN RETURN; END IF;
   PERFORM leasehold_fence.refuse(m.resource, a_token, a_lineage, reason,
     CASE WHEN reason = 'twice' THEN a_token
+         WHEN reason = 'swept' THEN m.floor
+         WHEN reason = 'adopted' THEN m.least
          WHEN reason = 'lower' AND a_reads THEN m.token
          ELSE coalesce(leasehold_fence.highest(m), 0) END, m.lineage);
 END $$;

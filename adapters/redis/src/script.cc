@@ -283,7 +283,7 @@ if not value and somebody_waits then
     somebody_waits = true
     local passes = mode < 0 and its < 0
     if passes or not reaches(request, channel) then return false end
-    if mode > 0 and its > 0 then
+    if mode > 0 and its > 0 and (set or its == mode) then
       room = room - 1
       if room > 0 then return false end
     end
