@@ -116,7 +116,7 @@ TEST_F(FenceSweepTest, AFirstReaderKeepsTheFloorForThoseBelowIt) {
   sweep_mark(token_of(33, '1'));
   ASSERT_TRUE(good(enter_to_read(user_, token_of(40, '4'), "old")));
   EXPECT_TRUE(good(enter_to_read(user_, token_of(34, '2'), "old")));
-  EXPECT_TRUE(refused(enter_to_read(user_, token_of(33, '1'), "old"), Reason::swept, 40));
+  EXPECT_TRUE(refused(enter_to_read(user_, token_of(33, '1'), "old"), Reason::swept, 33));
   ASSERT_TRUE(good(enter(user_, token_of(41, '5'), "old")));
   EXPECT_TRUE(refused(enter_to_read(user_, token_of(33, '1'), "old"), Reason::lower, 41));
 }
