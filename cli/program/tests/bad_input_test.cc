@@ -89,13 +89,15 @@ TEST_F(BadInputTest, Flags) {
       {{"release", "x", "--force", "--request", "123"}, 64, "32 hexadecimal digits"},
       {{"fence"},
        64,
-       "a command is missing; there are: show, install, adopt, reset, remove, sweep, admit, enter, read, write; "
+       "a command is missing; there are: show, install, adopt, reset, remove, sweep, admit, enter, "
+       "read, write; "
        "see "
        "'leasehold fence"},
       {{"fence", "burn"},
        64,
-       "'burn' is not a command; there are: show, install, adopt, reset, remove, enter, read, "
-       "write"},
+       "'burn' is not a command; there are: show, install, adopt, reset, remove, sweep, admit, "
+       "enter, "
+       "read, write"},
       {{"help", "nonsense"}, 64, "'nonsense' is not a command; there are: run, "},
       {{"fence", "show"}, 64, "URL"},
       {{"completion", "tcsh"}, 64, "bash, zsh, fish"},
