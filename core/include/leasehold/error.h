@@ -32,7 +32,7 @@ std::string_view to_string(ErrorCode code);
 struct Refusal {
   enum class Reason {
     foreign,     // a token of another lineage
-    swept,       // its mark would be among those that were swept
+    swept,       // at or below the floor, where the resource has no mark
     unknown,     // marks were swept, and the fence knew none of this token's store
     adopted,     // lower than the number that the operator adopted
     lower,       // another holder has entered since

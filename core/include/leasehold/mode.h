@@ -2,10 +2,12 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "leasehold/error.h"
 
@@ -37,8 +39,8 @@ class Mode {
   // Of how many it is one; 1 if it is not a permit.
   constexpr std::int64_t permits() const { return is_permit() ? code_ : 1; }
 
-  // Whether a lock may be used so and `other` at the same time: exclusive and shared requests wait
-  // for each other, permits only for permits of the same number.
+  // Whether requests of both modes may stand in one queue: exclusive and shared requests wait for
+  // each other, permits only for permits of the same number.
   constexpr bool mixes_with(Mode other) const {
     return is_permit() || other.is_permit() ? code_ == other.code_ : true;
   }

@@ -123,7 +123,7 @@ struct LockStatus {
   std::optional<std::int64_t> counted_to = {};
   std::optional<std::int64_t> set_permits = {};  // by an operator: set_permits()
 
-  // The one who has held it longest, if anybody does.
+  // The one with the lowest token, if anybody holds it.
   std::optional<Holder> holder() const {
     return holders.empty() ? std::nullopt : std::optional(holders.front());
   }
@@ -202,8 +202,8 @@ class Store {
 
   // Grants if the request fits beside all that are granted and all that are queued before it; a
   // request that holds the lock already gets the same grant again, and its expiry is NOT moved. The
-  // token is durable before the reply, and larger than every earlier token of this lock
-  // (`correctness` only). `invalid` if the lock is in use in a mode that does not mix with this
+  // token is durable before the reply, and larger than that of every earlier grant of this lock
+  // which it could not stand beside (`correctness` only). `invalid` if the lock is in use in a mode that does not mix with this
   // one, or an operator has set another number of permits; a request that has a place already is
   // not judged again.
   virtual void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) = 0;

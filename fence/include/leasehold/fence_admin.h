@@ -78,12 +78,12 @@ class FenceAdmin {
   // `invalid` if the fence does not know the resource.
   [[nodiscard]] virtual Status reset(const ResourceName& resource);
 
-  // Deletes old marks, in small steps, so that a fence of many resources does not grow for ever;
-  // how many. It first raises the floor of their stores, so that whoever was below such a mark is
-  // still refused. Once a mark was swept, a resource without one also refuses every store that the
-  // fence does not know: of a mark it knew, or admitted. Marks of claims, marks that were adopted
-  // and what reset() has left stay. `cancelled` after a stop request: what was swept is swept, and
-  // the fence in order.
+  // Deletes old marks, in small steps, so that a fence of many resources does not grow for ever; how
+  // many. It first raises the floor of their stores, so that whoever was below such a mark is still
+  // refused. Once a mark was swept, a resource without one also refuses the tokens of every store
+  // that is neither of a mark that was there then nor admitted. Marks of claims and of adopted
+  // lineages stay, and so do resources that were reset and not entered since. `invalid` for an age
+  // of 0 or less. `cancelled` after a stop request: what was swept is swept, and the fence in order.
   [[nodiscard]] virtual Result<std::int64_t> sweep(const SweepOptions& options);
 
   // Lets the tokens of a store in where there is no mark, as far as its floor does: deliberately,

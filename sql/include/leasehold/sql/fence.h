@@ -82,16 +82,17 @@ class Fence {
 
   // Enters to read, in the transaction that is open on the connection: beside others who read, with
   // higher or lower tokens. Refuses a token below that of a writer, and shuts out every later write
-  // below this token. Make it the first statement there. That others can come in meanwhile, a
-  // token that is the highest so far must be known before: see read(). Fails as enter().
+  // below this token. Make it the first statement there. Call it first in a transaction of its own
+  // and commit: else readers with higher tokens wait until this transaction ends. Fails as enter().
   [[nodiscard]] Status enter_to_read(const Token& token) const {
     return Driver::enter_to_read(connection_, resource_, token);
   }
 
   // As transaction(), for work that only reads: enters to read in a transaction of its own, so that
-  // the mark is raised whatever becomes of the work, then begins a transaction that cannot write,
-  // enters it, runs work(OpenTransaction&) and ends it. So any number of readers work at the same
-  // time. Fails as transaction(); `invalid` if the work writes.
+  // the mark is raised whatever becomes of the work, then begins another one, enters it, runs
+  // work(OpenTransaction&) and ends it. So any number of readers work at the same time. Fails as
+  // transaction(). Work that writes changes nothing: in PostgreSQL its statement fails, in SQLite
+  // it is `invalid` at the end.
   template <TransactionWork<Open> Work>
   [[nodiscard]] AnswerOf<Work, Open> read(const Token& token, Work&& work) const {
     return run_and_commit<Open>(Driver::begin_reading(connection_, resource_, token), work);

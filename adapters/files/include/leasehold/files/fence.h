@@ -97,7 +97,8 @@ class Fence {
   // Raises the mark. From then on nobody with a lower token reads or writes through the fence, so
   // what is read afterwards, by read() or by the ordinary path, stays true until this holder or a
   // later one writes. Gives the sequence number of this holder's last write, 0 if there is none.
-  // To read, others who read may come in with lower tokens, and writers with higher ones.
+  // With Access::read others who read may come in with lower tokens, and writers with higher ones;
+  // `invalid` with Entry::single.
   [[nodiscard]] Result<std::int64_t> enter(const Token& token, Entry entry = Entry::repeatable,
                                            Access access = Access::write) const;
 
