@@ -90,8 +90,8 @@ class Client {
 
   // The lock has so many permits from now on (1 to Mode::kMostPermits), until it is told to forget
   // that: nothing. More are given out at once, fewer as permits come back. `invalid`: the number,
-  // or the lock is in use without permits. `unsupported`: the store has no permits. `unavailable` and
-  // `outcome_unknown` as everywhere; doing it again is safe.
+  // or the lock is in use without permits. `unsupported`: the store has no permits. `unavailable`,
+  // `outcome_unknown`: as everywhere; doing it again is safe.
   [[nodiscard]] Status set_permits(const LockName& lock, std::optional<std::int64_t> permits,
                                    CallOptions options = {});
 

@@ -203,9 +203,9 @@ class Store {
   // Grants if the request fits beside all that are granted and all that are queued before it; a
   // request that holds the lock already gets the same grant again, and its expiry is NOT moved. The
   // token is durable before the reply, and larger than that of every earlier grant of this lock
-  // which it could not stand beside (`correctness` only). `invalid` if the lock is in use in a mode that does not mix with this
-  // one, or an operator has set another number of permits; a request that has a place already is
-  // not judged again.
+  // which it could not stand beside (`correctness` only). `invalid` if the lock is in use in a mode
+  // that does not mix with this one, or an operator has set another number of permits; a request
+  // that has a place already is not judged again.
   virtual void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) = 0;
 
   // Moves the expiry of grants that are still alive; one reply per call, in order. Never grants.
