@@ -342,7 +342,7 @@ void force_release(Session& session, LockName lock, RequestId seen, CallContext 
               all.push_back(standing_at_name(*found.at_name));
             }
             const auto it = std::find_if(all.begin(), all.end(),
-                                         [&](const Standing& it) { return it.request == seen; });
+                                         [&](const Standing& one) { return one.request == seen; });
             if (it == all.end()) return done(ReleaseReply::not_held);
             delete_as_seen(session, lock, *it, context, done);
           });
