@@ -1,7 +1,5 @@
 #include "cli/fence/sweep.h"
 
-#include <chrono>
-
 #include "cli/command/arguments.h"
 #include "cli/command/output.h"
 #include "cli/command/progress_line.h"
@@ -10,8 +8,6 @@
 
 namespace leasehold::cli {
 namespace {
-
-constexpr Range<Millis> kAges{Millis(1), std::chrono::hours(24 * 3660)};
 
 std::string swept(std::int64_t count) {
   return std::to_string(count) + (count == 1 ? " mark" : " marks") + " swept";
@@ -34,7 +30,7 @@ void FenceSweep::declare(Arguments& fence) {
       "--older-than", older_than_,
       "Required: sweep what nobody has entered for so long, longer than any lease that "
       "has not entered yet",
-      kAges);
+      kAboveZero);
   sweep_->example("leasehold fence sweep postgres://app@db/shop --older-than 30d",
                   "keep the marks of the last thirty days");
 

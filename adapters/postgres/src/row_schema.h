@@ -364,7 +364,10 @@ BEGIN
       SELECT * INTO beside FROM @S.look_at_crowd(a_lock);
       o_used := beside.o_mode;
       IF a_mode > 0 THEN room := room - beside.o_count; END IF;
-      IF beside.o_count > 0 AND (a_mode = 0 OR (a_mode > 0 AND room <= 0)) THEN
+      -- Who has a place was not refused, and may have been passed over before those came in.
+      IF beside.o_count > 0 AND NOT (a_mode < 0 AND beside.o_mode < 0
+          OR a_mode > 0 AND beside.o_mode > 0 AND room > 0
+             AND (a_mode = beside.o_mode OR l.permits IS NOT NULL)) THEN
         o_ahead := beside.o_owner;
         free_at := CASE WHEN a_mode > 0 THEN beside.o_first_end ELSE beside.o_last_end END;
       END IF;

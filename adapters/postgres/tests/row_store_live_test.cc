@@ -81,6 +81,38 @@ TEST_F(RowStoreTest, AReaderThatIsBeingRenewedIsNotPassedOver) {
   EXPECT_TRUE(std::holds_alternative<Busy>(*reply));
 }
 
+// Its listener is gone, so that it is passed over and keeps its place; meanwhile the lock came to
+// another use.
+TEST_F(RowStoreTest, WhoWasPassedOverDoesNotComeInBesideAnotherUse) {
+  struct Use {
+    const char* waiting;
+    const char* holding;
+  };
+  for (const Use use : {Use{"-1", "4"}, Use{"3", "1"}, Use{"3", "-1"}}) {
+    const std::string lock = std::string("from ") + use.waiting + " to " + use.holding;
+    RawStore raw(server.open(), lock);
+    const auto ask = [&](const RequestId& request, const char* mode, const char* presence) {
+      return psql("SELECT o_outcome FROM leasehold.acquire('" + lock + "', '" + request.hex() +
+                  "', 'x', 60000, true, " + presence + ", " + mode + ", '')");
+    };
+    const RequestId first = new_request();
+    const RequestId waiter = new_request();
+    const RequestId next = new_request();
+    ASSERT_EQ(ask(first, use.waiting[0] == '-' ? "0" : use.waiting, "NULL"), "granted");
+    if (use.waiting[0] != '-') {
+      ASSERT_EQ(ask(new_request(), use.waiting, "NULL"), "granted");
+      ASSERT_EQ(ask(new_request(), use.waiting, "NULL"), "granted");
+    }
+    ASSERT_EQ(ask(waiter, use.waiting, "777"), "queued");
+    psql("DELETE FROM leasehold.holder");
+    raw.release(first);
+    ASSERT_EQ(ask(next, use.holding, "NULL"), "granted") << "nobody listens for the waiter";
+    EXPECT_EQ(ask(waiter, use.waiting, "NULL"), "queued");
+    EXPECT_EQ(raw.release(next), ReleaseReply::released);
+    EXPECT_EQ(ask(waiter, use.waiting, "NULL"), "granted");
+  }
+}
+
 TEST_F(RowStoreTest, ListenerThatLostItsConnectionAsksForAllAndListensAgain) {
   RawStore holder(server.open());
   RawStore waiter(server.open_through_proxies());
