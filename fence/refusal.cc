@@ -102,6 +102,14 @@ Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber a
                                        " would let stale holders in");
 }
 
+Error below_the_floor(const ResourceName& resource, std::int64_t floor, TokenNumber at_least) {
+  return Error(ErrorCode::invalid, "resource " + kit::in_quotes(resource.str()) +
+                                       " has no mark, and marks of this store up to " +
+                                       std::to_string(floor) + " were swept; adopting from " +
+                                       std::to_string(at_least.value()) +
+                                       " on would let stale holders in");
+}
+
 Error marks_not_kept() {
   return Error(ErrorCode::unavailable,
                "a trigger that keeps marks from being lowered and deleted is gone, disabled or "

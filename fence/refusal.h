@@ -35,6 +35,10 @@ std::optional<Reason> reason_named(std::string_view name);
 // `invalid`, for an adoption that would lower the mark of the same lineage.
 Error would_lower(const ResourceName& resource, std::int64_t mark, TokenNumber at_least);
 
+// `invalid`, for an adoption from a number on that is not above the floor of its store, where there
+// is no mark.
+Error below_the_floor(const ResourceName& resource, std::int64_t floor, TokenNumber at_least);
+
 // `unavailable`, for a fence at which marks can be lowered and deleted by accident.
 Error marks_not_kept();
 

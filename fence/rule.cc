@@ -88,6 +88,10 @@ Result<Mark> adopted(const ResourceName& resource, const Mark& mark, const Linea
       return fail(would_lower(resource, mark.threshold(), at_least));
     }
   }
+  // Where there is no mark, the floor stands for the one that was swept.
+  if (!mark.lineage && at_least.value() <= mark.floor) {
+    return fail(below_the_floor(resource, mark.floor, at_least));
+  }
   return Mark{.lineage = lineage, .least = at_least};
 }
 

@@ -37,7 +37,7 @@ using Verdict = std::variant<Enter, Repeat, Refuse>;
 Verdict judge(const Mark& mark, const Attempt& attempt);
 
 // Lets `lineage` in from `at_least` on, and nobody else. Fails with `invalid` if that would lower
-// the mark.
+// the mark, or the floor where there is no mark.
 [[nodiscard]] Result<Mark> adopted(const ResourceName& resource, const Mark& mark,
                                    const Lineage& lineage, TokenNumber at_least);
 

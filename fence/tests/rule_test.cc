@@ -146,6 +146,21 @@ TEST(FenceRule, NobodyEntersUpToTheFloor) {
   EXPECT_TRUE(adopted(kLedger, mark, lineage_of(), TokenNumber::of(34).value()));
 }
 
+TEST(FenceRule, NobodyIsAdoptedBelowTheFloorWhereThereIsNoMark) {
+  const Mark none{.floor = 33};
+  for (const std::int64_t number : {5, 33}) {
+    const auto low = TokenNumber::of(number).value();
+    const auto done = adopted(kLedger, none, lineage_of(), low);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::invalid);
+    EXPECT_EQ(done.error().message, below_the_floor(kLedger, 33, low).message);
+  }
+  EXPECT_TRUE(adopted(kLedger, none, lineage_of(), TokenNumber::of(34).value()));
+  // The floor of a mark is that of its own store.
+  const Mark other{.lineage = lineage_of('b'), .floor = 33};
+  EXPECT_TRUE(adopted(kLedger, other, lineage_of(), TokenNumber::of(5).value()));
+}
+
 TEST(FenceRule, NegativeSequenceNumbersAreInvalid) {
   EXPECT_TRUE(check_sequence(0));
   EXPECT_EQ(check_sequence(-1).error().code, ErrorCode::invalid);

@@ -16,7 +16,8 @@ CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer LANGUAGE sq
 SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 
 -- entered_*: by which transaction. The number alone could come again in another cluster, into which
--- the table was restored.
+-- the table was restored. least: from where on an operator has adopted the lineage. Tokens are
+-- compared with it until one has written; it stays, so that the mark is never swept.
 CREATE TABLE IF NOT EXISTS leasehold_fence.mark(
   resource text COLLATE "C" PRIMARY KEY,
   lineage text,
@@ -70,7 +71,7 @@ LANGUAGE sql IMMUTABLE RETURN greatest((m).token, (m).least, (m).floor, (m).read
 -- Not a claim, nor what an operator has adopted or reset.
 CREATE OR REPLACE FUNCTION leasehold_fence.is_of_tokens(m leasehold_fence.mark) RETURNS boolean
 LANGUAGE sql IMMUTABLE
-RETURN (m).claim IS NULL AND ((m).token IS NOT NULL OR (m).read_token IS NOT NULL AND (m).least IS NULL);
+RETURN (m).claim IS NULL AND (m).least IS NULL AND ((m).token IS NOT NULL OR (m).read_token IS NOT NULL);
 
 -- Whether the floor of its store says as much as the mark.
 CREATE OR REPLACE FUNCTION leasehold_fence.is_covered(m leasehold_fence.mark) RETURNS boolean
@@ -238,15 +239,12 @@ BEGIN
          ELSE coalesce(leasehold_fence.highest(m), 0) END, m.lineage);
 END $$;
 
--- Where there was no mark: the floor below this token, or a refusal. It is asked only when the row
--- is there that keeps all others out. Then a mark that was swept has been deleted before, and its
--- floor is committed. READ COMMITTED sees it; an older snapshot may not, and fails by the lock. That
--- is let go of at once, so that no sweep waits for this transaction; FOR KEY SHARE would overlook
--- the change.
-CREATE OR REPLACE FUNCTION leasehold_fence.floor_below(a_resource text, a_token bigint, a_lineage text)
-RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  there record;
+-- The floor of a store, where there was no mark. It is asked only when the row is there that keeps
+-- all others out. Then a mark that was swept has been deleted before, and its floor is committed.
+-- READ COMMITTED sees it; an older snapshot may not, and fails by the lock. That is let go of at
+-- once, so that no sweep waits for this transaction; FOR KEY SHARE would overlook the change.
+CREATE OR REPLACE FUNCTION leasehold_fence.floor_of(a_store text, OUT is_unknown boolean, OUT floor bigint)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
     BEGIN
@@ -255,8 +253,17 @@ BEGIN
     EXCEPTION WHEN SQLSTATE 'LH000' THEN NULL;
     END;
   END IF;
-  SELECT s.sweeps > 0 AND f.store IS NULL AS is_unknown, coalesce(f.floor, 0) AS floor INTO STRICT there
-    FROM leasehold_fence.sweeping s LEFT JOIN leasehold_fence.floor f ON f.store = left(a_lineage, 32);
+  SELECT s.sweeps > 0 AND f.store IS NULL, coalesce(f.floor, 0) INTO STRICT is_unknown, floor
+    FROM leasehold_fence.sweeping s LEFT JOIN leasehold_fence.floor f ON f.store = a_store;
+END $$;
+
+-- The floor below this token, or a refusal.
+CREATE OR REPLACE FUNCTION leasehold_fence.floor_below(a_resource text, a_token bigint, a_lineage text)
+RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  there record;
+BEGIN
+  SELECT * INTO there FROM leasehold_fence.floor_of(left(a_lineage, 32));
   IF there.is_unknown THEN
     PERFORM leasehold_fence.refuse(a_resource, a_token, a_lineage, 'unknown', 0, '');
   END IF;
@@ -297,8 +304,8 @@ BEGIN
   END LOOP;
   PERFORM leasehold_fence.judge(m, a_token, a_lineage, a_request, false, a_once);
   UPDATE leasehold_fence.mark
-    SET lineage = a_lineage, token = a_token, request = a_request, least = NULL, floor = NULL,
-        read_token = NULL, read_request = NULL, entered_xact = pg_current_xact_id(), entered_at = now()
+    SET lineage = a_lineage, token = a_token, request = a_request, floor = NULL, read_token = NULL,
+        read_request = NULL, entered_xact = pg_current_xact_id(), entered_at = now()
     WHERE resource = a_resource;
 END $$;
 
@@ -331,8 +338,8 @@ BEGIN
   PERFORM 1 FROM leasehold_fence.mark m WHERE m.resource OPERATOR(pg_catalog.=) enter.resource FOR UPDATE;
   IF FOUND THEN
     UPDATE leasehold_fence.mark m
-      SET token = enter.token, request = enter.request, least = NULL, floor = NULL,
-          read_token = NULL, read_request = NULL,
+      SET token = enter.token, request = enter.request, floor = NULL, read_token = NULL,
+          read_request = NULL,
           entered_xact = pg_catalog.pg_current_xact_id(), entered_at = pg_catalog.now()
       WHERE m.resource OPERATOR(pg_catalog.=) enter.resource
         AND m.token OPERATOR(pg_catalog.<) enter.token
@@ -471,14 +478,24 @@ CREATE OR REPLACE FUNCTION leasehold_fence.adopt(a_resource text, a_lineage text
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m leasehold_fence.mark;
+  is_new boolean;
+  covered bigint;
 BEGIN
   PERFORM leasehold_fence.check_resource(a_resource);
   PERFORM leasehold_fence.check_token(a_least, a_lineage);
   LOOP
     INSERT INTO leasehold_fence.mark(resource) VALUES (a_resource) ON CONFLICT DO NOTHING;
+    is_new := FOUND;
     SELECT * INTO m FROM leasehold_fence.mark WHERE resource = a_resource FOR UPDATE;
     EXIT WHEN FOUND;
   END LOOP;
+  IF is_new THEN
+    SELECT f.floor INTO covered FROM leasehold_fence.floor_of(left(a_lineage, 32)) f;
+    IF a_least <= covered THEN
+      PERFORM leasehold_fence.wrong(format('resource ''%s'' has no mark, and marks of this store up to '
+        '%s were swept; adopting from %s on would let stale holders in', a_resource, covered, a_least));
+    END IF;
+  END IF;
   IF m.lineage = a_lineage AND leasehold_fence.highest(m) = a_least THEN RETURN; END IF;
   IF m.lineage = a_lineage AND leasehold_fence.highest(m) > a_least THEN
     PERFORM leasehold_fence.wrong(format('resource ''%s'' follows this lineage already and its mark '

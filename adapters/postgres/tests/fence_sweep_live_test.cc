@@ -222,13 +222,60 @@ TEST_F(SweepTest, WhatAnOperatorHasSetAndClaimsStay) {
   ASSERT_TRUE(good(enter_at("adopted and written", token_of(41, '1'))));
   ASSERT_TRUE(good(read_at("read", token_of(42, '1'))));
   make_old();
-  EXPECT_EQ(sweep().value_or(-1), 2);
-  EXPECT_EQ(resources(), "adopted adopted and read claimed confirmed reset");
+  EXPECT_EQ(sweep().value_or(-1), 1);
+  EXPECT_EQ(resources(), "adopted adopted and read adopted and written claimed confirmed reset");
   EXPECT_EQ(admin_->floors().value(), (std::vector<FenceFloor>{{store('a'), 42}}));
   EXPECT_TRUE(good(enter_at("reset", token_of(1, '1')))) << "on purpose";
   EXPECT_TRUE(good(read_at("adopted and read", token_of(34, '1'))));
   EXPECT_TRUE(bad(enter_at("adopted", token_of(32, '1')), ErrorCode::fenced_out));
   EXPECT_TRUE(good(enter_at("adopted", token_of(33, '1'))));
+  EXPECT_TRUE(good(enter_at("adopted and written", token_of(41, '1'))));
+}
+
+// A floor of its own store would not say that the old store has no business there any more.
+TEST_F(SweepTest, WhatWasAdoptedKeepsTheOldStoreOutForGood) {
+  const auto named = [](const char* name) { return ResourceName::parse(name).value(); };
+  ASSERT_TRUE(good(enter_at("other", token_of(10, '1'))));
+  for (const char* name : {"once", "twice"}) {
+    ASSERT_TRUE(good(enter_at(name, token_of(33, '1'))));
+    ASSERT_TRUE(good(admin_->adopt(named(name), lineage_of('b'), TokenNumber::of(1).value())));
+    ASSERT_TRUE(good(enter_at(name, token_of(5, '2', 'b'))));
+  }
+  ASSERT_TRUE(good(enter_at("twice", token_of(6, '3', 'b'))));
+  make_old();
+  EXPECT_EQ(sweep().value_or(-1), 1);
+  EXPECT_EQ(resources(), "once twice");
+  EXPECT_TRUE(refused_as(enter_at("once", token_of(34, '1')), Refusal::Reason::foreign, 5));
+  EXPECT_TRUE(refused_as(enter_at("twice", token_of(34, '1')), Refusal::Reason::foreign, 6));
+  EXPECT_TRUE(refused_as(enter_at("twice", token_of(5, '2', 'b')), Refusal::Reason::lower, 6))
+      << "the number that was adopted counts no more";
+  EXPECT_THAT(user_.exec("DELETE FROM leasehold_fence.mark"), StartsWith("LH003"));
+}
+
+TEST_F(SweepTest, NobodyIsAdoptedBelowTheFloorWhereThereIsNoMark) {
+  const auto adopt = [&](const char* name, char store, std::int64_t number) {
+    return admin_->adopt(ResourceName::parse(name).value(), lineage_of(store),
+                         TokenNumber::of(number).value());
+  };
+  ASSERT_TRUE(good(enter_at("old", token_of(33, '1'))));
+  ASSERT_TRUE(good(enter_at("reset", token_of(20, '1'))));
+  ASSERT_EQ(user_.exec("SELECT leasehold_fence.reset('reset')"), "");
+  make_old();
+  ASSERT_EQ(sweep().value_or(-1), 1);
+  for (const char* name : {"old", "new"}) {
+    for (const std::int64_t number : {5, 33}) {
+      const Status low = adopt(name, 'a', number);
+      ASSERT_TRUE(bad(low, ErrorCode::invalid));
+      EXPECT_EQ(low.error().message, fence::below_the_floor(ResourceName::parse(name).value(), 33,
+                                                            TokenNumber::of(number).value())
+                                         .message);
+    }
+  }
+  EXPECT_EQ(resources(), "reset");
+  EXPECT_TRUE(good(adopt("old", 'a', 34)));
+  EXPECT_TRUE(good(adopt("new", 'c', 1))) << "a store without a floor";
+  EXPECT_TRUE(good(adopt("reset", 'a', 1))) << "there it is on purpose";
+  EXPECT_TRUE(good(enter_at("old", token_of(34, '1'))));
 }
 
 TEST_F(SweepTest, AMarkThatSomebodyReadsIsNotOld) {
@@ -491,6 +538,16 @@ TEST_P(SweepIsolationTest, AStoreThatTheSnapshotTookForKnownIsKeptOut) {
   ASSERT_EQ(sweep().value_or(-1), 1);
   const Status status = fence_of(*stale).enter(token_of(33, '1'));
   EXPECT_TRUE(bad(status, reads_committed() ? ErrorCode::fenced_out : ErrorCode::unavailable));
+}
+
+TEST_P(SweepIsolationTest, NobodyIsAdoptedBelowAFloorThatTheSnapshotNeverSaw) {
+  const auto stale = begun();
+  ASSERT_TRUE(good(enter_at("ledger", token_of(34, '2'))));
+  make_old();
+  ASSERT_EQ(sweep().value_or(-1), 1);
+  EXPECT_THAT(
+      stale->exec("SELECT leasehold_fence.adopt('ledger', '" + lineage_of().str() + "', 33)"),
+      StartsWith(reads_committed() ? "LH003" : "40001"));
 }
 
 TEST_P(SweepIsolationTest, WhoWasFirstInBeforeTheFloorStays) {

@@ -166,6 +166,39 @@ TEST_F(FenceSweepTest, WhatAnOperatorOrAClaimHasSetStays) {
   EXPECT_EQ(mark("claimed")->claim, request_of('1'));
 }
 
+TEST_F(FenceSweepTest, WhatWasAdoptedKeepsTheOldStoreOutForGood) {
+  ASSERT_TRUE(good(enter(user_, token_of(33, '1'), "ledger")));
+  ASSERT_TRUE(
+      good(file_.admin()->adopt(named("ledger"), lineage_of('b'), TokenNumber::of(1).value())));
+  ASSERT_TRUE(good(enter(user_, token_of(5, '2', 'b'), "ledger")));
+  ASSERT_TRUE(good(enter(user_, token_of(6, '3', 'b'), "ledger")));
+  grow_old(user_);
+  sweep_mark(token_of(10, '1'));
+  EXPECT_TRUE(refused(enter(user_, token_of(34, '1'), "ledger"), Reason::foreign, 6));
+}
+
+TEST_F(FenceSweepTest, NobodyIsAdoptedBelowTheFloorWhereThereIsNoMark) {
+  const auto adopt = [&](const char* name, char store, std::int64_t number) {
+    return file_.admin()->adopt(named(name), lineage_of(store), TokenNumber::of(number).value());
+  };
+  ASSERT_TRUE(good(enter(user_, token_of(20, '1'), "reset")));
+  ASSERT_TRUE(good(file_.admin()->reset(named("reset"))));
+  sweep_mark(token_of(33, '1'));
+  for (const char* name : {"old", "new"}) {
+    for (const std::int64_t number : {5, 33}) {
+      const Status low = adopt(name, 'a', number);
+      ASSERT_TRUE(bad(low, ErrorCode::invalid));
+      EXPECT_EQ(low.error().message,
+                fence::below_the_floor(named(name), 33, TokenNumber::of(number).value()).message);
+    }
+  }
+  EXPECT_EQ(rows(), "1");
+  EXPECT_TRUE(good(adopt("old", 'a', 34)));
+  EXPECT_TRUE(good(adopt("new", 'c', 1))) << "a store without a floor";
+  EXPECT_TRUE(good(adopt("reset", 'a', 1))) << "there it is on purpose";
+  EXPECT_TRUE(good(enter(user_, token_of(34, '1'), "old")));
+}
+
 TEST_F(FenceSweepTest, ACountedRefusalIsNeitherAMarkNorAReset) {
   sweep_mark(token_of(33, '1'));
   for (int i = 1; i <= 3; ++i) {

@@ -69,7 +69,8 @@ class FenceAdmin {
   [[nodiscard]] virtual Status check_marks();
 
   // Lets `lineage` in from `at_least` on, and nobody else: deliberately, after a store was
-  // replaced.
+  // replaced. `invalid` if that would let stale holders in: it is below the mark of this lineage,
+  // or, where there is no mark, not above the floor of its store.
   [[nodiscard]] virtual Status adopt(const ResourceName& resource, const Lineage& lineage,
                                      TokenNumber at_least) = 0;
 
