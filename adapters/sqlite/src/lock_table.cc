@@ -419,12 +419,10 @@ LockStatus::Holder shown(ManyHolders::Holder holder, std::int64_t at) {
 
 Result<LockStatus> LockTable::read_status(Statement& row) {
   auto name = LockName::parse(row.text(0));
-  if (!name) return fail(file_->damaged());
-  LockStatus status{.lock = std::move(*name),
-                    .store = row.id<StoreId>(7),
-                    .last_token = {},
-                    .holders = {},
-                    .waiters = {}};
+  const auto store = row.id<StoreId>(7);
+  if (!name || !store) return fail(file_->damaged());
+  LockStatus status{
+      .lock = std::move(*name), .store = store, .last_token = {}, .holders = {}, .waiters = {}};
   const auto token = TokenNumber::of(row.integer(1));
   if (token) status.last_token = *token;
   status.counted_to = row.integer(9);
@@ -436,7 +434,7 @@ Result<LockStatus> LockTable::read_status(Statement& row) {
                                     .mode = Mode::exclusive(),
                                     .slot = {},
                                     .token = *token,
-                                    .store = *status.store,
+                                    .store = *store,
                                     .owner = std::string(row.text(3)),
                                     .note = std::string(row.text(10)),
                                     .granted_at = row.integer(4),

@@ -548,6 +548,18 @@ TEST_F(LockTableTest, CountersThatMakeNoSenseAreRepairedOrRefused) {
   }
 }
 
+TEST_F(LockTableTest, StoreIdThatIsNoneIsToldWhoLooks) {
+  auto table = open().value();
+  token(*table, new_request());
+  sql("UPDATE store SET id = 'none'");
+  const auto one = table->inspect(name());
+  ASSERT_FALSE(one);
+  EXPECT_THAT(one.error().message, HasSubstr("damaged"));
+  const auto all = table->list();
+  ASSERT_FALSE(all);
+  EXPECT_THAT(all.error().message, HasSubstr("damaged"));
+}
+
 TEST_F(LockTableTest, RepeatedAcquireTellsTheLineageOfItsGrant) {
   auto table = open().value();
   const RequestId request = new_request();
