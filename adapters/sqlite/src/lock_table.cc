@@ -383,7 +383,8 @@ Status LockTable::set_permits(const LockName& lock, std::optional<std::int64_t> 
   }));
 }
 
-// Or is not in use.
+// Or is not in use. Who gives no sign loses its place here: it may thaw, and would be granted
+// beside permits.
 Status LockTable::check_has_permits(const LockName& lock) {
   const std::int64_t at = file_->now();
   const auto found = TRY(find(lock));
@@ -391,9 +392,8 @@ Status LockTable::check_has_permits(const LockName& lock) {
   if (found.is_held(at)) used = Mode::exclusive();
   if (const auto holder = TRY(many_.any(lock, at)); holder) used = holder->mode;
   if (!used) {
-    for (const Waiter& waiter : TRY(queue_.waiting(lock, -1))) {
-      if (queue_.is_alive(waiter, at)) used = waiter.mode;
-    }
+    const auto waiters = TRY(queue_.drop_all_silent(lock));
+    if (!waiters.empty()) used = waiters.back().mode;
   }
   if (!used || used->is_permit()) return {};
   return fail(in_use_without_permits(lock, *used));
