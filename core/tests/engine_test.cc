@@ -231,7 +231,7 @@ TEST_F(EngineTest, WaiterWhoseStoreHasDiedIsNotToldThatTheLockIsBusy) {
   }
   const Error told = take_notice<AcquireEnded>().result.error();
   EXPECT_EQ(told.code, ErrorCode::unavailable);
-  EXPECT_THAT(told.message, ::testing::HasSubstr("last held by other"));
+  EXPECT_THAT(told.message, ::testing::HasSubstr("at last other held it or was next"));
   EXPECT_EQ(told.store_words, "store down");
 }
 

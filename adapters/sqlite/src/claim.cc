@@ -10,13 +10,13 @@ namespace {
 
 Status insert_into(const char* sql, Connection connection, const ResourceName& resource,
                    const RequestId& request) {
-  const bool had_read = has_snapshot(connection);
+  const Snapshot before = snapshot_of(connection);
   const std::string hex = request.hex();
   auto insert = connection.prepare(sql);
   auto ok = insert ? insert->bind(1, resource.str()).bind(2, hex).run()
                    : Status(fail(std::move(insert.error())));
   if (ok) return {};
-  return fail(entry_error(connection, std::move(ok.error()), had_read));
+  return fail(entry_error(connection, std::move(ok.error()), before));
 }
 
 }  // namespace

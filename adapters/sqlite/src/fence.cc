@@ -33,14 +33,14 @@ Error explain(Connection connection, const ResourceName& resource, const fence::
 
 // Maps its error while the statement lives: finalizing it would be SQLite's latest call.
 Status insert_entry(Connection connection, const ResourceName& resource,
-                    const fence::Attempt& attempt, bool had_read) {
+                    const fence::Attempt& attempt, Snapshot before) {
   const bool writes = attempt.access == Access::write;
   auto insert = connection.prepare(
       writes ? "INSERT INTO main.leasehold_enter(resource, token, lineage, request, single_entry)"
                " VALUES(?1, ?2, ?3, ?4, ?5)"
              : "INSERT INTO main.leasehold_enter_to_read(resource, token, lineage, request)"
                " VALUES(?1, ?2, ?3, ?4)");
-  if (!insert) return fail(entry_error(connection, std::move(insert.error()), had_read));
+  if (!insert) return fail(entry_error(connection, std::move(insert.error()), before));
   const std::string lineage = attempt.token.lineage.str();
   const std::string request = attempt.token.request.hex();
   insert->bind(1, resource.str())
@@ -49,13 +49,13 @@ Status insert_entry(Connection connection, const ResourceName& resource,
       .bind(4, request);
   if (writes) insert->bind(5, std::int64_t{attempt.single});
   auto ok = insert->run();
-  if (!ok) return fail(entry_error(connection, std::move(ok.error()), had_read));
+  if (!ok) return fail(entry_error(connection, std::move(ok.error()), before));
   return {};
 }
 
 Status enter_as(Connection connection, const ResourceName& resource, const fence::Attempt& attempt,
-                bool had_read) {
-  auto ok = insert_entry(connection, resource, attempt, had_read);
+                Snapshot before) {
+  auto ok = insert_entry(connection, resource, attempt, before);
   if (ok || ok.error().code != ErrorCode::fenced_out) return ok;
   return fail(explain(connection, resource, attempt, std::move(ok.error())));
 }
@@ -76,7 +76,7 @@ enum class Door {
 Result<Door> door(Connection connection, const ResourceName& resource,
                   const fence::Attempt& attempt) {
   auto here = mark_here(connection, resource, attempt.token.lineage.store);
-  if (!here) return fail(entry_error(connection, std::move(here.error()), /*had_read=*/false));
+  if (!here) return fail(entry_error(connection, std::move(here.error()), Snapshot::none));
   const auto verdict = fence::judge(here->mark, attempt);
   if (const auto* refuse = std::get_if<fence::Refuse>(&verdict)) {
     return fail(fence::refusal(resource, attempt, refuse->why, here->mark));
@@ -88,7 +88,7 @@ Result<Door> door(Connection connection, const ResourceName& resource,
 Status raise_mark(Connection connection, const ResourceName& resource,
                   const fence::Attempt& attempt) {
   auto transaction = TRY(Transaction::begin(connection));
-  TRY(enter_as(connection, resource, attempt, /*had_read=*/false));
+  TRY(enter_as(connection, resource, attempt, Snapshot::none));
   return transaction.commit();
 }
 
@@ -142,7 +142,7 @@ Status Driver::enter(sqlite3* db, const ResourceName& resource, const Token& tok
   const Connection connection(db);
   TRY(check_inside(connection, "writing"));
   return enter_as(connection, resource, {.token = token, .single = entry == Entry::single},
-                  has_snapshot(connection));
+                  snapshot_of(connection));
 }
 
 Result<Driver::Transaction> Driver::begin_entered(sqlite3* db, const ResourceName& resource,
@@ -153,10 +153,17 @@ Result<Driver::Transaction> Driver::begin_entered(sqlite3* db, const ResourceNam
 Status Driver::enter_to_read(sqlite3* db, const ResourceName& resource, const Token& token) {
   const Connection connection(db);
   TRY(check_inside(connection, "reading"));
-  const bool had_read = has_snapshot(connection);
+  auto before = snapshot_of(connection);
   const fence::Attempt attempt{.token = token, .access = Access::read};
   const Door found = TRY(door(connection, resource, attempt));
-  if (found == Door::too_low) return enter_as(connection, resource, attempt, had_read);
+  const bool has_looked = before == Snapshot::none && snapshot_of(connection) != Snapshot::none;
+  if (has_looked) before = Snapshot::of_mark;
+  if (found == Door::too_low) return enter_as(connection, resource, attempt, before);
+  if (found == Door::old) {
+    // If somebody is in the way, the next reader notes the time. Some failures end the transaction.
+    auto noted = enter_as(connection, resource, attempt, before);
+    if (!noted && !connection.in_transaction()) return noted;
+  }
   return connection.sync_what_was_read();
 }
 

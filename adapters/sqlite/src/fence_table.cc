@@ -451,11 +451,12 @@ Status reset_mark(Connection connection, const ResourceName& resource) {
   return connection.durably([&] { return reset(connection, resource); });
 }
 
-bool has_snapshot(Connection connection) {
-  return sqlite3_txn_state(connection.handle(), "main") == SQLITE_TXN_READ;
+Snapshot snapshot_of(Connection connection) {
+  const bool has_one = sqlite3_txn_state(connection.handle(), "main") == SQLITE_TXN_READ;
+  return has_one ? Snapshot::of_user : Snapshot::none;
 }
 
-Error entry_error(Connection connection, Error error, bool had_read) {
+Error entry_error(Connection connection, Error error, Snapshot before) {
   const int code = sqlite3_extended_errcode(connection.handle());
   if (code == SQLITE_CONSTRAINT_TRIGGER) {
     const std::string_view words = error.store_words;
@@ -465,7 +466,13 @@ Error entry_error(Connection connection, Error error, bool had_read) {
                    error.store_words);
     }
   }
-  if ((code & 0xff) == SQLITE_BUSY && had_read) {
+  if ((code & 0xff) == SQLITE_BUSY && before == Snapshot::of_mark) {
+    return Error(ErrorCode::unavailable,
+                 "this reader's token is the highest so far, and somebody else writes; roll back "
+                 "and begin again: BEGIN IMMEDIATE waits for a writer, BEGIN does not",
+                 error.store_words);
+  }
+  if ((code & 0xff) == SQLITE_BUSY && before == Snapshot::of_user) {
     return Error(ErrorCode::unavailable,
                  "this transaction had read before it entered the fence, and somebody else writes "
                  "or has written since; roll back, begin again, and enter before reading",

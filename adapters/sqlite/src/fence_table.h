@@ -64,10 +64,18 @@ template <class Enter>
 
 [[nodiscard]] Status reset_mark(Connection connection, const ResourceName& resource);
 
+// What a transaction had that did not have the write lock, before it entered. SQLite does not wait
+// for a writer then.
+enum class Snapshot {
+  none,
+  of_user,
+  of_mark,  // enter_to_read() has compared
+};
+
 // The error of a statement on one of the fence's views that has just failed on `connection`:
-// `fenced_out` and `invalid` as the trigger decided, else what SQLite reports. `had_read`: the
-// transaction had a snapshot before that statement.
-[[nodiscard]] Error entry_error(Connection connection, Error error, bool had_read);
-bool has_snapshot(Connection connection);
+// `fenced_out` and `invalid` as the trigger decided, else what SQLite reports.
+[[nodiscard]] Error entry_error(Connection connection, Error error, Snapshot before);
+// `none` or `of_user`.
+Snapshot snapshot_of(Connection connection);
 
 }  // namespace leasehold::sqlite

@@ -383,7 +383,8 @@ Status LockTable::set_permits(const LockName& lock, std::optional<std::int64_t> 
   }));
 }
 
-// Or is not in use.
+// Or is not in use. Who gives no sign loses its place here: it may thaw, and would be granted
+// beside permits.
 Status LockTable::check_has_permits(const LockName& lock) {
   const std::int64_t at = file_->now();
   const auto found = TRY(find(lock));
@@ -391,9 +392,8 @@ Status LockTable::check_has_permits(const LockName& lock) {
   if (found.is_held(at)) used = Mode::exclusive();
   if (const auto holder = TRY(many_.any(lock, at)); holder) used = holder->mode;
   if (!used) {
-    for (const Waiter& waiter : TRY(queue_.waiting(lock, -1))) {
-      if (queue_.is_alive(waiter, at)) used = waiter.mode;
-    }
+    const auto waiters = TRY(queue_.drop_all_silent(lock));
+    if (!waiters.empty()) used = waiters.back().mode;
   }
   if (!used || used->is_permit()) return {};
   return fail(in_use_without_permits(lock, *used));
@@ -419,12 +419,10 @@ LockStatus::Holder shown(ManyHolders::Holder holder, std::int64_t at) {
 
 Result<LockStatus> LockTable::read_status(Statement& row) {
   auto name = LockName::parse(row.text(0));
-  if (!name) return fail(file_->damaged());
-  LockStatus status{.lock = std::move(*name),
-                    .store = row.id<StoreId>(7),
-                    .last_token = {},
-                    .holders = {},
-                    .waiters = {}};
+  const auto store = row.id<StoreId>(7);
+  if (!name || !store) return fail(file_->damaged());
+  LockStatus status{
+      .lock = std::move(*name), .store = store, .last_token = {}, .holders = {}, .waiters = {}};
   const auto token = TokenNumber::of(row.integer(1));
   if (token) status.last_token = *token;
   status.counted_to = row.integer(9);
@@ -436,7 +434,7 @@ Result<LockStatus> LockTable::read_status(Statement& row) {
                                     .mode = Mode::exclusive(),
                                     .slot = {},
                                     .token = *token,
-                                    .store = *status.store,
+                                    .store = *store,
                                     .owner = std::string(row.text(3)),
                                     .note = std::string(row.text(10)),
                                     .granted_at = row.integer(4),

@@ -136,14 +136,19 @@ class MarkSweep {
         " <= (SELECT floor FROM main.leasehold_floor WHERE store = substr(lineage, 1, 32)))";
     const sql::Parameters range = {&step.from, &step.to, last_old_};
     const auto any = TRY(connection_.run("SELECT 1" + covered + " LIMIT 1", range));
-    if (any.count() == 0) return {};
-    auto transaction = TRY(Transaction::begin(connection_));
-    TRY(connection_.run("DELETE" + covered, range));
-    const std::int64_t gone = connection_.changes();
-    TRY(transaction.commit());
-    swept_ += gone;
+    if (any.count() != 0) swept_ += TRY(take(covered, range));
     if (options_.progress) options_.progress(swept_);
     return {};
+  }
+
+  // How many marks are gone. A row that only counts refusals is none.
+  Result<std::int64_t> take(const std::string& rows, const sql::Parameters& range) {
+    auto transaction = TRY(Transaction::begin(connection_));
+    const auto marks =
+        TRY(connection_.run("SELECT count(coalesce(token, read_token))" + rows, range));
+    TRY(connection_.run("DELETE" + rows, range));
+    TRY(transaction.commit());
+    return marks.number(0);
   }
 
   Connection connection_;

@@ -122,6 +122,20 @@ bool WaiterQueue::is_alive(const Waiter& waiter, std::int64_t at) {
   return gave_sign(waiter, /*if_unknown=*/waiter.alive_until == kNotCalled || in_time);
 }
 
+Result<std::vector<Waiter>> WaiterQueue::drop_all_silent(const LockName& lock) {
+  auto all = TRY(waiting(lock, -1));
+  const std::int64_t at = file_.now();
+  std::vector<Waiter> alive;
+  for (Waiter& waiter : all) {
+    if (is_alive(waiter, at)) {
+      alive.push_back(std::move(waiter));
+    } else {
+      TRY(drop_silent(waiter, /*dead=*/false));
+    }
+  }
+  return alive;
+}
+
 // Tells the waiter that the lock may be free.
 WaiterQueue::Life WaiterQueue::wake(const Waiter& waiter) {
   if (wake_folder_.wake(waiter.wake, waiter.request) == WakeFolder::Reach::gone) return Life::dead;

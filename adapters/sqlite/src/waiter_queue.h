@@ -43,12 +43,14 @@ class WaiterQueue {
   // Those who are first; all if `limit` is negative.
   [[nodiscard]] Result<std::vector<Waiter>> waiting(const LockName& lock, std::int64_t limit);
   bool is_alive(const Waiter& waiter, std::int64_t at);
+  // Takes those out of the queue who are not alive. Returns the others.
+  [[nodiscard]] Result<std::vector<Waiter>> drop_all_silent(const LockName& lock);
 
   [[nodiscard]] Result<bool> has_place(const RequestId& request);
 
-  // Who comes before `asking` at a lock that could be granted to `room` requests: none if so many
-  // do not live before it that it cannot share with, or one who wants the lock for another use. The
-  // living ones are called, the others before it are taken out of the queue.
+  // Of those before `asking` that it cannot share with, at a lock that could be granted to `room`
+  // requests: the first, if at least `room` of them live; or one that wants another use; else
+  // nobody. The living ones are called, the others before it are taken out of the queue.
   enum class Numbers { same, any };  // of permits: those of another number may be of the same use
   [[nodiscard]] Result<std::optional<Waiter>> first_living(const LockName& lock,
                                                            const RequestId& asking, Mode mode,

@@ -39,6 +39,9 @@ class FenceReadersTest : public ::testing::TestWithParam<const char*> {
   }
   FenceMark mark() const { return fence_at(here_).mark().value().value(); }
 
+  static constexpr const char* kIsYoung =
+      "SELECT CAST(strftime('%s', 'now') AS INTEGER) - entered_at < 3600 FROM leasehold_fence";
+
   const FenceFile file_{GetParam()};
   const UserConnection here_{file_.path(), 0};
   const UserConnection other_{file_.path(), 0};
@@ -88,17 +91,14 @@ TEST_P(FenceReadersTest, AMarkThatIsHighEnoughIsNotWrittenAgain) {
 
 // Else a sweep would take the mark of a resource that is only read for one that nobody uses.
 TEST_P(FenceReadersTest, AReaderNotesTheTimeIfThatIsLongPast) {
-  const std::string age =
-      "SELECT CAST(strftime('%s', 'now') AS INTEGER) - entered_at < 3600"
-      " FROM leasehold_fence";
   ASSERT_TRUE(good(read(here_, token_of(35, '3'))));
   ASSERT_EQ(here_.exec("UPDATE leasehold_fence SET entered_at = entered_at - 7200"), "");
   ASSERT_EQ(third_.exec("BEGIN IMMEDIATE"), "");
   EXPECT_TRUE(good(read(here_, token_of(34, '2')))) << "a writer does not keep it out";
   EXPECT_EQ(third_.exec("ROLLBACK"), "");
-  EXPECT_EQ(here_.ask(age), "0");
+  EXPECT_EQ(here_.ask(kIsYoung), "0");
   EXPECT_TRUE(good(read(here_, token_of(34, '2'))));
-  EXPECT_EQ(here_.ask(age), "1");
+  EXPECT_EQ(here_.ask(kIsYoung), "1");
   EXPECT_EQ(mark().reader, token_of(35, '3'));
 }
 
@@ -164,6 +164,39 @@ TEST_P(FenceReadersTest, InATransactionOfOnesOwnItOnlyComparesIfItCan) {
   EXPECT_EQ(mark().refused, 0) << "whoever has a transaction of his own counts it himself";
   EXPECT_TRUE(good(ledger.count_refusal()));
   EXPECT_EQ(mark().refused, 1);
+}
+
+TEST_P(FenceReadersTest, InATransactionOfOnesOwnItNotesTheTimeToo) {
+  const Fence ledger = fence_at(here_);
+  ASSERT_TRUE(good(read(here_, token_of(35, '3'))));
+  ASSERT_EQ(here_.exec("UPDATE leasehold_fence SET entered_at = entered_at - 7200"), "");
+  ASSERT_EQ(third_.exec("BEGIN IMMEDIATE"), "");
+  ASSERT_EQ(here_.exec("BEGIN"), "");
+  EXPECT_TRUE(good(ledger.enter_to_read(token_of(34, '2')))) << "a writer does not keep it out";
+  ASSERT_EQ(here_.exec("COMMIT"), "");
+  ASSERT_EQ(third_.exec("ROLLBACK"), "");
+  ASSERT_EQ(here_.exec("PRAGMA query_only = ON; BEGIN"), "");
+  EXPECT_TRUE(good(ledger.enter_to_read(token_of(34, '2')))) << "it may read, if nothing else";
+  ASSERT_EQ(here_.exec("COMMIT; PRAGMA query_only = OFF"), "");
+  EXPECT_EQ(here_.ask(kIsYoung), "0");
+  ASSERT_EQ(here_.exec("BEGIN"), "");
+  EXPECT_TRUE(good(ledger.enter_to_read(token_of(34, '2'))));
+  ASSERT_EQ(here_.exec("COMMIT"), "");
+  EXPECT_EQ(here_.ask(kIsYoung), "1");
+  EXPECT_EQ(mark().reader, token_of(35, '3'));
+}
+
+TEST_P(FenceReadersTest, RaisingBesideAWriterIsToldWhatWouldHaveWaited) {
+  const Fence ledger = fence_at(here_);
+  ASSERT_EQ(other_.exec("BEGIN IMMEDIATE"), "");
+  ASSERT_EQ(here_.exec("BEGIN"), "");
+  const auto late = ledger.enter_to_read(token_of(33, '1'));
+  ASSERT_TRUE(bad(late, ErrorCode::unavailable));
+  EXPECT_THAT(late.error().message, ::testing::HasSubstr("BEGIN IMMEDIATE"));
+  ASSERT_EQ(here_.exec("ROLLBACK"), "");
+  ASSERT_EQ(other_.exec("ROLLBACK"), "");
+  ASSERT_EQ(here_.exec("BEGIN IMMEDIATE"), "");
+  EXPECT_TRUE(good(ledger.enter_to_read(token_of(33, '1'))));
 }
 
 TEST_P(FenceReadersTest, RaisingAfterAReadIsToldIfSomebodyHasWrittenSince) {

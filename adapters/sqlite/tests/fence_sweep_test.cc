@@ -209,7 +209,7 @@ TEST_F(FenceSweepTest, ACountedRefusalIsNeitherAMarkNorAReset) {
   }
   EXPECT_EQ(sweep().value_or(-1), 0) << "the count is young";
   grow_old(user_);
-  EXPECT_EQ(sweep().value_or(-1), 1);
+  EXPECT_EQ(sweep().value_or(-1), 0) << "it is swept, and is no mark";
   EXPECT_FALSE(mark("old"));
   EXPECT_TRUE(refused(enter(user_, token_of(33, '1'), "old"), Reason::swept, 33));
   ASSERT_TRUE(good(enter(user_, token_of(34, '1'), "old")));
@@ -260,6 +260,18 @@ TEST_F(SteppedSweepTest, IsDoneInStepsThatAreTold) {
             1200);
   EXPECT_THAT(told, ElementsAre(500, 1000, 1200));
   EXPECT_THAT(floors(), ElementsAre(FenceFloor{store('a'), 1200}));
+}
+
+TEST_F(SteppedSweepTest, AStepThatFindsNothingOldIsToldToo) {
+  ASSERT_EQ(user_.exec("UPDATE leasehold_fence SET entered_at = CAST(strftime('%s', 'now') AS"
+                       " INTEGER) WHERE resource IN"
+                       " (SELECT resource FROM leasehold_fence ORDER BY resource LIMIT 500)"),
+            "");
+  std::vector<std::int64_t> told;
+  EXPECT_EQ(sweep({.older_than = 1h, .progress = [&](std::int64_t sum) { told.push_back(sum); }})
+                .value_or(-1),
+            700);
+  EXPECT_THAT(told, ElementsAre(0, 500, 700));
 }
 
 TEST_F(SteppedSweepTest, StopsBetweenStepsAndGoesOnAnotherTime) {

@@ -452,6 +452,48 @@ TEST_F(LockTableTest, ProcessGivesOneSignOfLifeForAllThatWaitInIt) {
   EXPECT_TRUE(table->inspect(name())->waiters.empty()) << "all of the silent process are gone";
 }
 
+TEST_F(LockTableTest, ReaderThatThawsWhenPermitsWereSetHasNoPlaceAnyMore) {
+  auto other = open().value();
+  const RequestId holder = new_request();
+  token(*other, holder);
+  const RequestId frozen = new_request();
+  const auto ask = [&] {
+    other->be_patient({{BootClock::now() + 10s, {}}});
+    return other->acquire({name(), frozen, OwnerLabel::parse("test").value(), Ttl::of(30s).value(),
+                           true, Mode::shared()},
+                          "");
+  };
+  ASSERT_TRUE(std::holds_alternative<Queued>(ask().value()));
+  ASSERT_TRUE(other->release({name(), holder, 0ms}));
+  EXPECT_FALSE(other->set_permits(name(), 2)) << "it waits still";
+  clock.advance(10s);
+
+  // It comes just behind the commit that sets the permits.
+  static sqlite3* opened = nullptr;
+  sqlite3_auto_extension(
+      reinterpret_cast<void (*)()>(+[](sqlite3* db, char**, const sqlite3_api_routines*) {
+        opened = db;
+        return SQLITE_OK;
+      }));
+  auto table = open().value();
+  sqlite3_reset_auto_extension();
+  struct Thaw {
+    std::function<Result<AcquireReply>()> ask;
+    std::optional<Result<AcquireReply>> reply;
+  } here{ask, {}};
+  const auto come = [](void* context, sqlite3*, const char*, int) {
+    auto* it = static_cast<Thaw*>(context);
+    if (!it->reply) it->reply = it->ask();
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(opened, come, &here);
+  table->be_patient({{BootClock::now() + 10s, {}}});
+  ASSERT_TRUE(table->set_permits(name(), 2));
+  ASSERT_TRUE(here.reply);
+  ASSERT_FALSE(*here.reply) << "it would be granted beside permits";
+  EXPECT_EQ(here.reply->error().code, ErrorCode::invalid);
+}
+
 TEST_F(LockTableTest, WaiterThatNobodyAsksForAnyMoreIsPassedOverThoughItsProcessLives) {
   auto table = open().value();
   const auto socket = new_socket(*table);
@@ -546,6 +588,18 @@ TEST_F(LockTableTest, CountersThatMakeNoSenseAreRepairedOrRefused) {
     ASSERT_FALSE(refused) << nonsense;
     EXPECT_THAT(refused.error().message, HasSubstr("damaged")) << nonsense;
   }
+}
+
+TEST_F(LockTableTest, StoreIdThatIsNoneIsToldWhoLooks) {
+  auto table = open().value();
+  token(*table, new_request());
+  sql("UPDATE store SET id = 'none'");
+  const auto one = table->inspect(name());
+  ASSERT_FALSE(one);
+  EXPECT_THAT(one.error().message, HasSubstr("damaged"));
+  const auto all = table->list();
+  ASSERT_FALSE(all);
+  EXPECT_THAT(all.error().message, HasSubstr("damaged"));
 }
 
 TEST_F(LockTableTest, RepeatedAcquireTellsTheLineageOfItsGrant) {

@@ -103,7 +103,7 @@ TEST_F(DemoTest, tells_the_story_in_time_and_leaves_nothing) {
 
   const std::string race = between(end.out, "Act 1", "Act 2");
   EXPECT_THAT(race, HasSubstr("exit status 0"));
-  EXPECT_THAT(race, AllOf(HasSubstr("exit status 75"), HasSubstr("'nightly' is held by")));
+  EXPECT_THAT(race, AllOf(HasSubstr("exit status 75"), HasSubstr("'nightly' is not free")));
 
   const std::string bare = between(end.out, "Act 2", "Act 3");
   EXPECT_EQ(numbers(bare, "(?:┏|┣) token (\\d+)"), (std::vector{2, 3}));

@@ -103,7 +103,7 @@ TEST_F(AdminTest, NamesCanBePastedIntoAShell) {
   EXPECT_THAT(shown, HasSubstr("\"pay\\u202eyap it's\""));
   EXPECT_EQ(json::parse(shown).at("lock").at("name"), name);
   const Finished busy = leasehold({"run", name, "--", "true"});
-  EXPECT_THAT(busy.err, HasSubstr("lock " + pasted + " is held by me"));
+  EXPECT_THAT(busy.err, HasSubstr("lock " + pasted + " is not free: me holds it"));
   const Finished again = finish(
       {"bash", "-c", "leasehold show " + pasted + " --json | grep -c '\"state\": \"held\"'"});
   EXPECT_EQ(again.out, "1\n") << again.err;

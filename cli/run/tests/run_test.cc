@@ -96,7 +96,7 @@ TEST_F(RunTest, OnlyOneRuns) {
   const Finished second = leasehold({"run", "x", "--", "echo", "ran"});
   EXPECT_EQ(second.status, 75);
   EXPECT_EQ(second.out, "");
-  EXPECT_THAT(second.err, AllOf(HasSubstr("leasehold: lock 'x' is held by"), HasSubstr(":sh")));
+  EXPECT_THAT(second.err, AllOf(HasSubstr("leasehold: lock 'x' is not free: "), HasSubstr(":sh")));
   EXPECT_EQ(leasehold({"run", "other", "--", "true"}).status, 0);
   holder.in().reset();
   holder.wait();
@@ -157,7 +157,7 @@ TEST_F(RunTest, AClosedStderrDoesNotEndTheWrapper) {
 
 TEST_F(RunTest, LabelsTheHolder) {
   Child named = start_ready(run_shell({"x", "--owner", "the nightly job"}, "echo ready; read l"));
-  EXPECT_THAT(leasehold({"run", "x", "--", "true"}).err, HasSubstr("held by the nightly job"));
+  EXPECT_THAT(leasehold({"run", "x", "--", "true"}).err, HasSubstr("the nightly job holds it"));
 }
 
 TEST_F(RunTest, DefaultStoreIsPrivateAndInTheStateFolder) {

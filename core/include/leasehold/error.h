@@ -73,7 +73,7 @@ inline Error error_at(std::string address, Error error) {
 // For people, on one line: "sqlite:/tmp/locks.db: the file cannot be written (disk I/O error)".
 // `url` stands in a command that it advises to run.
 std::string sentence(const Error& error, std::string_view url = "URL");
-// The same after the code: "busy: lock 'x' is held by web-1:4711".
+// The same after the code: "busy: lock 'x' is not free: web-1:4711 holds it or is next".
 std::string to_string(const Error& error);
 
 template <class T>

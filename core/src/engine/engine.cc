@@ -25,9 +25,10 @@ std::string words_for(const LockName& lock) {
   return "lock " + kit::in_quotes(lock.str());
 }
 
-Error held_by(const LockName& lock, const std::string& holder) {
-  return Error(ErrorCode::busy,
-               words_for(lock) + " is held" + (holder.empty() ? "" : " by " + holder));
+// A store tells one name, and not whether that one holds the lock or waits for it before others.
+Error not_free(const LockName& lock, const std::string& ahead) {
+  return Error(ErrorCode::busy, words_for(lock) + " is not free" +
+                                    (ahead.empty() ? "" : ": " + ahead + " holds it or is next"));
 }
 
 std::string in_words(Millis span) {
@@ -35,9 +36,10 @@ std::string in_words(Millis span) {
   return std::to_string(span.count()) + " ms";
 }
 
-Error timed_out(const LockName& lock, Millis wait, const std::string& holder) {
-  return Error(ErrorCode::timeout, words_for(lock) + " could not be had within " + in_words(wait) +
-                                       (holder.empty() ? "" : "; it is held by " + holder));
+Error timed_out(const LockName& lock, Millis wait, const std::string& ahead) {
+  return Error(ErrorCode::timeout,
+               words_for(lock) + " could not be had within " + in_words(wait) +
+                   (ahead.empty() ? "" : "; " + ahead + " holds it or is next"));
 }
 
 }  // namespace
@@ -48,13 +50,14 @@ Error Engine::unknown(const Acquisition& it, const std::string& what) const {
                                 it.last_error ? to_string(error_at("", *it.last_error)) : ""));
 }
 
-// The last that was heard is that somebody else holds it; that may be long ago.
+// The last that was heard is that somebody else was in the way; that may be long ago.
 Error Engine::cut_off(const Acquisition& it) const {
-  return error_at(store_, Error(ErrorCode::unavailable,
-                                "the store could not be reached any more while waiting for " +
-                                    words_for(it.spec.lock) +
-                                    (it.ahead.empty() ? "" : "; it was last held by " + it.ahead),
-                                it.last_error->message));
+  return error_at(
+      store_,
+      Error(ErrorCode::unavailable,
+            "the store could not be reached any more while waiting for " + words_for(it.spec.lock) +
+                (it.ahead.empty() ? "" : "; at last " + it.ahead + " held it or was next"),
+            it.last_error->message));
 }
 
 Error Engine::unknown_grant(const Acquisition& it) const {
@@ -240,7 +243,7 @@ void Engine::acquire_failed(BootTime now, Acquisition& it, Error error) {
 }
 
 void Engine::wait_on(BootTime now, Acquisition& it, BootTime next_try) {
-  if (it.spec.wait == Millis(0)) return end_acquire(now, it, held_by(it.spec.lock, it.ahead));
+  if (it.spec.wait == Millis(0)) return end_acquire(now, it, not_free(it.spec.lock, it.ahead));
   it.give_up_at = it.started + it.spec.wait;
   it.try_at = next_try;
   reschedule(it);

@@ -65,7 +65,12 @@ using leasehold::Entry;
 // sweep knows that the mark is in use. Its work begins with a plain BEGIN. Any number of them are
 // inside at once; without a write-ahead log a writer's commit waits for all of them, and so does a
 // reader that must raise the mark. Work that writes, be it to a temporary table, is `invalid` at
-// the end. enter_to_read() takes the write lock only if the mark must be raised.
+// the end.
+//
+// enter_to_read() takes the write lock, up to the end of your transaction, only for what read()
+// takes it for. So it compares first, in the snapshot of your transaction; SQLite lets nobody who
+// has one wait for a writer. After a plain BEGIN, raising the mark beside a writer is therefore
+// `unavailable` at once. Begin with BEGIN IMMEDIATE where that shall wait, or use read().
 using Fence = sql::Fence<Driver>;
 
 }  // namespace leasehold::sqlite
