@@ -38,7 +38,9 @@ PermitView::PermitView(const wire::TxnResponse& response, const Keys& keys, cons
   };
   for (const wire::KeyValue& kv : kvs(kSlots)) {
     const auto place = Keys::parse_numbered(kv.key(), keys.slots());
-    if (place) slots_.add(Slot{place->number}, kv);
+    if (!place) continue;
+    slots_.add(Slot{place->number}, kv);
+    if (unknown_ == nullptr && slots_.find(Slot{place->number})->owner.empty()) unknown_ = &kv;
   }
   for (const wire::KeyValue& kv : kvs(kSet)) {
     const auto place = Keys::parse_numbered(kv.key(), keys.set_permits());
@@ -51,6 +53,11 @@ PermitView::PermitView(const wire::TxnResponse& response, const Keys& keys, cons
     if (leaf == own) own_ = requests_.size();
     requests_.push_back({&kv, leaf, mode_of(leaf), slots_.of(leaf, kv.create_revision())});
   }
+}
+
+const wire::KeyValue* PermitView::holder() const {
+  const bool is_known = holder_ != nullptr && (holder_ == at_name_ || own_ != std::size_t{0});
+  return is_known || unknown_ == nullptr ? holder_ : unknown_;
 }
 
 std::optional<PermitView::Use> PermitView::conflict() const {

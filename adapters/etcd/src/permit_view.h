@@ -27,8 +27,9 @@ class PermitView {
   const wire::KeyValue* at_name() const { return at_name_; }  // a lock there
   bool is_withdrawn() const { return withdrawn_; }
   const wire::KeyValue* own() const { return own_ ? requests_[*own_].kv : nullptr; }
-  // Who may be told to be in the way. Null if nobody is.
-  const wire::KeyValue* holder() const { return holder_; }
+  // Who may be told to be in the way: if no other request is, a slot whose owner cannot be read.
+  // Null if nobody is.
+  const wire::KeyValue* holder() const;
 
   // Set by an operator.
   std::optional<std::int64_t> set() const { return set_; }
@@ -72,6 +73,7 @@ class PermitView {
   std::optional<std::size_t> own_;
   const wire::KeyValue* at_name_;
   const wire::KeyValue* holder_;
+  const wire::KeyValue* unknown_ = nullptr;  // the first slot that is taken by nobody knows whom
   const wire::KeyValue* lineage_;
   const bool withdrawn_;
 };

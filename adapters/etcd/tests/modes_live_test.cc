@@ -213,6 +213,36 @@ TEST_F(EtcdModesTest, SlotIsFreeWhenItsHoldersKeyIsGoneHoweverItWent) {
   EXPECT_FALSE(is_there(slot_key("0")));
 }
 
+// By hand, or by a later version.
+TEST_F(EtcdModesTest, SlotThatCannotBeReadIsTakenBySomebodyUnknown) {
+  const Mode one = Mode::permit_of(1);
+  RawStore raw(etcd.open());
+  const RequestId waiter = new_request();
+  const RequestId holder = new_request();
+  ASSERT_TRUE(granted(raw.acquire_as(one, holder)));
+  ASSERT_TRUE(waits(raw.acquire_as(one, waiter, true)));
+  ASSERT_EQ(etcd.server().ctl({"put", slot_key("0"), "later version"}).status, 0);
+  raw.release(holder);
+  ASSERT_EQ(etcd.server().ctl({"put", slot_key("0"), "later version"}).status, 0);
+  const auto behind = raw.acquire_as(one, waiter, true);
+  ASSERT_TRUE(waits(behind)) << to_string(behind.error());
+  EXPECT_THAT(std::get<Queued>(*behind).ahead,
+              AllOf(HasSubstr("another"), HasSubstr("slot/job/0")));
+  raw.release(waiter);
+  for (const bool queue : {false, true}) {
+    const RequestId request = new_request();
+    const auto reply = raw.acquire_as(one, request, queue);
+    ASSERT_TRUE(queue ? waits(reply) : is_busy(reply));
+    EXPECT_THAT(queue ? std::get<Queued>(*reply).ahead : std::get<Busy>(*reply).ahead,
+                AllOf(HasSubstr("another"), HasSubstr("slot/job/0")));
+    raw.release(request);
+  }
+  const RequestId next = new_request();
+  ASSERT_TRUE(waits(raw.acquire_as(one, next, true)));
+  ASSERT_EQ(ctl({"del", slot_key("0")}), "1\n");
+  EXPECT_EQ(slot_of(raw.acquire_as(one, next, true)), Slot{0});
+}
+
 TEST_F(EtcdModesTest, GrantWithoutItsSlotIsOver) {
   RawStore raw(etcd.open());
   const RequestId request = new_request();

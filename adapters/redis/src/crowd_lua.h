@@ -96,6 +96,8 @@ local function settle(crowd, was)
   local last = end_at(crowd, -1)
   if last and last > now() then
     if was >= last then redis.pcall('PEXPIREAT', crowd.lock, string.format('%.0f', last)) end
+    -- It left long before its end: the keys beside the lock's need not last so long any more.
+    if was < most and was - last > 600000 then last_beside(readable_keys(crowd), last, was) end
     return true
   end
   if not last and was == most and redis.pcall('HLEN', crowd.holders) ~= 0 then return true end
@@ -216,12 +218,13 @@ end
 
 // For those who stay in it.
 inline constexpr const char* kStayingFunctions = R"lua(
-local function stay(crowd, member, ending)
+-- `anew`: the keys beside the lock's may have been empty, and so have lost when they expire.
+local function stay(crowd, member, ending, anew)
   local last = math.max(key_ends(crowd), 0)
   -- First what a server without memory does not refuse: it refuses nothing after that.
   redis.pcall('PEXPIREAT', crowd.lock, string.format('%.0f', math.max(ending, last)))
   redis.call('ZADD', crowd.ends, string.format('%.0f', ending), member)
-  last_beside(readable_keys(crowd), math.max(ending, last), last)
+  last_beside(readable_keys(crowd), math.max(ending, last), anew and 0 or last)
   settle(crowd, most)
   return 1
 end
@@ -234,7 +237,7 @@ local function keep(crowd, member, ending)
   local kept = '+' .. member
   if type(slot) == 'string' then redis.pcall('ZADD', crowd.slots, slot, kept) end
   if type(entry) == 'string' then redis.pcall('HSET', crowd.holders, kept, entry) end
-  stay(crowd, kept, ending)
+  stay(crowd, kept, ending, true)
 end
 )lua";
 

@@ -456,7 +456,9 @@ if ARGV[1] == '' then
 end
 local crowd = crowd_at(value, KEYS[2], KEYS[6], KEYS[7], KEYS[8])
 if crowd and drop_ended(crowd) then value, crowd = nil, nil end
-local used = crowd and crowd.used or value and is_ours(value) and 0 or 1
+-- Another program has the lock alone, too.
+local alone = value or redis.call('EXISTS', KEYS[2]) == 1
+local used = crowd and crowd.used or alone and 0 or 1
 if used > 0 and not crowd then
   each_waiter(KEYS[3], KEYS[4], nil, function(_, _, mode)
     used = mode
@@ -471,7 +473,7 @@ if crowd then
     redis.call('SET', KEYS[2], string.sub(value, 1, 33) .. 'permits ' .. ARGV[1], 'PX', left)
   end
 end
-if crowd or not value then pcall(wake_next, crowd, KEYS[3], KEYS[4], KEYS[5]) end
+pcall(wake_next, crowd, KEYS[3], KEYS[4], KEYS[5])
 return {1}
 )lua";
 
@@ -569,8 +571,8 @@ const Scripts& Scripts::all() {
           script_of({kQueueFunctions, kReleaseAlone, kCrowdFunctions, kStayingFunctions, kRelease}),
       .force_release =
           script_of({kQueueFunctions, kCrowdFunctions, kForeignFunctions, kForceRelease}),
-      .set_permits = script_of({store_functions(), kQueueFunctions, kCrowdFunctions,
-                                kComingFunctions, kLookingFunctions, kSetPermits}),
+      .set_permits = script_of(
+          {store_functions(), kQueueFunctions, kCrowdFunctions, kComingFunctions, kSetPermits}),
       .inspect = script_of(
           {store_functions(), kQueueFunctions, kCrowdFunctions, kForeignFunctions, kInspect}),
       .find_ours = script_of(

@@ -44,6 +44,14 @@ class RedisModes : public RedisLive {
     if (got) cli({"DEL", "lock:job"});
     return got;
   }
+  void expect_side_keys_end_within(Millis most, Mode mode) {
+    for (const std::string word : {"ends", "holders", "slots"}) {
+      if (word == "slots" && !mode.is_permit()) continue;
+      const std::int64_t left = std::stol(cli({"PTTL", "leasehold:" + word + ":lock:job"}));
+      EXPECT_GT(left, 0) << word;
+      EXPECT_LE(left, most.count()) << word;
+    }
+  }
   std::int64_t ttl_of_key() { return std::stol(cli({"PTTL", "lock:job"})); }
   std::string everything() {
     return sorted_keys() +
@@ -133,6 +141,32 @@ TEST_F(RedisModes, NothingStaysOfThoseWhoDied) {
     const RequestId next = take(store, mode);
     EXPECT_THAT(store.inspect()->holders, SizeIs(1));
     EXPECT_EQ(store.release(next), ReleaseReply::released);
+  }
+}
+
+TEST_F(RedisModes, AKeptLockOfOneHolderLeavesNoKeyForEver) {
+  RawStore store(under.open());
+  for (const Mode mode : kBeside) {
+    // Within one minute, or not: the two ends may lie in the same one.
+    for (const Millis kept : {Millis(30s), Millis(90s)}) {
+      SCOPED_TRACE(to_string(mode));
+      const RequestId only = take(store, mode);
+      EXPECT_EQ(store.try_release(only, kept), ReleaseReply::released) << "and is kept";
+      expect_side_keys_end_within(kept + 2min, mode);
+      EXPECT_EQ(store.force_release(only), ReleaseReply::released);
+    }
+  }
+}
+
+TEST_F(RedisModes, WhatALongHolderLeavesBehindLastsAsLongAsThoseWhoStay) {
+  RawStore store(under.open());
+  for (const Mode mode : kBeside) {
+    SCOPED_TRACE(to_string(mode));
+    const RequestId day = take(store, mode, 24h);
+    const RequestId moment = take(store, mode, 30s);
+    EXPECT_EQ(store.release(day), ReleaseReply::released);
+    expect_side_keys_end_within(150s, mode);
+    EXPECT_EQ(store.release(moment), ReleaseReply::released);
   }
 }
 
@@ -502,14 +536,32 @@ TEST_F(RedisModes, PermitsCannotBeSetWhileOthersThanPermitsWait) {
   cli({"SET", "lock:job", "random", "PX", "30000"});
   const RequestId waiter = new_request();
   ASSERT_TRUE(queued(store.acquire_as(kShared, waiter, true)));
+  cli({"DEL", "lock:job"});
   const auto refused = store.set_permits(2);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::invalid);
   EXPECT_THAT(refused.error().message, HasSubstr("without permits (shared)"));
   EXPECT_EQ(cli({"EXISTS", "leasehold:permits:lock:job"}), "0");
   store.release(waiter);
-  EXPECT_TRUE(store.set_permits(2)) << "how the other program uses it is its own affair";
-  EXPECT_EQ(cli({"GET", "lock:job"}), "random");
+  EXPECT_TRUE(store.set_permits(2));
+}
+
+TEST_F(RedisModes, PermitsCannotBeSetWhileAnotherProgramHasTheLock) {
+  RawStore store(under.open());
+  for (const std::vector<std::string>& theirs :
+       {std::vector<std::string>{"SET", "lock:job", "random"}, {"HSET", "lock:job", "a", "b"}}) {
+    SCOPED_TRACE(theirs.front());
+    cli(theirs);
+    const std::string before = everything();
+    const auto refused = store.set_permits(2);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+    EXPECT_THAT(refused.error().message, HasSubstr("in use without permits (exclusive)"));
+    EXPECT_EQ(everything(), before);
+    EXPECT_TRUE(store.set_permits(std::nullopt)) << "to forget them changes nothing for it";
+    cli({"DEL", "lock:job"});
+  }
+  EXPECT_TRUE(store.set_permits(2));
 }
 
 TEST_F(RedisModes, RepeatedAcquireTellsTheStoreOfItsGrant) {
