@@ -370,6 +370,16 @@ TEST_P(ModeConformance, PermitsThatWereSetStayUntilTheyAreCleared) {
 
 // ---- one kind of use at a time -------------------------------------------------------------
 
+TEST_P(ModeConformance, OnceClearedTheNumberCountsThatTheHoldersHaveNamed) {
+  RawStore raw(store->open());
+  take_as(raw, Mode::permit_of(3), new_request());
+  ASSERT_TRUE(raw.set_permits(1));
+  ASSERT_TRUE(raw.set_permits(std::nullopt));
+  EXPECT_FALSE(raw.acquire_as(Mode::permit_of(2), new_request()));
+  const auto fits = raw.acquire_as(Mode::permit_of(3), new_request(), true);
+  EXPECT_TRUE(fits) << to_string(fits.error());
+}
+
 TEST_P(ModeConformance, AnotherKindOfUseIsRefusedWhileTheLockIsInUse) {
   RawStore raw(store->open());
   const Mode four = Mode::permit_of(4);

@@ -107,10 +107,10 @@ struct Entered {
   RequestRef request = 0;
   Position record = 0;
 
-  bool refuses(const Record& record) const { return record.token < token || is_another(record); }
+  bool refuses(const Record& entry) const { return entry.token < token || is_another(entry); }
   // The same number, but somebody else's.
-  bool is_another(const Record& record) const {
-    return token != 0 && record.token == token && record.request != request;
+  bool is_another(const Record& entry) const {
+    return token != 0 && entry.token == token && entry.request != request;
   }
 };
 

@@ -29,10 +29,12 @@ CREATE TABLE IF NOT EXISTS leasehold_fence.mark(
   entered_at timestamptz
 ) WITH (fillfactor = 50);
 -- read_*: who has entered to read, while above the token. floor: that of its store when the first
--- came in to read, until somebody writes.
+-- came in to read, until somebody writes. was_reset: an operator has let in whoever came first, so
+-- that nothing is known any more of the tokens that entered before.
 ALTER TABLE leasehold_fence.mark
   ADD COLUMN IF NOT EXISTS read_token bigint, ADD COLUMN IF NOT EXISTS read_request text,
-  ADD COLUMN IF NOT EXISTS read_at timestamptz, ADD COLUMN IF NOT EXISTS floor bigint;
+  ADD COLUMN IF NOT EXISTS read_at timestamptz, ADD COLUMN IF NOT EXISTS floor bigint,
+  ADD COLUMN IF NOT EXISTS was_reset boolean NOT NULL DEFAULT false;
 
 -- Apart from the mark, so that counting never waits for who has entered.
 CREATE TABLE IF NOT EXISTS leasehold_fence.refusal(
@@ -71,7 +73,8 @@ LANGUAGE sql IMMUTABLE RETURN greatest((m).token, (m).least, (m).floor, (m).read
 -- Not a claim, nor what an operator has adopted or reset.
 CREATE OR REPLACE FUNCTION leasehold_fence.is_of_tokens(m leasehold_fence.mark) RETURNS boolean
 LANGUAGE sql IMMUTABLE
-RETURN (m).claim IS NULL AND (m).least IS NULL AND ((m).token IS NOT NULL OR (m).read_token IS NOT NULL);
+RETURN (m).claim IS NULL AND (m).least IS NULL AND NOT (m).was_reset
+  AND ((m).token IS NOT NULL OR (m).read_token IS NOT NULL);
 
 -- Whether the floor of its store says as much as the mark.
 CREATE OR REPLACE FUNCTION leasehold_fence.is_covered(m leasehold_fence.mark) RETURNS boolean
@@ -469,7 +472,8 @@ RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE leasehold_fence.mark
     SET lineage = a_lineage, least = a_least, token = NULL, request = NULL, claim = NULL,
-        read_token = NULL, read_request = NULL, floor = NULL
+        read_token = NULL, read_request = NULL, floor = NULL,
+        was_reset = was_reset OR a_lineage IS NULL
     WHERE resource = a_resource;
   PERFORM leasehold_fence.commit_durably();
 END $$;

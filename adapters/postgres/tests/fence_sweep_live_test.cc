@@ -252,6 +252,17 @@ TEST_F(SweepTest, WhatWasAdoptedKeepsTheOldStoreOutForGood) {
   EXPECT_THAT(user_.exec("DELETE FROM leasehold_fence.mark"), StartsWith("LH003"));
 }
 
+TEST_F(SweepTest, WhatWasResetKeepsTheOldStoreOutForGood) {
+  ASSERT_TRUE(good(enter_at("other", token_of(10, '1'))));
+  ASSERT_TRUE(good(enter_at("reset", token_of(33, '1'))));
+  ASSERT_EQ(user_.exec("SELECT leasehold_fence.reset('reset')"), "");
+  ASSERT_TRUE(good(enter_at("reset", token_of(5, '2', 'b'))));
+  make_old();
+  EXPECT_EQ(sweep().value_or(-1), 1);
+  EXPECT_TRUE(refused_as(enter_at("reset", token_of(34, '1')), Refusal::Reason::foreign, 5));
+  EXPECT_TRUE(good(enter_at("reset", token_of(6, '3', 'b'))));
+}
+
 TEST_F(SweepTest, NobodyIsAdoptedBelowTheFloorWhereThereIsNoMark) {
   const auto adopt = [&](const char* name, char store, std::int64_t number) {
     return admin_->adopt(ResourceName::parse(name).value(), lineage_of(store),

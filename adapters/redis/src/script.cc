@@ -450,12 +450,29 @@ if refusal then return refusal end
 local value, before = seen[2], seen[3]
 local is_theirs = before and not is_number_of_permits(before)
 if is_theirs or (not before and redis.call('EXISTS', KEYS[5]) == 1) then return theirs(KEYS[5]) end
-if ARGV[1] == '' then
-  redis.call('DEL', KEYS[5])
-  return {1}
-end
 local crowd = crowd_at(value, KEYS[2], KEYS[6], KEYS[7], KEYS[8])
 if crowd and drop_ended(crowd) then value, crowd = nil, nil end
+local function say(permits)
+  local left = redis.call('PTTL', KEYS[2])
+  if left > 0 then
+    redis.call('SET', KEYS[2], string.sub(value, 1, 33) .. 'permits ' .. permits, 'PX', left)
+  end
+end
+if ARGV[1] == '' then
+  redis.call('DEL', KEYS[5])
+  -- From now on the number counts again that those who hold it have named.
+  local named
+  for _, entry in ipairs(crowd and crowd.used > 0 and redis.pcall('HVALS', crowd.holders) or {}) do
+    local its = tonumber(string.match(entry, '^%d+ %x+ %d+ %d+ (%d+)'))
+    if its and its > 0 and (not named or its < named) then named = its end
+  end
+  if named then
+    say(string.format('%.0f', named))
+    crowd.used = named
+    pcall(wake_next, crowd, KEYS[3], KEYS[4], KEYS[5])
+  end
+  return {1}
+end
 -- Another program has the lock alone, too.
 local alone = value or redis.call('EXISTS', KEYS[2]) == 1
 local used = crowd and crowd.used or alone and 0 or 1
@@ -467,12 +484,7 @@ if used > 0 and not crowd then
 end
 if used <= 0 then return {4, used} end
 redis.call('SET', KEYS[5], ARGV[1])
-if crowd then
-  local left = redis.call('PTTL', KEYS[2])
-  if left > 0 then
-    redis.call('SET', KEYS[2], string.sub(value, 1, 33) .. 'permits ' .. ARGV[1], 'PX', left)
-  end
-end
+if crowd then say(ARGV[1]) end
 pcall(wake_next, crowd, KEYS[3], KEYS[4], KEYS[5])
 return {1}
 )lua";

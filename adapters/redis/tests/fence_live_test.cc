@@ -176,9 +176,11 @@ TEST_F(RedisFenceScript, WhoeverReadsChangesNothing) {
     words.insert(words.end(), command.begin(), command.end());
     return eval(words);
   };
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"SET", "balance", "8"}, {"GETDEL", "balance"}, {"NOSUCH", "x"},
-        {"OBJECT", "NOSUCH"}, {"SORT", "balance", "STORE", "other"}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"SET", "balance", "8"},
+                                                  {"GETDEL", "balance"},
+                                                  {"NOSUCH", "x"},
+                                                  {"OBJECT", "NOSUCH"},
+                                                  {"SORT", "balance", "STORE", "other"}}) {
     EXPECT_THAT(read(command), StartsWith("FENCEINVALID whoever enters to read")) << command[0];
   }
   EXPECT_THAT(read({"GET", "balance"}, "1"), StartsWith("FENCEINVALID "));

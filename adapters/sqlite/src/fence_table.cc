@@ -263,7 +263,7 @@ std::string enter_trigger() {
           add_row() +
           "  UPDATE leasehold_fence SET lineage = NEW.lineage, token = NEW.token,\n"
           "    request = NEW.request, read_token = NULL, read_request = NULL, floor = NULL,\n"
-          "    is_reset = 0, accepted = accepted + 1, entered_at = " +
+          "    accepted = accepted + 1, entered_at = " +
           std::string(kNow) + "\n    WHERE resource = NEW.resource;\n" + know_store(in_trigger()));
 }
 
@@ -271,7 +271,7 @@ std::string enter_to_read_trigger() {
   return trigger("leasehold_enter_to_read",
                  check_entry() + refuse_any() + add_row() +
                      "  UPDATE leasehold_fence SET lineage = NEW.lineage, read_token = NEW.token,\n"
-                     "    read_request = NEW.request, is_reset = 0, accepted = accepted + 1,\n"
+                     "    read_request = NEW.request, accepted = accepted + 1,\n"
                      "    floor = nullif(" +
                      in_trigger().floor() +
                      ", 0)\n"

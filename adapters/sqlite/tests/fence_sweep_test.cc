@@ -177,6 +177,16 @@ TEST_F(FenceSweepTest, WhatWasAdoptedKeepsTheOldStoreOutForGood) {
   EXPECT_TRUE(refused(enter(user_, token_of(34, '1'), "ledger"), Reason::foreign, 6));
 }
 
+TEST_F(FenceSweepTest, WhatWasResetKeepsTheOldStoreOutForGood) {
+  ASSERT_TRUE(good(enter(user_, token_of(33, '1'), "reset")));
+  ASSERT_TRUE(good(file_.admin()->reset(ResourceName::parse("reset").value())));
+  ASSERT_TRUE(good(enter(user_, token_of(5, '2', 'b'), "reset")));
+  grow_old(user_, "resource = 'reset'");
+  sweep_mark(token_of(10, '1'), "other");
+  EXPECT_FALSE(good(enter(user_, token_of(34, '1'), "reset")));
+  EXPECT_TRUE(good(enter(user_, token_of(6, '3', 'b'), "reset")));
+}
+
 TEST_F(FenceSweepTest, NobodyIsAdoptedBelowTheFloorWhereThereIsNoMark) {
   const auto adopt = [&](const char* name, char store, std::int64_t number) {
     return file_.admin()->adopt(named(name), lineage_of(store), TokenNumber::of(number).value());

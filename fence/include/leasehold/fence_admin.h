@@ -79,12 +79,12 @@ class FenceAdmin {
   // `invalid` if the fence does not know the resource.
   [[nodiscard]] virtual Status reset(const ResourceName& resource);
 
-  // Deletes old marks, in small steps, so that a fence of many resources does not grow for ever; how
-  // many. It first raises the floor of their stores, so that whoever was below such a mark is still
-  // refused. Once a mark was swept, a resource without one also refuses the tokens of every store
-  // that is neither of a mark that was there then nor admitted. Marks of claims and of adopted
-  // lineages stay, and so do resources that were reset and not entered since. `invalid` for an age
-  // of 0 or less. `cancelled` after a stop request: what was swept is swept, and the fence in order.
+  // Deletes old marks, in small steps, so that a fence of many resources does not grow for ever;
+  // how many. It first raises the floor of their stores, so that whoever was below such a mark is
+  // still refused. Once a mark was swept, a resource without one also refuses the tokens of every
+  // store that is neither of a mark that was there then nor admitted. Marks of claims, of adopted
+  // lineages and of resources that were reset stay. `invalid` for an age of 0 or less. `cancelled`
+  // after a stop request: what was swept is swept, and the fence in order.
   [[nodiscard]] virtual Result<std::int64_t> sweep(const SweepOptions& options);
 
   // Lets the tokens of a store in where there is no mark, as far as its floor does: deliberately,
