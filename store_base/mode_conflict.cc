@@ -6,9 +6,10 @@ namespace leasehold {
 namespace {
 
 std::string use_of(const LockName& lock, Mode used) {
-  return "lock " + kit::in_quotes(lock.str()) +
-         (used.is_permit() ? " has " + std::to_string(used.permits()) + " permits"
-                           : " is in use without permits (" + to_string(used) + ")");
+  const std::string subject = "lock " + kit::in_quotes(lock.str());
+  if (!used.is_permit()) return subject + " is in use without permits (" + to_string(used) + ")";
+  return subject + " has " + std::to_string(used.permits()) +
+         (used.permits() == 1 ? " permit" : " permits");
 }
 
 }  // namespace

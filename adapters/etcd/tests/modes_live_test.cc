@@ -534,7 +534,7 @@ TEST_F(EtcdModesTest, NumberIsComparedWhenTheSlotIsTaken) {
   const auto refused = one.acquire_as(kTwo, new_request());
   EXPECT_TRUE(done);
   ASSERT_TRUE(bad(refused, ErrorCode::invalid));
-  EXPECT_THAT(refused.error().message, HasSubstr("has 1 permits, which its operator has set"));
+  EXPECT_THAT(refused.error().message, HasSubstr("has 1 permit, which its operator has set"));
   EXPECT_THAT(one.inspect()->holders, SizeIs(1));
 }
 
