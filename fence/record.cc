@@ -10,7 +10,7 @@ namespace leasehold::fence {
 namespace {
 
 constexpr std::string_view kHeading = "leasehold-fence ";
-constexpr std::string_view kVersion = "2";
+constexpr std::int64_t kVersion = 2;
 constexpr std::string_view kEnd = "end";
 
 std::string line(std::string_view key, std::string_view value) {
@@ -122,7 +122,7 @@ std::optional<Mark> take_mark(Lines& lines) {
 }  // namespace
 
 std::string to_text(const Mark& mark, const Lines& own) {
-  std::string text = std::string(kHeading) + std::string(kVersion) + "\n";
+  std::string text = std::string(kHeading) + std::to_string(kVersion) + "\n";
   if (mark.lineage) text += line("lineage", mark.lineage->str());
   if (mark.least) text += line("least", mark.least->value());
   if (mark.floor != 0) text += line("floor", mark.floor);
@@ -141,18 +141,19 @@ std::string to_text(const Mark& mark, const Lines& own) {
 }
 
 Result<Record> read_record(const ResourceName& resource, std::string_view text,
-                           std::initializer_list<std::string_view> own) {
+                           std::string_view remove, std::initializer_list<std::string_view> own) {
   const auto heading = take_line(text);
   if (!heading || !heading->starts_with(kHeading)) return fail(damaged_mark(resource));
-  const std::string_view version = heading->substr(kHeading.size());
-  const bool is_version = TokenNumber::parse(version).has_value();
-  if (is_version && version != kVersion) return fail(other_version(resource, version, kVersion));
+  const auto version = TokenNumber::parse(heading->substr(kHeading.size()));
+  if (!version) return fail(damaged_mark(resource));
+  if (version->value() != kVersion) {
+    return fail(other_version(resource, version->value(), kVersion, remove));
+  }
   auto lines = lines_in(text);
   auto mark = lines ? take_mark(*lines) : std::nullopt;
-  const bool whole =
-      is_version && mark && std::all_of(lines->begin(), lines->end(), [&](const auto& each) {
-        return std::find(own.begin(), own.end(), each.first) != own.end();
-      });
+  const bool whole = mark && std::all_of(lines->begin(), lines->end(), [&](const auto& each) {
+                       return std::find(own.begin(), own.end(), each.first) != own.end();
+                     });
   if (!whole) return fail(damaged_mark(resource));
   return Record{std::move(*mark), std::move(*lines)};
 }

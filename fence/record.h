@@ -36,8 +36,9 @@ struct Record {
 std::string to_text(const Mark& mark, const Lines& own = {});
 
 // `unavailable` unless it is a whole record of this version, with no other lines than those whose
-// keys are `own`.
+// keys are `own`. `remove` is how this mark is deleted, for the sentence about an earlier version.
 [[nodiscard]] Result<Record> read_record(const ResourceName& resource, std::string_view text,
+                                         std::string_view remove,
                                          std::initializer_list<std::string_view> own = {});
 
 }  // namespace leasehold::fence

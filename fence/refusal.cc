@@ -1,4 +1,5 @@
 #include "fence/refusal.h"
+#include "kit/text/other_version.h"
 #include "kit/text/visible_text.h"
 
 namespace leasehold::fence {
@@ -121,11 +122,16 @@ Error damaged_mark(const ResourceName& resource) {
                                            " is damaged: it was not written by the fence");
 }
 
-Error other_version(const ResourceName& resource, std::string_view found, std::string_view known) {
-  return Error(ErrorCode::unavailable, "the mark of resource " + kit::in_quotes(resource.str()) +
-                                           " was written by version '" + std::string(found) +
-                                           "' of the fence, and this program knows version " +
-                                           std::string(known));
+Error other_version(const ResourceName& resource, std::int64_t found, std::int64_t known,
+                    std::string_view remove) {
+  return Error(ErrorCode::unavailable,
+               "the mark of resource " + kit::in_quotes(resource.str()) +
+                   " was written by version " + std::to_string(found) +
+                   " of the fence, and this program knows version " + std::to_string(known) +
+                   kit::remedy_for_version(found, known,
+                                           "stop all who hold a lock, since the fence forgets who "
+                                           "has entered, and " +
+                                               std::string(remove)));
 }
 
 Error unknown_resource(const ResourceName& resource) {

@@ -44,7 +44,9 @@ Error marks_not_kept();
 
 // `unavailable`, for a mark that cannot be read.
 Error damaged_mark(const ResourceName& resource);
-Error other_version(const ResourceName& resource, std::string_view found, std::string_view known);
+// `remove`: how the mark is deleted, to begin afresh: "delete the key 'k'".
+Error other_version(const ResourceName& resource, std::int64_t found, std::int64_t known,
+                    std::string_view remove);
 
 // `invalid`, for a reset of a resource that the fence does not know.
 Error unknown_resource(const ResourceName& resource);

@@ -41,7 +41,7 @@ void check_admission(const fence::Mark& mark) {
     const auto* enter = std::get_if<fence::Enter>(&verdict);
     if (enter == nullptr) return false;
     must(enter->next.threshold() == number, "entering raises the mark");
-    const auto again = fence::read_record(resource(), fence::to_text(enter->next));
+    const auto again = fence::read_record(resource(), fence::to_text(enter->next), "");
     must(again && again->mark == enter->next, "the new record is read as it was written");
     return true;
   };
@@ -72,18 +72,18 @@ void check_admission(const fence::Mark& mark) {
 }
 
 void check_record(std::string_view text) {
-  const auto record = fence::read_record(resource(), text);
+  const auto record = fence::read_record(resource(), text, "");
   if (!record) return must(is_printable(record.error().message), "damage is told in one line");
-  const auto again = fence::read_record(resource(), fence::to_text(record->mark));
+  const auto again = fence::read_record(resource(), fence::to_text(record->mark), "");
   must(again && again->mark == record->mark, "a record is read as it was written");
   (void)record->mark.shown(resource(), 0);
   check_admission(record->mark);
 }
 
 void check_file_record(std::string_view text) {
-  const auto record = files::record_from(resource(), text);
+  const auto record = files::record_from(resource(), text, "");
   if (!record) return;
-  must(files::record_from(resource(), files::to_text(*record)) == *record,
+  must(files::record_from(resource(), files::to_text(*record), "") == *record,
        "a record is read as it was written");
   check_admission(record->mark);
 }

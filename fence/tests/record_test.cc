@@ -9,7 +9,9 @@ namespace {
 
 using leasehold::testing::lineage_of;
 using leasehold::testing::request_of;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TokenNumber number(std::int64_t value) {
   return TokenNumber::of(value).value();
@@ -24,7 +26,7 @@ Mark full() {
 }
 
 std::optional<Mark> read(std::string_view text) {
-  auto record = read_record(kLedger, text);
+  auto record = read_record(kLedger, text, "");
   return record ? std::optional(record->mark) : std::nullopt;
 }
 
@@ -40,7 +42,7 @@ TEST(FenceRecord, IsReadAsItWasWritten) {
 TEST(FenceRecord, KeepsTheLinesOfItsResource) {
   const std::string text = to_text(full(), {{"refused", "3"}});
   EXPECT_FALSE(read(text)) << "unknown lines";
-  const auto record = read_record(kLedger, text, {"refused", "previous"});
+  const auto record = read_record(kLedger, text, "", {"refused", "previous"});
   ASSERT_TRUE(record);
   EXPECT_EQ(record->mark, full());
   EXPECT_EQ(record->own, (Lines{{"refused", "3"}}));
@@ -74,9 +76,19 @@ TEST(FenceRecord, WhatIsWrongIsNotGuessed) {
 }
 
 TEST(FenceRecord, SaysWhetherItIsOldOrDamaged) {
-  const auto why = [](std::string_view text) { return read_record(kLedger, text).error().message; };
-  EXPECT_THAT(why("leasehold-fence 1\nend\n"), HasSubstr("version '1'"));
-  EXPECT_THAT(why("leasehold-fence 1\n"), HasSubstr("version '1'"));
+  const auto why = [](std::string_view text) {
+    const auto record = read_record(kLedger, text, "delete the key 'k'");
+    return record ? std::string("it was read") : record.error().message;
+  };
+  for (const char* text : {"leasehold-fence 1\nend\n", "leasehold-fence 1\n"}) {
+    EXPECT_THAT(why(text), AllOf(HasSubstr("written by version 1 of"), HasSubstr("to begin afresh"),
+                                 HasSubstr("forgets"), HasSubstr("delete the key 'k'")));
+  }
+  for (const char* text : {"leasehold-fence 3\nend\n", "leasehold-fence 3\n"}) {
+    EXPECT_THAT(why(text), AllOf(HasSubstr("written by version 3 of"),
+                                 HasSubstr("use a program that is at least as new"),
+                                 Not(HasSubstr("delete"))));
+  }
   for (const char* text : {"", "something else\n", "leasehold-fence x\nend\n",
                            "leasehold-fence \x1b[2J\nend\n", "leasehold-fence 2\n"}) {
     EXPECT_THAT(why(text), HasSubstr("damaged")) << text;

@@ -6,12 +6,19 @@
 #include <utility>
 
 #include "fence/record.h"
+#include "kit/text/number.h"
+#include "kit/text/other_version.h"
 #include "kit/try.h"
 
 namespace leasehold::gate {
 namespace {
 
+constexpr std::string_view kKind = "leasehold gate ledger ";
+constexpr std::int64_t kVersion = 2;
 constexpr std::string_view kFileMagic = "leasehold gate ledger 2\n";
+constexpr std::string_view kAfresh =
+    "begin with an empty folder after all holders have stopped, since the gate forgets who has "
+    "entered";
 constexpr std::string_view kBatchMagic = "LhGateB1";
 constexpr std::size_t kBatchHeader = 32;
 
@@ -85,7 +92,7 @@ bool read_record(Reader& reader, ResourceStates& states) {
   const auto refused = reader.number<std::int64_t>();
   const std::string_view mark = reader.text();
   if (!reader.ok() || !resource || open > 1 || refused < 0) return false;
-  auto record = fence::read_record(*resource, mark);
+  auto record = fence::read_record(*resource, mark, kAfresh);
   if (!record) return false;
   states.insert_or_assign(std::move(*resource),
                           ResourceState{std::move(record->mark), refused, open == 1});
@@ -135,11 +142,21 @@ Error damaged(const std::string& what) {
                    "all holders have stopped");
 }
 
+Error not_this_version(std::string_view file) {
+  const std::string_view line = file.substr(0, file.substr(0, kBlockBytes).find('\n'));
+  const auto version = line.starts_with(kKind)
+                           ? kit::digits_in<std::int64_t>(line.substr(kKind.size()))
+                           : std::nullopt;
+  if (!version) return Error(ErrorCode::unavailable, "the file is not a ledger of the gate");
+  return Error(ErrorCode::unavailable, "the ledger has version " + std::to_string(*version) +
+                                           ", and this gate works with version " +
+                                           std::to_string(kVersion) +
+                                           kit::remedy_for_version(*version, kVersion, kAfresh));
+}
+
 Result<std::uint64_t> read_header(std::string_view file) {
   Reader reader(file.substr(0, std::min(file.size(), kBlockBytes)));
-  if (reader.take(kFileMagic.size()) != kFileMagic) {
-    return fail(ErrorCode::unavailable, "the file is not a ledger of this version of the gate");
-  }
+  if (reader.take(kFileMagic.size()) != kFileMagic) return fail(not_this_version(file));
   const auto batches = reader.number<std::uint64_t>();
   const auto checksum = reader.number<std::uint32_t>();
   if (!reader.ok() || checksum != crc32c(file.substr(0, kFileMagic.size() + 8))) {

@@ -14,10 +14,21 @@ namespace leasehold::gate {
 namespace {
 
 using leasehold::rig::TempFolder;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 ResourceState marked(std::int64_t number) {
   return {.mark = held_by(test_token(number, 1))};
+}
+
+// CRC-32C of what is before it.
+void put_checksum(std::string& file, std::size_t at) {
+  std::uint32_t crc = ~0u;
+  for (const char byte : file.substr(0, at)) {
+    crc ^= static_cast<std::uint8_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
+  }
+  for (std::size_t i = 0; i < 4; ++i) file[at + i] = static_cast<char>(~crc >> (8 * i) & 0xff);
 }
 
 // Waits for versions.
@@ -153,6 +164,28 @@ TEST_F(LedgerTest, AFlippedBitIsFoundWhereverItMatters) {
     }
   }
   EXPECT_GT(found, 4 * 100);
+}
+
+TEST_F(LedgerTest, ALedgerOfAnotherVersionIsRefusedAndKept) {
+  for (const auto& [version, words] :
+       {std::pair('1',
+                  "to begin afresh, begin with an empty folder after all holders have stopped"),
+        std::pair('3', "use a program that is at least as new")}) {
+    std::string file = encode_header(0);
+    const std::size_t line = file.find('\n') + 1;
+    file[line - 2] = version;
+    put_checksum(file, line + 8);
+    std::ofstream(state_.ledger(), std::ios::binary) << file;
+    const auto refused = Ledger::open(state_, {});
+    ASSERT_FALSE(refused) << version;
+    EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr(std::string("the ledger has version ") + version),
+                      HasSubstr("this gate works with version 2"), HasSubstr(words)));
+    EXPECT_EQ(bytes(), file);
+  }
+  EXPECT_THAT(decode_ledger("leasehold gate ledger x\n").error().message,
+              HasSubstr("not a ledger"));
 }
 
 TEST_F(LedgerTest, ARecordThatCannotBeIsDamage) {

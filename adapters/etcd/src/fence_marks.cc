@@ -6,6 +6,7 @@
 #include "fence_admin.h"
 #include "kit/question.h"
 #include "kit/text/resource_url.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/registry.h"
 #include "send_txn.h"
@@ -84,7 +85,8 @@ Result<SeenMark> FenceMarks::read(const ResourceName& resource, const CallContex
 
 Result<SeenMark> FenceMarks::seen(const ResourceName& resource, const wire::KeyValue* kv) const {
   if (kv == nullptr) return SeenMark{};
-  auto record = TRY(fence::read_record(resource, kv->value()));
+  auto record = TRY(fence::read_record(resource, kv->value(),
+                                       "delete the key " + kit::in_quotes(keys_.mark(resource))));
   return SeenMark{std::move(record.mark), kv->mod_revision()};
 }
 

@@ -1,5 +1,7 @@
 #include "session.h"
 
+#include "kit/text/number.h"
+#include "kit/text/other_version.h"
 #include "kit/text/visible_text.h"
 #include "opening.h"
 
@@ -33,6 +35,10 @@ void make_lineage(Session& session, const Limits& limits, Done<StoreId> done) {
       });
 }
 
+std::int64_t number(std::string_view format) {
+  return kit::digits_in<std::int64_t>(format).value_or(0);
+}
+
 Error another_format(const Session& session, const wire::KeyValue* format) {
   const std::string prefix = kit::in_quotes(session.keys.prefix());
   const std::string theirs =
@@ -42,8 +48,10 @@ Error another_format(const Session& session, const wire::KeyValue* format) {
   return error_at(session.address,
                   Error(ErrorCode::unsupported,
                         theirs + ", and this program knows only format " + std::string(kFormat) +
-                            "; to begin afresh, end all programs that use them and delete them "
-                            "(etcdctl del --prefix), or choose another prefix"));
+                            kit::remedy_for_version(
+                                number(format == nullptr ? "" : format->value()), number(kFormat),
+                                "end all programs that use them and delete them (etcdctl del "
+                                "--prefix), or choose another prefix")));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ using etcd::Operation;
 using etcd::Put;
 using etcd::Resources;
 using etcd::TransactionResult;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class EtcdFenceLive : public ::testing::Test {
@@ -188,11 +189,14 @@ TEST_F(EtcdFenceLive, AServerKilledAtAnyPointHasMarkAndDataTogether) {
 }
 
 TEST_F(EtcdFenceLive, AMarkThatIsNotOursIsLeftAlone) {
-  for (const char* foreign : {"leasehold-fence 1\n", "something else"}) {
+  for (const auto& [foreign, words] : {std::pair("leasehold-fence 1\n", "to begin afresh"),
+                                       std::pair("leasehold-fence 3\n", "at least as new"),
+                                       std::pair("something else", "damaged")}) {
     under_.server().ctl({"put", mark_key(), foreign});
     const auto refused = fence().transaction(test_token(33, 1), {Put{key_, "1"}});
     EXPECT_EQ(code_of(refused), ErrorCode::unavailable);
-    EXPECT_THAT(refused.error().message, HasSubstr("the mark of resource 'ledger'"));
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr("the mark of resource 'ledger'"), HasSubstr(words)));
     EXPECT_EQ(fence().mark().error().code, ErrorCode::unavailable);
     EXPECT_EQ(value(), "");
   }

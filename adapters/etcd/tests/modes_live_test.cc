@@ -709,7 +709,8 @@ TEST_F(EtcdModesTest, StoreOfAnotherFormatIsRefusedWithWhatToDo) {
     return store ? "" : store.error().message;
   };
   ctl({"put", key("!format"), "2"});
-  EXPECT_THAT(refused(), AllOf(HasSubstr("format '2'"), HasSubstr("knows only format 1")));
+  EXPECT_THAT(refused(), AllOf(HasSubstr("format '2'"), HasSubstr("knows only format 1"),
+                               HasSubstr("use a program that is at least as new")));
   ctl({"del", key("!format")});
   EXPECT_THAT(refused(), AllOf(HasSubstr("'" + key("") + "' are of an earlier build"),
                                HasSubstr("etcdctl del --prefix")));

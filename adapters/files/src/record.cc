@@ -23,8 +23,9 @@ std::string to_text(const Record& record) {
   return fence::to_text(record.mark, own);
 }
 
-Result<Record> record_from(const ResourceName& resource, std::string_view text) {
-  auto read = TRY(fence::read_record(resource, text, {"refused", "previous"}));
+Result<Record> record_from(const ResourceName& resource, std::string_view text,
+                           std::string_view remove) {
+  auto read = TRY(fence::read_record(resource, text, remove, {"refused", "previous"}));
   const auto refused = kit::digits_in<std::int64_t>(read.own["refused"]);
   const std::string& previous = read.own["previous"];
   if (!refused || !(previous.empty() || is_version_name(previous))) {

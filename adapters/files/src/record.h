@@ -18,7 +18,9 @@ struct Record {
 };
 
 std::string to_text(const Record& record);
-// `unavailable` unless it is a whole record of this version of the format.
-[[nodiscard]] Result<Record> record_from(const ResourceName& resource, std::string_view text);
+// `unavailable` unless it is a whole record of this version of the format; `remove` as for
+// fence::read_record().
+[[nodiscard]] Result<Record> record_from(const ResourceName& resource, std::string_view text,
+                                         std::string_view remove);
 
 }  // namespace leasehold::files

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "filesystem_kind.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/id.h"
 #include "leasehold/random.h"
@@ -214,13 +215,26 @@ Result<std::vector<std::string>> Vault::ids() const {
   return names_in(inside_.get(), cannot("list the versions of"));
 }
 
+namespace {
+
+std::string removal(const Place& place, Kind kind) {
+  const std::string vault = kit::in_quotes(place.vault().native());
+  const std::string content = kind == Kind::folder
+                                  ? "put a copy of the folder in the place of the link " +
+                                        kit::in_quotes(place.path.native()) + ", "
+                                  : "";
+  return content + "delete " + vault + ", and install the fence again";
+}
+
+}  // namespace
+
 Result<Version> Vault::open_version(const std::string& id, Kind kind) const {
   auto folder = TRY(open_folder(inside_.get(), id, cannot("open a version of")));
   const auto mark = TRY(open_file(folder.get(), kMark, cannot("open the mark of")));
   const auto text = TRY(read_whole(mark.get(), cannot("read the mark of")));
-  auto record = record_from(place_.name, text);
+  auto record = record_from(place_.name, text, removal(place_, kind));
   if (!record) {
-    record.error().message += ": " + (place_.vault() / id / kMark).native();
+    record.error().message += " (" + (place_.vault() / id / kMark).native() + ")";
     return fail(std::move(record.error()));
   }
   return Version{id, std::move(folder), kind, std::move(*record)};

@@ -328,6 +328,25 @@ TEST_F(FileFenceTest, CopyOfTheFileAloneIsAnOrdinaryFileWithoutAFence) {
   EXPECT_TRUE(bad(Fence::open(copy), ErrorCode::unavailable));
 }
 
+TEST_F(FileFenceTest, MarkOfAnotherVersionIsRefused) {
+  ASSERT_TRUE(good(fence().write(token_of(34, '2'), "a")));
+  const auto vault = scratch_.path() / ".leasehold/report.json";
+  const auto version = std::filesystem::directory_iterator(vault)->path();
+  for (const auto& [text, words] :
+       {std::pair("leasehold-fence 1\n", "to begin afresh"),
+        std::pair("leasehold-fence 3\n", "use a program that is at least as new")}) {
+    write_text(version / "mark", text);
+    const auto refused = fence().write(token_of(35, '1'), "b");
+    ASSERT_TRUE(bad(refused, ErrorCode::unavailable));
+    EXPECT_THAT(refused.error().message, HasSubstr(words));
+    EXPECT_EQ(content(), "a");
+  }
+  std::filesystem::remove_all(vault);  // as the sentence says
+  ASSERT_TRUE(good(install_fence(path_)));
+  EXPECT_EQ(content(), "a");
+  EXPECT_TRUE(good(fence().write(token_of(33, '1'), "b"))) << "the mark is forgotten";
+}
+
 TEST_F(FileFenceTest, DamagedMarkIsNotGuessedNorForgotten) {
   ASSERT_TRUE(good(fence().write(token_of(34, '2'), "a")));
   const auto version =

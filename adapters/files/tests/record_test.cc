@@ -17,7 +17,7 @@ Record full() {
 
 TEST(RecordTest, TextGivesTheRecordBack) {
   for (const Record& record : {Record{}, full()}) {
-    EXPECT_EQ(record_from(kName, to_text(record)), record) << to_text(record);
+    EXPECT_EQ(record_from(kName, to_text(record), ""), record) << to_text(record);
   }
 }
 
@@ -25,11 +25,11 @@ TEST(RecordTest, WhatIsWrongIsNotGuessed) {
   const auto text = [](const std::string& lines) {
     return "leasehold-fence 2\n" + lines + "end\n";
   };
-  ASSERT_TRUE(record_from(kName, text("refused 0\n")));
+  ASSERT_TRUE(record_from(kName, text("refused 0\n"), ""));
   for (const char* lines :
        {"", "refused -1\n", "refused 1.0\n", "refused 0\nrefused 0\n", "refused 0\nnew thing\n",
         "refused 0\nprevious ../..\n", "refused 0\nleast 1\n"}) {
-    EXPECT_FALSE(record_from(kName, text(lines))) << lines;
+    EXPECT_FALSE(record_from(kName, text(lines), "")) << lines;
   }
 }
 

@@ -15,8 +15,13 @@ namespace {
 
 const Part& fence_part() {
   static const std::string ddl = std::string(kFenceSchema) + kSweepSchema;
-  static const Part part = {"leasehold_fence", kFenceVersion, ddl.c_str(), "the fence",
-                            "with `leasehold fence install` or install_fence()"};
+  static const Part part = {"leasehold_fence",
+                            kFenceVersion,
+                            ddl.c_str(),
+                            "the fence",
+                            "with `leasehold fence install` or install_fence()",
+                            "its marks, so that nobody may go on who held a lock before, and which "
+                            "tables it guarded"};
   return part;
 }
 

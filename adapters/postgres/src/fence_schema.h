@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 12;
+inline constexpr int kFenceVersion = 13;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Every function sets its search_path, or
@@ -17,8 +17,11 @@ SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 
 -- entered_*: by which transaction. The number alone could come again in another cluster, into which
 -- the table was restored. least: from where on an operator has adopted the lineage. Tokens are
--- compared with it until one has written; it stays, so that the mark is never swept.
-CREATE TABLE IF NOT EXISTS leasehold_fence.mark(
+-- compared with it until one has written; it stays, so that the mark is never swept. read_*: who has
+-- entered to read, while above the token. floor: that of its store when the first came in to read,
+-- until somebody writes. was_reset: an operator has let in whoever came first, so that nothing is
+-- known any more of the tokens that entered before.
+CREATE TABLE leasehold_fence.mark(
   resource text COLLATE "C" PRIMARY KEY,
   lineage text,
   token bigint,
@@ -26,38 +29,36 @@ CREATE TABLE IF NOT EXISTS leasehold_fence.mark(
   least bigint,
   claim text,
   entered_xact xid8,
-  entered_at timestamptz
+  entered_at timestamptz,
+  read_token bigint,
+  read_request text,
+  read_at timestamptz,
+  floor bigint,
+  was_reset boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 50);
--- read_*: who has entered to read, while above the token. floor: that of its store when the first
--- came in to read, until somebody writes. was_reset: an operator has let in whoever came first, so
--- that nothing is known any more of the tokens that entered before.
-ALTER TABLE leasehold_fence.mark
-  ADD COLUMN IF NOT EXISTS read_token bigint, ADD COLUMN IF NOT EXISTS read_request text,
-  ADD COLUMN IF NOT EXISTS read_at timestamptz, ADD COLUMN IF NOT EXISTS floor bigint,
-  ADD COLUMN IF NOT EXISTS was_reset boolean NOT NULL DEFAULT false;
 
 -- Apart from the mark, so that counting never waits for who has entered.
-CREATE TABLE IF NOT EXISTS leasehold_fence.refusal(
+CREATE TABLE leasehold_fence.refusal(
   resource text COLLATE "C" PRIMARY KEY,
-  refused bigint NOT NULL
+  refused bigint NOT NULL,
+  refused_at timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
-ALTER TABLE leasehold_fence.refusal ADD COLUMN IF NOT EXISTS refused_at timestamptz NOT NULL DEFAULT now();
 
 -- By store: up to which number tokens are refused where there is no mark.
-CREATE TABLE IF NOT EXISTS leasehold_fence.floor(
+CREATE TABLE leasehold_fence.floor(
   store text COLLATE "C" PRIMARY KEY,
   floor bigint NOT NULL CHECK (floor >= 0)
 );
 
 -- One row, which changes whenever a floor rises: that is how a transaction notices it whose
 -- snapshot is older.
-CREATE TABLE IF NOT EXISTS leasehold_fence.sweeping(
+CREATE TABLE leasehold_fence.sweeping(
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   sweeps bigint NOT NULL DEFAULT 0
 );
-INSERT INTO leasehold_fence.sweeping DEFAULT VALUES ON CONFLICT DO NOTHING;
+INSERT INTO leasehold_fence.sweeping DEFAULT VALUES;
 
-CREATE TABLE IF NOT EXISTS leasehold_fence.guarded(relation regclass PRIMARY KEY, resource text NOT NULL);
+CREATE TABLE leasehold_fence.guarded(relation regclass PRIMARY KEY, resource text NOT NULL);
 
 CREATE OR REPLACE FUNCTION leasehold_fence.keep() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -357,16 +358,11 @@ END $$;
 
 -- Where a holder that has entered before comes in again by a plain UPDATE, which costs half of a
 -- function. Whoever may call enter() could do the same with the values that marks() shows; who may
--- not, may not update it either. It belongs to whom the marks belong to, whoever installs it.
-CREATE OR REPLACE VIEW leasehold_fence.entrance AS
+-- not, may not update it either.
+CREATE VIEW leasehold_fence.entrance AS
   SELECT resource, lineage, token, request, entered_xact, entered_at
   FROM leasehold_fence.mark WHERE claim IS NULL AND token IS NOT NULL AND read_token IS NULL;
-DO $entrance$ DECLARE
-  owner name := (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'leasehold_fence.mark'::regclass);
-BEGIN
-  IF owner <> current_user THEN
-    EXECUTE format('ALTER VIEW leasehold_fence.entrance OWNER TO %I', owner);
-  END IF;
+DO $entrance$ BEGIN
   IF has_function_privilege('public', 'leasehold_fence.enter(text, bigint, text, text, boolean)',
                             'EXECUTE') THEN
     GRANT SELECT, UPDATE (entered_xact, entered_at) ON leasehold_fence.entrance TO PUBLIC;

@@ -12,8 +12,12 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr Part kOnce = {"leasehold_once", kOnceVersion, kOnceSchema, "Once",
-                        "with `leasehold once install` or install_once()"};
+constexpr Part kOnce = {"leasehold_once",
+                        kOnceVersion,
+                        kOnceSchema,
+                        "Once",
+                        "with `leasehold once install` or install_once()",
+                        "all results, so that a repeat works again"};
 
 constexpr NamedStatement kClaim = {
     "leasehold_once_claim_1",

@@ -4,7 +4,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOnceVersion = 5;
+inline constexpr int kOnceVersion = 6;
 
 // claim() and store() run with the rights of the schema's owner, so that a role needs no right to
 // the table. Their bodies name every schema.
@@ -15,13 +15,13 @@ CREATE OR REPLACE FUNCTION leasehold_once.version() RETURNS integer LANGUAGE sql
 SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 
 -- Without a result: somebody is at work under the key, in a transaction that has not ended.
-CREATE TABLE IF NOT EXISTS leasehold_once.result(
+CREATE TABLE leasehold_once.result(
   key text COLLATE "C" PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 512),
   parameters bytea NOT NULL CHECK (octet_length(parameters) <= 65536),
   result bytea CHECK (octet_length(result) <= 1048576),
   stored_at timestamptz
 );
-CREATE INDEX IF NOT EXISTS result_stored_at_idx ON leasehold_once.result(stored_at);
+CREATE INDEX result_stored_at_idx ON leasehold_once.result(stored_at);
 
 CREATE OR REPLACE FUNCTION leasehold_once.complete() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -32,7 +32,6 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-DROP TRIGGER IF EXISTS complete ON leasehold_once.result;
 CREATE CONSTRAINT TRIGGER complete AFTER INSERT ON leasehold_once.result
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION leasehold_once.complete();
 

@@ -16,8 +16,12 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr Part kOutbox = {"leasehold_outbox", kOutboxVersion, kOutboxSchema, "the outbox",
-                          "with `leasehold outbox install` or install_outbox()"};
+constexpr Part kOutbox = {"leasehold_outbox",
+                          kOutboxVersion,
+                          kOutboxSchema,
+                          "the outbox",
+                          "with `leasehold outbox install` or install_outbox()",
+                          "all messages, also those that were not delivered yet"};
 
 Status install(Session session) {
   TRY(make_fence(session));

@@ -5,7 +5,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kOutboxVersion = 5;
+inline constexpr int kOutboxVersion = 6;
 
 static_assert(kMaxOutboxPayload == 1048576, "the schema says so too");
 
@@ -19,7 +19,7 @@ inline constexpr const char* kOutboxSchema = R"sql(
 CREATE OR REPLACE FUNCTION leasehold_outbox.version() RETURNS integer LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 
-CREATE TABLE IF NOT EXISTS leasehold_outbox.message(
+CREATE TABLE leasehold_outbox.message(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   key text COLLATE "C" NOT NULL,
   topic text NOT NULL,
@@ -32,10 +32,10 @@ CREATE TABLE IF NOT EXISTS leasehold_outbox.message(
   skipped boolean NOT NULL DEFAULT false,
   done_at timestamptz
 );
-CREATE INDEX IF NOT EXISTS waiting ON leasehold_outbox.message(id) WHERE done_at IS NULL;
-CREATE INDEX IF NOT EXISTS by_key ON leasehold_outbox.message(key, id) WHERE done_at IS NULL;
-CREATE INDEX IF NOT EXISTS set_aside ON leasehold_outbox.message(key) WHERE set_aside AND done_at IS NULL;
-CREATE INDEX IF NOT EXISTS done ON leasehold_outbox.message(done_at) WHERE done_at IS NOT NULL;
+CREATE INDEX waiting ON leasehold_outbox.message(id) WHERE done_at IS NULL;
+CREATE INDEX by_key ON leasehold_outbox.message(key, id) WHERE done_at IS NULL;
+CREATE INDEX set_aside ON leasehold_outbox.message(key) WHERE set_aside AND done_at IS NULL;
+CREATE INDEX done ON leasehold_outbox.message(done_at) WHERE done_at IS NOT NULL;
 
 CREATE OR REPLACE FUNCTION leasehold_outbox.put(a_key text, a_topic text, a_payload text,
                                      a_idempotency_key text DEFAULT NULL)

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kit/text/other_version.h"
 #include "kit/try.h"
 #include "schema.h"
 #include "schema_owner.h"
@@ -30,12 +31,9 @@ BEGIN
     IF @STRANGER IS NOT NULL THEN RAISE insufficient_privilege; END IF;
     SELECT @VERSION_OF INTO there FROM pg_namespace n WHERE n.nspname = '@N';
     IF there IS NULL THEN RAISE undefined_function; END IF;
-    IF there::integer >= @VERSION THEN RETURN; END IF;
-  ELSE
-    CREATE SCHEMA @S;
+    RETURN;
   END IF;
-  -- Whoever uses the part waits behind an upgrade that waits for the longest transaction.
-  PERFORM set_config('lock_timeout', '10s', true);
+  CREATE SCHEMA @S;
   PERFORM set_config('client_min_messages', 'warning', true);
   EXECUTE $ddl$ @DDL $ddl$;
   PERFORM @S.commit_durably();
@@ -93,15 +91,11 @@ Status install_part(Session session, const Part& part) {
   TRY(session.check_outside());
   TRY(check_server(session, part));
   auto there = TRY(is_installed(session, part));
-  if (there) {
-    auto version = TRY(version_of(session, part));
-    if (version >= part.version) return check_part(session, part);
-  }
+  if (there) return check_part(session, part);
   auto made = session.run_read_committed(installation(part));
   if (!made) {
-    made.error().message = std::string("the schema ") + part.schema +
-                           (there ? " was not brought up to date: " : " was not made: ") +
-                           made.error().message;
+    made.error().message =
+        std::string("the schema ") + part.schema + " was not made: " + made.error().message;
     return fail(std::move(made.error()));
   }
   return check_part(session, part);
@@ -111,11 +105,14 @@ Status check_part(Session session, const Part& part) {
   TRY(session.check());
   const auto version = TRY(version_of(session, part));
   if (version == part.version) return {};
-  return fail(ErrorCode::unavailable,
-              "the database has version " + std::to_string(version) + " of the schema " +
-                  part.schema + "; this program works with version " +
-                  std::to_string(part.version) +
-                  (version < part.version ? std::string("; bring it up to date ") + part.how : ""));
+  return fail(
+      ErrorCode::unavailable,
+      "the database has version " + std::to_string(version) + " of the schema " + part.schema +
+          ", and this program works with version " + std::to_string(part.version) +
+          kit::remedy_for_version(version, part.version,
+                                  std::string("stop all programs that use it, DROP SCHEMA ") +
+                                      part.schema + " CASCADE, and install it " + part.how +
+                                      "; it forgets " + part.holds));
 }
 
 std::string not_installed(const Part& part) {

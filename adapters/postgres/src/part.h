@@ -22,20 +22,19 @@ END $$;
 
 struct Part {
   const char* schema;
-  int version;       // the only one this program works with; raise it whenever the ddl changes
-  const char* ddl;   // makes what is in the schema, of it version(), which says 'SELECT @VERSION';
-                     // or brings one of an earlier version up to date
-  const char* noun;  // "the fence"
-  const char* how;   // to install it: "with install_fence()"
+  int version;        // the only one this program works with; raise it whenever the ddl changes
+  const char* ddl;    // makes what is in the schema, of it version(), which says 'SELECT @VERSION'
+  const char* noun;   // "the fence"
+  const char* how;    // to install it: "with install_fence()"
+  const char* holds;  // what is lost with it: "its marks"
 };
 
-// Makes the part unless it is there, and brings one of an earlier version up to date, with all that
-// is in it; clients that race agree. All or nothing. `invalid` inside a transaction, `unsupported`
-// for a database that is not UTF8, `unavailable` if the server is too old, or the part cannot be
-// made, has a later version, or is in use for so long that it cannot be brought up to date.
+// Makes the part unless it is there; clients that race agree. All or nothing. `invalid` inside a
+// transaction, `unsupported` for a database that is not UTF8, `unavailable` if the server is too
+// old, or the part cannot be made or has another version.
 [[nodiscard]] Status install_part(Session session, const Part& part);
 
-// `unavailable` if the part is missing or has another version.
+// `unavailable` if the part is missing, or has another version: then with what to do about it.
 [[nodiscard]] Status check_part(Session session, const Part& part);
 
 // The sentence about a part that is missing.

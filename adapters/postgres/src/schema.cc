@@ -2,6 +2,7 @@
 
 #include "advisory_schema.h"
 #include "counter_schema.h"
+#include "kit/text/other_version.h"
 #include "kit/try.h"
 #include "leasehold/id.h"
 #include "part.h"
@@ -91,7 +92,7 @@ Result<std::int64_t> schema_version(Connection& connection, const SchemaPlace& p
 
 // Its tokens have another lineage: a fence does not compare them with those of the old one.
 std::string begin_afresh(const SchemaPlace& place) {
-  return "; to begin afresh, stop all programs that use it, and DROP SCHEMA " + place.name +
+  return "stop all programs that use it, and DROP SCHEMA " + place.name +
          " CASCADE, or name another one with the option schema=NAME";
 }
 
@@ -131,8 +132,8 @@ Status ensure_schema(Connection& connection, const SchemaPlace& place, Random& r
   if (*version == kSchemaVersion) return {};
   return fail(ErrorCode::unsupported,
               "the schema '" + place.name + "' has version " + std::to_string(*version) +
-                  "; this program works with version " + std::to_string(kSchemaVersion) +
-                  (*version < kSchemaVersion ? begin_afresh(place) : ""));
+                  ", and this program works with version " + std::to_string(kSchemaVersion) +
+                  kit::remedy_for_version(*version, kSchemaVersion, begin_afresh(place)));
 }
 
 }  // namespace leasehold::postgres

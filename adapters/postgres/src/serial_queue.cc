@@ -12,8 +12,12 @@
 namespace leasehold::postgres {
 namespace {
 
-constexpr Part kSerial = {"leasehold_serial", kSerialVersion, kSerialSchema, "the serial queue",
-                          "with `leasehold serial install` or SerialQueue::install()"};
+constexpr Part kSerial = {"leasehold_serial",
+                          kSerialVersion,
+                          kSerialSchema,
+                          "the serial queue",
+                          "with `leasehold serial install` or SerialQueue::install()",
+                          "all operations that wait"};
 
 // An entity's first operation, unless a worker has it, it pauses, or it is set aside. One that
 // another worker has just finished is gone when its lock is had; then this one finds nothing, and

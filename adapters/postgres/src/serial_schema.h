@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kSerialVersion = 4;
+inline constexpr int kSerialVersion = 5;
 
 // A push locks its entity for other pushes, by an advisory lock, and takes its number only then: so
 // numbers of one entity become visible in order. A worker locks the entity's first row, and not
@@ -12,7 +12,7 @@ inline constexpr const char* kSerialSchema = R"sql(
 CREATE OR REPLACE FUNCTION leasehold_serial.version() RETURNS integer LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 
-CREATE TABLE IF NOT EXISTS leasehold_serial.operation(
+CREATE TABLE leasehold_serial.operation(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   queue text COLLATE "C" NOT NULL CHECK (octet_length(queue) BETWEEN 1 AND 512
     AND queue !~ E'[\\u0001-\\u001f\\u007f-\\u009f\\u2028\\u2029]'),
@@ -25,8 +25,8 @@ CREATE TABLE IF NOT EXISTS leasehold_serial.operation(
   last_error text,
   set_aside boolean NOT NULL DEFAULT false
 );
-CREATE INDEX IF NOT EXISTS by_entity ON leasehold_serial.operation(queue, entity, id);
-CREATE INDEX IF NOT EXISTS in_order ON leasehold_serial.operation(queue, id);
+CREATE INDEX by_entity ON leasehold_serial.operation(queue, entity, id);
+CREATE INDEX in_order ON leasehold_serial.operation(queue, id);
 
 CREATE OR REPLACE FUNCTION leasehold_serial.push(a_queue text, a_entity text, a_payload text)
 RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

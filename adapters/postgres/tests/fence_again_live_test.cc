@@ -152,11 +152,8 @@ TEST_F(EnterAgain, WithoutTheViewsRightsGoesByTheFunction) {
 }
 
 TEST_F(EnterAgain, RightsTakenFromEverybodyStayTaken) {
-  ASSERT_EQ(user_.exec("REVOKE EXECUTE ON FUNCTION leasehold_fence.enter FROM PUBLIC;"
-                       "DROP VIEW leasehold_fence.entrance;"
-                       "CREATE OR REPLACE FUNCTION leasehold_fence.version() RETURNS integer "
-                       "LANGUAGE sql IMMUTABLE AS 'SELECT 3'"),
-            "");
+  ASSERT_TRUE(good(remove_fence(user_.get())));
+  ASSERT_EQ(user_.exec("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC"), "");
   ASSERT_TRUE(good(install_fence(user_.get())));
   EXPECT_EQ(user_.ask("SELECT has_any_column_privilege('public', 'leasehold_fence.entrance', "
                       "'UPDATE')"),

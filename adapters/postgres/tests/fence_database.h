@@ -15,6 +15,7 @@
 
 namespace leasehold::postgres {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 

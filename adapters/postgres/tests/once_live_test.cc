@@ -198,35 +198,19 @@ TEST_F(OnceTest, RoleNeedsNoRightToTheTable) {
   EXPECT_EQ(user_.exec("DROP OWNED BY clerk; DROP ROLE clerk"), "");
 }
 
-// As version 1 was: its store() left the commit as durable as the session wanted.
-constexpr const char* kVersion1 = R"sql(
-CREATE OR REPLACE FUNCTION leasehold_once.version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1';
-CREATE OR REPLACE FUNCTION leasehold_once.store(a_key text, a_result bytea)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  UPDATE leasehold_once.result r SET result = a_result, stored_at = clock_timestamp()
-    WHERE r.key = a_key AND r.result IS NULL;
-END $$;
-DROP FUNCTION leasehold_once.commit_durably();
-)sql";
-
-TEST_F(OnceTest, EarlierVersionIsBroughtUpToDateWithItsResults) {
+TEST_F(OnceTest, EarlierVersionIsRefusedAndSaysHowToBeginAfresh) {
   ASSERT_TRUE(good(once().run("k", "p", add_row("r"))));
-  ASSERT_EQ(user_.exec(kVersion1), "");
-  const auto old = Once::open(user_.get());
-  ASSERT_TRUE(bad(old, ErrorCode::unavailable));
-  EXPECT_THAT(old.error().message,
-              HasSubstr("bring it up to date with `leasehold once install` or install_once()"));
-
-  ASSERT_TRUE(good(install_once(user_.get())));
-  EXPECT_EQ(once().run("k", "p", add_row("")).value().result, "r");
-  ASSERT_EQ(user_.exec("SET synchronous_commit = off; BEGIN; SELECT leasehold_once.claim('l', '');"
-                       "SELECT leasehold_once.store('l', '')"),
+  ASSERT_EQ(user_.exec("CREATE OR REPLACE FUNCTION leasehold_once.version() RETURNS integer "
+                       "LANGUAGE sql IMMUTABLE AS 'SELECT 1'"),
             "");
-  EXPECT_EQ(user_.ask("SHOW synchronous_commit"), "on") << "the new store()";
-  ASSERT_EQ(user_.exec("COMMIT"), "");
-  EXPECT_THAT(user_.exec("SELECT leasehold_once.claim('m', '')"), StartsWith("LH003"))
-      << "a key without a result is not committed";
+  const auto refused = install_once(user_.get());
+  ASSERT_TRUE(bad(refused, ErrorCode::unavailable));
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("DROP SCHEMA leasehold_once CASCADE"),
+                    HasSubstr("`leasehold once install`"), HasSubstr("forgets all results")));
+  EXPECT_EQ(user_.ask("SELECT count(*) FROM leasehold_once.result"), "1") << "nothing was changed";
+  ASSERT_EQ(user_.exec("DROP SCHEMA leasehold_once CASCADE"), "");
+  EXPECT_TRUE(good(install_once(user_.get())));
 }
 
 TEST_F(OnceTest, LaterVersionIsLeftAlone) {

@@ -40,10 +40,10 @@ Known known(int version, std::string_view text) {
 
 TEST(Parts, TextThatHasChangedHasAnotherVersion) {
   EXPECT_EQ(known(kFenceVersion, std::string(kFenceSchema) + kSweepSchema),
-            (Known{12, 3915033708442366777u}));
-  EXPECT_EQ(known(kOnceVersion, kOnceSchema), (Known{5, 1463045384630706789u}));
-  EXPECT_EQ(known(kOutboxVersion, kOutboxSchema), (Known{5, 16244910869981236270u}));
-  EXPECT_EQ(known(kSerialVersion, kSerialSchema), (Known{4, 2999123901562906114u}));
+            (Known{13, 13889256002232957445u}));
+  EXPECT_EQ(known(kOnceVersion, kOnceSchema), (Known{6, 7689831628756018634u}));
+  EXPECT_EQ(known(kOutboxVersion, kOutboxSchema), (Known{6, 13370574476064639312u}));
+  EXPECT_EQ(known(kSerialVersion, kSerialSchema), (Known{5, 14573162451789634492u}));
 }
 
 }  // namespace

@@ -184,6 +184,7 @@ TEST_F(RowStoreTest, AnotherVersionOfTheSchemaIsRefused) {
   ASSERT_FALSE(later);
   EXPECT_EQ(later.error().code, ErrorCode::unsupported);
   EXPECT_THAT(later.error().message, HasSubstr("version 99"));
+  EXPECT_THAT(later.error().message, HasSubstr("use a program that is at least as new"));
   EXPECT_THAT(later.error().message, Not(HasSubstr("DROP")));
   psql("UPDATE leasehold.meta SET version = 6");
   const auto earlier = open_postgres(server.url());

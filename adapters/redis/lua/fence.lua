@@ -118,8 +118,12 @@ local function refuse(why, compared_with)
 end
 
 if version and version ~= '2' then
+  local newer = is_number(version) and below('2', version)
   return redis.error_reply('FENCEVERSION the mark was written by version ' .. version ..
-                           ' of the fence, and this is version 2')
+    ' of the fence, and this is version 2; ' ..
+    (newer and 'use a program that is at least as new' or 'what a build before the first release ' ..
+     'wrote is not read: to begin afresh, stop all who hold a lock, since the fence forgets who ' ..
+     'has entered, and delete the key of the mark'))
 end
 if not version and not is_name(string.sub(KEYS[1], 17)) then
   return invalid('a resource name has 1 to 512 bytes of UTF-8 without control characters')

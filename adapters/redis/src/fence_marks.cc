@@ -6,6 +6,7 @@
 #include "keys.h"
 #include "kit/question.h"
 #include "kit/text/number.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/resp/command.h"
 #include "open_server.h"
@@ -16,11 +17,15 @@ namespace {
 
 constexpr auto kListTimeout = std::chrono::minutes(1);
 
-constexpr std::string_view kVersion = "2";  // of the script
+constexpr std::int64_t kVersion = 2;  // of the script
 
 Result<FenceMark> mark_in(const ResourceName& resource, const resp::Value& fields) {
-  const std::string& version = fields.under("version").text;
-  if (version != kVersion) return fail(fence::other_version(resource, version, kVersion));
+  const auto version = kit::digits_in<std::int64_t>(fields.under("version").text);
+  if (!version) return fail(fence::damaged_mark(resource));
+  if (*version != kVersion) {
+    return fail(fence::other_version(resource, *version, kVersion,
+                                     "delete the key " + kit::in_quotes(fence_key(resource))));
+  }
   FenceMark mark{resource, std::nullopt, std::nullopt, 0, std::nullopt};
   mark.refused = kit::number_in<std::int64_t>(fields.under("refused").text).value_or(0);
   if (const std::string& claim = fields.under("claim").text; !claim.empty()) {

@@ -1,5 +1,7 @@
 #include "leasehold/redis/once.h"
 
+#include "kit/text/number.h"
+#include "kit/text/other_version.h"
 #include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
@@ -9,15 +11,18 @@
 namespace leasehold::redis {
 namespace {
 
-// A key is a hash: request (who works or has worked), parameters, and the result once it is there.
+// A key is a hash: format, request (who works or has worked), parameters, and the result once it is
+// there.
+constexpr std::int64_t kFormat = 1;
 
 // ARGV: request, parameters, how long to work. Answers {1} (work), {2, result}, {3} (somebody else
-// is at work), {4} (other parameters).
+// is at work), {4} (other parameters), {5, format} (another one).
 const Script& begin_script() {
   static const Script script(R"lua(
-local seen = redis.call('HMGET', KEYS[1], 'request', 'parameters', 'result')
-if not seen[1] then
-  redis.call('HSET', KEYS[1], 'request', ARGV[1], 'parameters', ARGV[2])
+local seen = redis.call('HMGET', KEYS[1], 'request', 'parameters', 'result', 'format')
+if seen[4] ~= '1' then
+  if redis.call('EXISTS', KEYS[1]) == 1 then return {5, seen[4] or '0'} end
+  redis.call('HSET', KEYS[1], 'format', '1', 'request', ARGV[1], 'parameters', ARGV[2])
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
   return {1}
 end
@@ -34,7 +39,8 @@ const Script& finish_script() {
   static const Script script(R"lua(
 local request = redis.call('HGET', KEYS[1], 'request')
 if request and request ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'request', ARGV[1], 'parameters', ARGV[2], 'result', ARGV[3])
+redis.call('HSET', KEYS[1], 'format', '1', 'request', ARGV[1], 'parameters', ARGV[2], 'result',
+           ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
 )lua");
@@ -64,6 +70,16 @@ constexpr Millis kLongest = std::chrono::hours(24 * 3650);
 
 bool is_lifetime(Millis time) {
   return time >= Millis(1) && time <= kLongest;
+}
+
+Error other_format(const OnceKey& key, std::string_view found) {
+  return Error(
+      ErrorCode::unavailable,
+      "what is stored under key " + kit::in_quotes(key.str()) + " has format " +
+          kit::visible(found) + ", and this program knows only format " + std::to_string(kFormat) +
+          kit::remedy_for_version(
+              kit::digits_in<std::int64_t>(found).value_or(0), kFormat,
+              "delete the key " + kit::in_quotes(key_of(key)) + "; the work is done again then"));
 }
 
 // Every script may be sent again under the same request.
@@ -143,6 +159,8 @@ Result<Once::Begun> Once::begin(std::string_view key, std::string_view parameter
         return OnceResult{reply->at(1).text, true};
       case 4:
         return fail(leasehold::detail::other_parameters(name));
+      case 5:
+        return fail(other_format(name, reply->at(1).text));
       default:
         break;
     }

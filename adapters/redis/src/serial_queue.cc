@@ -8,6 +8,7 @@
 
 #include "keys.h"
 #include "kit/text/number.h"
+#include "kit/text/other_version.h"
 #include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
@@ -21,6 +22,8 @@ namespace leasehold::redis {
 using resp::Value;
 
 namespace {
+
+constexpr std::string_view kOtherFormat = "QUEUEFORMAT ";
 
 // What was taken: an entity, and who has it.
 struct Claim {
@@ -49,11 +52,23 @@ struct SerialQueue::State {
                     BootTime latest = BootTime::max()) const {
     arguments.insert(arguments.begin(), key("ops") + ":");
     const CallContext context{std::min(BootClock::now() + options.timeout, latest), {}};
-    return server->run(ScriptCall{script,
-                                  {key("ready"), key("busy"), key("owners"), key("attempts"),
-                                   key("aside"), key("ids")},
-                                  std::move(arguments)},
-                       context);
+    auto reply = server->run(ScriptCall{script,
+                                        {key("ready"), key("busy"), key("owners"), key("attempts"),
+                                         key("aside"), key("ids")},
+                                        std::move(arguments)},
+                             context);
+    if (reply || !reply.error().store_words.starts_with(kOtherFormat)) return reply;
+    return fail(other_format(reply.error().store_words.substr(kOtherFormat.size())));
+  }
+  Error other_format(std::string_view found) const {
+    return Error(
+        ErrorCode::unsupported,
+        "the serial queue " + kit::in_quotes(queue.str()) + " has format " + kit::visible(found) +
+            ", and this program knows only format " + std::to_string(kSerialFormat) +
+            kit::remedy_for_version(
+                kit::digits_in<std::int64_t>(found).value_or(0), kSerialFormat,
+                "end all programs that use it and delete its keys, " + kit::in_quotes(key("*")) +
+                    " and those of its operations; it forgets all operations that wait"));
   }
   Result<Value> run(std::initializer_list<std::string_view> words) const {
     std::string command;

@@ -6,6 +6,11 @@ namespace {
 constexpr const char* kFunctions = R"lua(
 local ready, busy, owners, attempts, aside, ids = unpack(KEYS)
 
+local format = redis.pcall('HGET', ids, 'format')
+if format and format ~= '1' then
+  return redis.error_reply('QUEUEFORMAT ' .. (format.err and '0' or format))
+end
+
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -26,7 +31,8 @@ local function is_owner(entity, owner) return redis.call('HGET', owners, entity)
 // ARGV: 2 entity, 3 payload. The operation's id.
 constexpr const char* kPush = R"lua(
 local entity = ARGV[2]
-local id = redis.call('INCR', ids)
+local id = redis.call('HINCRBY', ids, 'last', 1)
+if id == 1 then redis.call('HSET', ids, 'format', '1') end
 redis.call('RPUSH', list_of(entity), string.format('%d', id) .. ' ' .. ARGV[3])
 if not redis.call('ZSCORE', busy, entity) and redis.call('HEXISTS', aside, entity) == 0 then
   redis.call('ZADD', ready, 'NX', now(), entity)

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "keys.h"
+#include "kit/text/number.h"
+#include "kit/text/other_version.h"
 #include "kit/try.h"
 
 namespace leasehold::redis {
@@ -46,10 +48,14 @@ std::string explained(std::string_view words) {
            "(docs/redis.md lists them)";
   }
   if (word == kOtherFormat) {
+    const auto number = [](std::string_view text) {
+      return kit::digits_in<std::int64_t>(text).value_or(0);
+    };
     return "the store has format " + std::string(format_in(words)) +
-           ", of an earlier or newer build of Leasehold, and this program knows only format " +
-           std::string(kStoreFormat) +
-           "; to begin afresh, end the programs that use it and delete the key " + kStoreKey;
+           ", and this program knows only format " + std::string(kStoreFormat) +
+           kit::remedy_for_version(
+               number(format_in(words)), number(kStoreFormat),
+               "end the programs that use it and delete the key " + std::string(kStoreKey));
   }
   if (word == "MOVED" || word == "ASK" || word == "CROSSSLOT" || word == "CLUSTERDOWN") {
     return "the server is part of a cluster, which is not supported";

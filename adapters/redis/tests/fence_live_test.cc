@@ -23,6 +23,7 @@ using redis::Command;
 using redis::Fence;
 using redis::Reply;
 using redis::Resources;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -159,14 +160,21 @@ TEST_F(RedisFenceScript, BadInputIsToldAndNothingIsWritten) {
 }
 
 TEST_F(RedisFenceScript, AMarkOfAnotherVersionIsLeftAlone) {
-  cli({"HSET", "leasehold:fence:ledger", "version", "3", "token", "1"});
-  EXPECT_THAT(enter("33", first, {"SET", "balance", "1"}), StartsWith("FENCEVERSION "));
-  EXPECT_EQ(cli({"EXISTS", "balance"}), "0");
-  EXPECT_EQ(cli({"HGET", "leasehold:fence:ledger", "token"}), "1");
-  const auto refused = fence().run(test_token(33, 1), {"SET", "balance", "1"});
-  EXPECT_EQ(code_of(refused), ErrorCode::unavailable);
-  EXPECT_THAT(refused.error().message, HasSubstr("version 3 of"));
-  EXPECT_EQ(fence().mark().error().code, ErrorCode::unavailable);
+  for (const auto& [version, words] :
+       {std::pair("1", "to begin afresh"), std::pair("3", "use a program that is at least as new"),
+        std::pair("10", "use a program that is at least as new")}) {
+    cli({"HSET", "leasehold:fence:ledger", "version", version, "token", "1"});
+    EXPECT_THAT(enter("33", first, {"SET", "balance", "1"}), StartsWith("FENCEVERSION "));
+    EXPECT_EQ(cli({"EXISTS", "balance"}), "0");
+    EXPECT_EQ(cli({"HGET", "leasehold:fence:ledger", "token"}), "1");
+    const auto refused = fence().run(test_token(33, 1), {"SET", "balance", "1"});
+    EXPECT_EQ(code_of(refused), ErrorCode::unavailable);
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr(std::string("version ") + version + " of"), HasSubstr(words)));
+    const auto shown = fence().mark();
+    EXPECT_EQ(shown.error().code, ErrorCode::unavailable);
+    EXPECT_THAT(shown.error().message, HasSubstr(words));
+  }
 }
 
 TEST_F(RedisFenceScript, WhoeverReadsChangesNothing) {

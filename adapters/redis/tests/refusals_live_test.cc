@@ -255,12 +255,13 @@ TEST(Refusals, StoreOfAnotherFormat) {
   Client client(open_url(server.url()));
   auto held = client.acquire("held");
   ASSERT_TRUE(held);
-  const auto refuses = [&](const std::string& value, const std::string& words) {
+  const auto refuses = [&](const std::string& value, const std::string& words,
+                           const std::string& remedy = "delete the key leasehold:store") {
     server.cli({"SET", "leasehold:store", value});
     const Error error = refusal(server.url());
     EXPECT_EQ(error.code, ErrorCode::unsupported) << to_string(error);
-    EXPECT_THAT(sentence(error), AllOf(HasSubstr(server.address()), HasSubstr(words),
-                                       HasSubstr("delete the key leasehold:store")));
+    EXPECT_THAT(sentence(error),
+                AllOf(HasSubstr(server.address()), HasSubstr(words), HasSubstr(remedy)));
     EXPECT_EQ(client.acquire("job").error().code, ErrorCode::unsupported) << "begun meanwhile";
     EXPECT_EQ(client.rotate_store_id().error().code, ErrorCode::unsupported);
     EXPECT_EQ(server.cli({"GET", "leasehold:store"}), value) << "left as it is";
@@ -268,7 +269,7 @@ TEST(Refusals, StoreOfAnotherFormat) {
   };
   refuses(kSomeId, "has format 1");
   refuses("2 " + kSomeId, "has format 2");
-  refuses("4 " + kSomeId, "has format 4");
+  refuses("4 " + kSomeId, "has format 4", "use a program that is at least as new");
   EXPECT_EQ(held->release().value(), ReleaseOutcome::released);
   server.cli({"DEL", "leasehold:store"});
   EXPECT_TRUE(takes_a_lock(server.url())) << "begun afresh";

@@ -209,6 +209,28 @@ TEST_F(RedisSerialQueue, WrongInputIsRefused) {
   EXPECT_EQ(handle(queue_), "a:" + bytes);
 }
 
+TEST_F(RedisSerialQueue, QueueOfAnotherFormatIsRefusedAndKept) {
+  const std::string ids = "leasehold:serial:ids:6:orders";
+  push("a", "1");
+  const auto refuses = [&](const std::string& words) {
+    const auto pushed = queue_.push("a", "2");
+    ASSERT_FALSE(pushed);
+    EXPECT_EQ(pushed.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(pushed.error().message, HasSubstr(words));
+    EXPECT_EQ(queue_.handle_one([](const auto&, auto) { return Status(); }).error().code,
+              ErrorCode::unsupported);
+    EXPECT_EQ(server().cli({"LLEN", "leasehold:serial:ops:6:orders:a"}), "1");
+  };
+  server().cli({"HSET", ids, "format", "2"});
+  refuses("use a program that is at least as new");
+  server().cli({"DEL", ids});
+  server().cli({"SET", ids, "1"});  // as the first builds had it
+  refuses("to begin afresh");
+  server().cli({"FLUSHALL"});
+  push("a", "1");
+  EXPECT_EQ(handle(queue_), "a:1");
+}
+
 TEST_F(RedisSerialQueue, ServerThatWouldForgetOperationsIsRefused) {
   server().cli({"CONFIG", "SET", "maxmemory", "100mb"});
   server().cli({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});

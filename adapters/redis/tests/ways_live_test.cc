@@ -112,6 +112,25 @@ TEST_F(RedisOnce, ResultThatCannotBeStoredIsTold) {
   EXPECT_EQ(ran, 0);
 }
 
+TEST_F(RedisOnce, KeyOfAnotherFormatIsRefusedAndKept) {
+  const std::string key = "leasehold:result:order-7";
+  ASSERT_TRUE(once.run("order-7", "", work("receipt")));
+  for (const auto& [format, words] :
+       {std::pair("2", "use a program that is at least as new"),
+        std::pair("", "to begin afresh, delete the key 'leasehold:result:order-7'")}) {
+    if (*format != '\0') {
+      cli({"HSET", key, "format", format});
+    } else {
+      cli({"HDEL", key, "format"});  // as the first builds had it
+    }
+    const auto refused = once.run("order-7", "", work("second"));
+    ASSERT_TRUE(bad(refused, ErrorCode::unavailable));
+    EXPECT_THAT(refused.error().message, HasSubstr(words));
+    EXPECT_EQ(cli({"HGET", key, "result"}), "receipt");
+  }
+  EXPECT_EQ(ran, 1);
+}
+
 TEST_F(RedisOnce, WrongInputIsInvalid) {
   EXPECT_TRUE(bad(Once::open("postgres://localhost/x"), ErrorCode::invalid));
   EXPECT_TRUE(bad(Once::open(server().url(), {.keep_for = 0ms}), ErrorCode::invalid));

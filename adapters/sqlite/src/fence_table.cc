@@ -16,8 +16,10 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr Part kFence = {"fence", 3,
-                         "install it with `leasehold fence install` or install_fence()"};
+constexpr Part kFence = {"fence", 3, "install it with `leasehold fence install` or install_fence()",
+                         "stop all programs that use it, `leasehold fence remove URL --force`, and "
+                         "install it; it forgets its marks, so that nobody may go on who held a "
+                         "lock before, and which tables it guarded"};
 
 constexpr std::string_view kFencedOut = "leasehold: fenced_out";
 constexpr std::string_view kInvalid = "leasehold: invalid";
@@ -131,14 +133,15 @@ Status keep_marks(Connection connection) {
 }
 
 // The triggers go with their table or view.
+// IF EXISTS: an earlier version has not all of them.
 constexpr const char* kDropTables = R"sql(
-DROP VIEW main.leasehold_enter;
-DROP VIEW main.leasehold_enter_to_read;
-DROP VIEW main.leasehold_claim;
-DROP VIEW main.leasehold_confirm;
-DROP VIEW main.leasehold_count_refusal;
-DROP TABLE main.leasehold_fence;
-DROP TABLE main.leasehold_floor;
+DROP VIEW IF EXISTS main.leasehold_enter;
+DROP VIEW IF EXISTS main.leasehold_enter_to_read;
+DROP VIEW IF EXISTS main.leasehold_claim;
+DROP VIEW IF EXISTS main.leasehold_confirm;
+DROP VIEW IF EXISTS main.leasehold_count_refusal;
+DROP TABLE IF EXISTS main.leasehold_fence;
+DROP TABLE IF EXISTS main.leasehold_floor;
 )sql";
 
 std::string refuse(std::string_view words, std::string_view where) {

@@ -14,7 +14,9 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr Part kGuard = {"guard", 1, "install it with `leasehold fence install --table`"};
+constexpr Part kGuard = {"guard", 1, "install it with `leasehold fence install --table`",
+                         "`leasehold fence remove URL --force`, and install it; it forgets its "
+                         "marks, and which tables it guarded"};
 
 // No committed state has a row in leasehold_inside: '' is nobody's resource, so its reference is
 // never fulfilled. That is only so where foreign keys are enforced, hence the check on entering.

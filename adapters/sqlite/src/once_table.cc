@@ -10,7 +10,10 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr Part kOnce = {"once", 1, "install it with `leasehold once install` or install_once()"};
+constexpr Part kOnce = {"once", 1, "install it with `leasehold once install` or install_once()",
+                        "DROP TABLE leasehold_once; DELETE FROM leasehold_version WHERE part = "
+                        "'once'; and install it; it forgets all results, so that a repeat works "
+                        "again"};
 
 constexpr const char* kTable =
     "CREATE TABLE main.leasehold_once("

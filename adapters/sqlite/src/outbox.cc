@@ -16,7 +16,9 @@
 namespace leasehold::sqlite {
 namespace {
 
-constexpr Part kPart{"outbox", 1, "install it with `leasehold outbox install` or install_outbox()"};
+constexpr Part kPart{"outbox", 1, "install it with `leasehold outbox install` or install_outbox()",
+                     "DROP TABLE leasehold_outbox; DELETE FROM leasehold_version WHERE part = "
+                     "'outbox'; and install it; it forgets all messages"};
 
 constexpr const char* kNow = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
 

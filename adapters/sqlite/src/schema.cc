@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "kit/text/other_version.h"
 #include "kit/try.h"
 #include "store_file.h"
 
@@ -24,10 +25,10 @@ Result<std::optional<std::int64_t>> installed_version(Connection connection, con
 
 Status check_version(std::int64_t found, const Part& part) {
   if (found == part.version) return {};
-  return fail(ErrorCode::unavailable, std::string("the database has version ") +
-                                          std::to_string(found) + " of Leasehold's " + part.name +
-                                          "; this program works with version " +
-                                          std::to_string(part.version));
+  return fail(ErrorCode::unavailable,
+              "the database has version " + std::to_string(found) + " of Leasehold's " + part.name +
+                  ", and this program works with version " + std::to_string(part.version) +
+                  kit::remedy_for_version(found, part.version, part.afresh));
 }
 
 Status create_part(Connection connection, const Part& part, const std::string& ddl) {
@@ -45,8 +46,9 @@ Status drop_parts(Connection connection, std::initializer_list<Part> parts,
   auto transaction = TRY(Transaction::begin(connection));
   bool any = false;
   for (const Part& part : parts) {
-    auto there = TRY(has_part(connection, part));
-    any = any || there;
+    const auto found = TRY(installed_version(connection, part));
+    if (found > part.version) return check_version(*found, part);
+    any = any || found;
   }
   if (!any) return {};
   TRY(drop());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "kit/text/other_version.h"
 #include "kit/try.h"
 
 namespace leasehold::sqlite {
@@ -177,9 +178,12 @@ Status StoreFile::prepare_file() {
   }
   const auto format = TRY(number(db, "PRAGMA user_version"));
   if (format != kFormat) {
-    return fail(ErrorCode::unsupported, "it has format " + std::to_string(format) +
-                                            ", and this program knows only format " +
-                                            std::to_string(kFormat) + "; begin with a new file");
+    return fail(ErrorCode::unsupported,
+                "it has format " + std::to_string(format) +
+                    ", and this program knows only format " + std::to_string(kFormat) +
+                    kit::remedy_for_version(format, kFormat,
+                                            "stop all programs that use it, and begin with a new "
+                                            "file"));
   }
   TRY(db.exec("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 8388608"));
   return enter_boot();

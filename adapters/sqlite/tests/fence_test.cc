@@ -15,7 +15,9 @@
 namespace leasehold::sqlite {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 const std::string kLineage = std::string(32, 'a') + "/invoice/1234";
@@ -105,13 +107,36 @@ TEST_F(FenceTest, OpeningWithoutAFenceIsUnavailable) {
   EXPECT_THAT(fence.error().message, HasSubstr("leasehold fence install"));
 }
 
-TEST_F(FenceTest, OpeningAnotherVersionIsUnavailable) {
+TEST_F(FenceTest, LaterVersionIsRefusedAndKept) {
   ASSERT_EQ(user_.exec("UPDATE leasehold_version SET version = 7 WHERE part = 'fence'"), "");
-  const auto fence = Fence::open(user_.get(), "ledger");
-  ASSERT_TRUE(bad(fence, ErrorCode::unavailable));
-  EXPECT_THAT(fence.error().message, HasSubstr("version 7"));
-  EXPECT_THAT(fence.error().message, HasSubstr("version 3"));
+  const auto opened = Fence::open(user_.get(), "ledger");
+  ASSERT_TRUE(bad(opened, ErrorCode::unavailable));
+  EXPECT_THAT(opened.error().message,
+              AllOf(HasSubstr("version 7"), HasSubstr("version 3"),
+                    HasSubstr("use a program that is at least as new"), Not(HasSubstr("remove"))));
   EXPECT_TRUE(bad(install_fence(user_.get()), ErrorCode::unavailable));
+  EXPECT_TRUE(bad(remove_fence(user_.get()), ErrorCode::unavailable));
+  EXPECT_EQ(user_.ask("SELECT count(*) FROM leasehold_fence"), "0") << "it is still there";
+}
+
+TEST_F(FenceTest, EarlierVersionIsRefusedAndSaysHowToBeginAfresh) {
+  ASSERT_TRUE(good(fence().transaction(token_of(33, '1'), insert_row)));
+  // As version 2 was, which had no readers.
+  ASSERT_EQ(user_.exec("UPDATE leasehold_version SET version = 2 WHERE part = 'fence';"
+                       "DROP VIEW leasehold_enter_to_read; DROP TABLE leasehold_floor"),
+            "");
+  EXPECT_TRUE(bad(Fence::open(user_.get(), "ledger"), ErrorCode::unavailable));
+  const auto refused = install_fence(user_.get());
+  ASSERT_TRUE(bad(refused, ErrorCode::unavailable));
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("has version 2 of"), HasSubstr("to begin afresh"),
+                    HasSubstr("`leasehold fence remove URL --force`, and install it"),
+                    HasSubstr("it forgets its marks")));
+  EXPECT_EQ(user_.ask("SELECT token FROM leasehold_fence"), "33") << "nothing was changed";
+
+  ASSERT_TRUE(good(remove_fence(user_.get())));
+  ASSERT_TRUE(good(install_fence(user_.get())));
+  EXPECT_TRUE(good(fence().transaction(token_of(32, '2'), insert_row))) << "the mark is forgotten";
 }
 
 TEST_F(FenceTest, FenceRemovedUnderAnOpenHandleFailsClosed) {

@@ -5,6 +5,7 @@
 #include "fence/record.h"
 #include "fence_admin.h"
 #include "kit/text/resource_url.h"
+#include "kit/text/visible_text.h"
 #include "kit/try.h"
 #include "node_names.h"
 
@@ -85,7 +86,9 @@ Status FenceMarks::make_folder(const CallContext& context) {
 Result<SeenMark> FenceMarks::read(const ResourceName& resource, const CallContext& context) {
   const auto node = TRY(session_.read(mark_path(resource), context));
   if (!node) return SeenMark{};
-  auto record = TRY(fence::read_record(resource, node->data));
+  auto record = TRY(fence::read_record(
+      resource, node->data,
+      "delete the node " + kit::in_quotes(mark_path(resource)) + " with what is below it"));
   return SeenMark{std::move(record.mark), std::int64_t{node->stat.version} + 1};
 }
 

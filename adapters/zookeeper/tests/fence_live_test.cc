@@ -13,6 +13,7 @@ namespace leasehold::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using zookeeper::Check;
 using zookeeper::Create;
@@ -191,11 +192,15 @@ TEST_F(ZookeeperFenceLive, AMarkThatIsNotOursIsLeftAlone) {
   // Written by a fence whose folder is another, so that it does not know this one's as its own.
   const Fence other = Resources::open(under_.url() + "-other").value().fence("other").value();
   const std::string mark = under_.folder() + "/.fence/ledger";
-  for (const char* foreign : {"leasehold-fence 1\n", "something else", ""}) {
+  for (const auto& [foreign, words] :
+       {std::pair("leasehold-fence 1\n", "to begin afresh"),
+        std::pair("leasehold-fence 3\n", "at least as new"), std::pair("something else", "damaged"),
+        std::pair("", "damaged")}) {
     ASSERT_TRUE(other.transaction(test_token(1, 1), {Set{mark, foreign}}));
     const auto refused = fence().transaction(test_token(34, 2), {Set{path_, "1"}});
     EXPECT_EQ(code_of(refused), ErrorCode::unavailable);
-    EXPECT_THAT(refused.error().message, HasSubstr("the mark of resource 'ledger'"));
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr("the mark of resource 'ledger'"), HasSubstr(words)));
     EXPECT_EQ(fence().mark().error().code, ErrorCode::unavailable);
   }
   EXPECT_EQ(value(), "0");

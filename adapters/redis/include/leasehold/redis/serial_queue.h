@@ -53,6 +53,8 @@ class SerialQueue {
   SerialQueue& operator=(SerialQueue&&) noexcept;
   ~SerialQueue();
 
+  // All calls below: `unsupported` if the queue is in another format, with what to do.
+
   // Adds an operation; its id. Any bytes, at most 1 MiB.
   // `outcome_unknown`: it may be in the queue; pushing again may put it there twice.
   [[nodiscard]] Result<std::int64_t> push(std::string_view entity, std::string_view payload);

@@ -33,7 +33,9 @@ using leasehold::Entry;
 [[nodiscard]] Status install_fence(sqlite3* db);
 
 // Undoes install_fence() and every guard_table(), with all marks. Nothing to undo: does nothing.
-// Fails with `invalid` inside a transaction, `unavailable` as install_fence does.
+// Also a fence of an earlier version, to begin afresh.
+// Fails with `invalid` inside a transaction, `unavailable` if the database cannot be written or has
+// a fence of a later version.
 [[nodiscard]] Status remove_fence(sqlite3* db);
 
 // Refuses every INSERT, UPDATE and DELETE on `table` in a transaction that has not entered
