@@ -323,7 +323,7 @@ TEST_P(StoreWireConformance, ReleaseSaysWhatIsKnownAndFreesOnlyItsOwn) {
     const Holders beside = stand_beside(direct, trial.mode);
     const RequestId request = new_request();
     ASSERT_TRUE(is_granted(faulty.acquire_as(trial.mode, request)));
-    const auto left = [&] { return held_by_exactly(direct, beside); };
+    const auto left = [&] { return !held_by(direct, request); };
     const auto first = with_fault(
         fault.wire, [&] { return faulty.try_release(request); }, left, fault.kills);
     if (fault.kills)
@@ -336,6 +336,7 @@ TEST_P(StoreWireConformance, ReleaseSaysWhatIsKnownAndFreesOnlyItsOwn) {
     const auto again = faulty.try_release(request);
     ASSERT_TRUE(again) << to_string(again.error());
     wait_until(left);
+    EXPECT_TRUE(held_by_exactly(direct, beside));
 
     const RequestId next = new_request();
     const auto ask = [&] { return direct.acquire_as(trial.mode, next); };
@@ -394,7 +395,8 @@ TEST_P(StoreWireConformance, ForceReleaseSaysWhatIsKnownAndNeverHitsTheSuccessor
     }
     const auto again = faulty.force_release(seen);
     ASSERT_TRUE(again) << to_string(again.error());
-    wait_until([&] { return held_by_exactly(direct, beside); });
+    wait_until([&] { return !held_by(direct, seen); });
+    EXPECT_TRUE(held_by_exactly(direct, beside));
 
     const RequestId successor = new_request();
     const auto ask = [&] { return direct.acquire_as(trial.mode, successor); };
