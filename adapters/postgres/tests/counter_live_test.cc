@@ -213,9 +213,6 @@ class SwitchoverTest : public ::testing::Test {
   static void wait_for(rig::PostgresServer& server, const std::string& question) {
     while (server.psql(question) != "t") std::this_thread::sleep_for(5ms);
   }
-  std::int64_t ceiling() {
-    return std::stoll(before.psql("SELECT token_ceiling FROM leasehold.meta"));
-  }
 
   rig::PostgresServer before{{.settings = {"wal_level=logical"}}};
   rig::PostgresServer after;
@@ -254,20 +251,20 @@ TEST_F(SwitchoverTest, TokensTakenWhileTheCopyStreamsAreBelowThoseOfTheNewServer
   RawStore sessions(open_postgres(before.url("postgres") + "?mode=advisory").value());
   RawStore readers(open_postgres(before.url("postgres")).value(), "read");
   ASSERT_TRUE(rows.acquire(new_request(), 100ms));  // made the schema
-  const std::int64_t first_ceiling = ceiling();
+  const std::int64_t first_ceiling =
+      std::stoll(before.psql("SELECT token_ceiling FROM leasehold.meta"));
   subscribe();
   std::int64_t last = 0;
-  while (last <= first_ceiling) {
-    const std::int64_t below = ceiling();
+  for (int raises = 0; raises < 3; ++raises) {
     // The next token but two is the first in the upper half of its block.
-    before.psql("SELECT setval('leasehold.token', " + std::to_string(below - 5002) + ")");
-    while (ceiling() == below) {
+    before.psql("SELECT setval('leasehold.token', token_ceiling - 5002) FROM leasehold.meta");
+    for (RawStore* store : {&rows, &sessions, &rows, &sessions, &rows, &sessions}) {
       const RequestId request = new_request();
-      RawStore& store = last % 2 == 0 ? rows : sessions;
-      last = std::get<Granted>(store.acquire(request).value()).token.value();
-      store.release(request);
+      last = store->token(request);
+      store->release(request);
     }
   }
+  ASSERT_GT(last, first_ceiling);
   const RequestId reader = new_request();
   const auto read = readers.acquire_as(Mode::shared(), reader, false, 10min).value();
   last = std::max(last, std::get<Granted>(read).token.value());
