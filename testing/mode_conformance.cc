@@ -235,6 +235,54 @@ TEST_P(ModeConformance, ReadersAndWritersOfManyClientsKeepApart) {
   });
 }
 
+// Each waits at a lock of its own, so that both are waited for together.
+TEST_P(ModeConformance, WhoFrozeWhileItWaitedIsPassedOverAndComesInOnlyWhereItFits) {
+  struct Use {
+    Mode mode;    // of the frozen one
+    Mode others;  // of those before and behind it
+    std::size_t room;
+    std::string lock = "frozen, " + to_string(mode);
+    std::vector<Lease> held = {};
+    std::optional<Worker> frozen = {};
+  };
+  Client one = client();
+  std::vector<Use> uses;
+  uses.push_back({Mode::shared(), Mode::exclusive(), 1});
+  uses.push_back({Mode::permit_of(2), Mode::permit_of(2), 2});
+  const auto fill = [&](Use& it) {
+    for (std::size_t i = 0; i < it.room; ++i) {
+      auto lease = one.acquire(it.lock, {.wait = 60s, .mode = it.others});
+      ASSERT_TRUE(lease) << to_string(lease.error());
+      it.held.push_back(std::move(*lease));
+    }
+  };
+  for (Use& it : uses) {
+    fill(it);
+    it.frozen = Worker::hold(store->url(), it.lock, 3s, 600s, it.mode);
+    EXPECT_EQ(it.frozen->line(), "asking");
+    wait_for_waiters(one, it.lock, 1);
+    it.frozen->freeze();
+  }
+  for (Use& it : uses) it.held.clear();
+  for (Use& it : uses) {
+    fill(it);
+    it.frozen->thaw();
+  }
+  for (Use& it : uses) {
+    wait_for_waiters(one, it.lock, 1);
+    const auto seen = status(one, it.lock);
+    ASSERT_THAT(seen.holders, SizeIs(it.room)) << it.lock;
+    for (const auto& holder : seen.holders) EXPECT_EQ(holder.mode, it.others);
+    ASSERT_TRUE(it.held.front().release());
+    EXPECT_THAT(it.frozen->line(), ::testing::StartsWith("held")) << "it has its turn at last";
+    const auto after = status(one, it.lock);
+    ASSERT_THAT(after.holders, SizeIs(it.room)) << it.lock;
+    if (it.mode.is_permit()) {
+      EXPECT_THAT(slots_of(after), ::testing::UnorderedElementsAre(0, 1));
+    }
+  }
+}
+
 // ---- permits -------------------------------------------------------------------------------
 
 TEST_P(ModeConformance, PermitsAreGivenOutUpToTheirNumberLowestSlotFirst) {
@@ -420,6 +468,9 @@ TEST_P(ModeConformance, APermitDoesNotPassWhoWaitsForAnotherUse) {
       ASSERT_FALSE(refused) << "free, but " << to_string(used) << " is wanted";
       EXPECT_EQ(refused.error().code, ErrorCode::invalid);
     }
+    if (used.is_exclusive()) {
+      EXPECT_EQ(raw.set_permits(3).error().code, ErrorCode::invalid) << "nor does an operator";
+    }
     ASSERT_TRUE(granted(raw.acquire_as(used, waiter, true)));
     EXPECT_EQ(raw.release(waiter), ReleaseReply::released);
   }
@@ -500,6 +551,25 @@ TEST_P(ModeConformance, GrantsOutliveTheStoresProcess) {
   Client one = client();
   EXPECT_EQ(one.acquire("job").error().code, ErrorCode::busy);
   EXPECT_TRUE(one.acquire("job", {.mode = Mode::shared()}));
+}
+
+TEST_P(ModeConformance, PermitsKeepTheirSlotsOverTheStoresProcess) {
+  const Mode mode = Mode::permit_of(3);
+  const std::vector<RequestId> requests = {new_request(), new_request(), new_request()};
+  {
+    RawStore raw(store->open());
+    for (const RequestId& it : requests) take_as(raw, mode, it);
+    EXPECT_EQ(raw.release(requests[1]), ReleaseReply::released);
+  }
+  store->restart();
+  RawStore raw(store->open());
+  const auto seen = raw.inspect().value();
+  ASSERT_THAT(seen.holders, SizeIs(2));
+  for (const auto& holder : seen.holders) {
+    EXPECT_EQ(holder.slot, holder.request == requests[0] ? Slot{0} : Slot{2});
+  }
+  EXPECT_EQ(take_as(raw, mode, new_request()).slot, Slot{1}) << "which came back";
+  EXPECT_TRUE(std::holds_alternative<Busy>(raw.acquire_as(mode, new_request()).value()));
 }
 
 TEST_P(ModeConformance, AKeptPermitStaysTakenWithoutItsHolder) {

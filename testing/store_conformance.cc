@@ -909,6 +909,42 @@ TEST_P(StoreConformance, ListShowsEveryHeldLock) {
   EXPECT_EQ(locks[0].holder()->request, held->lease.request());
 }
 
+TEST_P(StoreConformance, SweptLockIsForgottenAndCountsOn) {
+  RawStore raw(store->open());
+  std::vector<Mode> modes = {Mode::exclusive()};
+  if (raw.traits().modes) modes = {Mode::exclusive(), Mode::shared(), Mode::permit_of(2)};
+  RequestId old = new_request();
+  std::int64_t last = 0;
+  for (const Mode mode : modes) {
+    SCOPED_TRACE(to_string(mode));
+    const auto granted = raw.acquire_as(mode, old);
+    ASSERT_TRUE(granted) << to_string(granted.error());
+    const std::int64_t token = std::get<Granted>(*granted).token.value();
+    expect_larger(token, last);
+    last = token;
+    EXPECT_EQ(raw.release(old), ReleaseReply::released);
+    store->sweep("job");
+    const auto listed = client().list();
+    ASSERT_TRUE(listed) << to_string(listed.error());
+    for (const LockStatus& seen : *listed) EXPECT_NE(seen.lock.str(), "job");
+    EXPECT_EQ(raw.inspect()->last_token, std::nullopt);
+
+    const RequestId next = new_request();
+    const auto again = raw.acquire_as(mode, next);
+    ASSERT_TRUE(again) << to_string(again.error());
+    expect_larger(std::get<Granted>(*again).token.value(), last);
+    last = std::get<Granted>(*again).token.value();
+    EXPECT_EQ(raw.renew(old), RenewReply::gone);
+    ASSERT_TRUE(raw.try_release(old));
+    ASSERT_TRUE(raw.force_release(old));
+    const auto holders = raw.inspect()->holders;
+    ASSERT_EQ(holders.size(), 1u) << "an old request touched the new lock";
+    EXPECT_EQ(holders[0].request, next);
+    EXPECT_EQ(raw.release(next), ReleaseReply::released);
+    old = new_request();
+  }
+}
+
 TEST_P(StoreConformance, ForkedChildHoldsNothing) {
   Client one = client();
   auto lease = one.acquire("job");

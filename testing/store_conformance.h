@@ -37,6 +37,10 @@ class StoreUnderTest {
   // Ends whatever keeps the locks and starts it again: kills and starts a server, drops caches.
   // Called while no connection is open.
   virtual void restart() = 0;
+
+  // What time does to this lock, which is free: the store forgets it. Nothing is to be done where
+  // that comes with its end.
+  virtual void sweep([[maybe_unused]] const std::string& lock) {}
 };
 
 struct StoreCase {

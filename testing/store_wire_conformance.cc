@@ -4,6 +4,9 @@
 
 #include <chrono>
 #include <future>
+#include <list>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -27,6 +30,7 @@ struct CallFault {
   bool kills = false;
 
   bool done() const { return wire == rig::WireFault::lose_reply; }
+  bool operator==(const CallFault&) const = default;
 };
 constexpr CallFault kCallFaults[] = {{rig::WireFault::cut_before},
                                      {rig::WireFault::cut_during},
@@ -37,10 +41,36 @@ std::string to_string(const CallFault& fault) {
   return fault.kills ? "the server dies" : rig::to_string(fault.wire);
 }
 
-// Every fault gets a lock of its own, so that one cannot hide what another left behind.
+// A fault, and the mode of the call that it comes over.
 template <class Fault>
-std::string lock_for(const Fault& fault) {
-  return "job " + to_string(fault);
+struct Trial {
+  Fault fault;
+  Mode mode = {};
+};
+template <class Fault>
+std::string to_string(const Trial<Fault>& trial) {
+  const std::string fault = to_string(trial.fault);
+  return trial.mode.is_exclusive() ? fault : fault + ", " + leasehold::to_string(trial.mode);
+}
+
+// All faults come over exclusive calls. In other modes it is the loss of a reply: what they change
+// is what the server has done by then. Its death comes over all of their calls together.
+template <class Faults>
+auto trials_of(const Faults& faults, const std::vector<Mode>& other_modes) {
+  using Fault = std::decay_t<decltype(*std::begin(faults))>;
+  std::vector<Trial<Fault>> trials;
+  for (const Fault& fault : faults) {
+    trials.push_back({fault});
+    if (fault != Fault{rig::WireFault::lose_reply}) continue;
+    for (const Mode mode : other_modes) trials.push_back({fault, mode});
+  }
+  return trials;
+}
+
+// Every trial gets a lock of its own, so that one cannot hide what another left behind.
+template <class T>
+std::string lock_for(const T& trial) {
+  return "job " + to_string(trial);
 }
 
 // A store has no event for what another client did, so it is asked.
@@ -64,20 +94,59 @@ void expect_clear(const Error& error, bool done) {
       << "the address is missing: " << to_string(error);
 }
 
-bool held_by(RawStore& direct, const RequestId& request) {
+std::optional<LockStatus::Holder> holder_of(RawStore& direct, const RequestId& request) {
   const auto status = direct.inspect();
-  return status && status->holder() && status->holder()->request == request;
+  if (!status) return std::nullopt;
+  for (const auto& holder : status->holders) {
+    if (holder.request == request) return holder;
+  }
+  return std::nullopt;
+}
+
+bool held_by(RawStore& direct, const RequestId& request) {
+  return holder_of(direct, request).has_value();
+}
+
+using Holders = std::set<RequestId>;
+
+bool held_by_exactly(RawStore& direct, const Holders& requests) {
+  const auto status = direct.inspect();
+  if (!status || !status->waiters.empty()) return false;
+  Holders holders;
+  for (const auto& holder : status->holders) holders.insert(holder.request);
+  return holders == requests && status->holders.size() == requests.size();
 }
 
 bool is_free(RawStore& direct) {
-  const auto status = direct.inspect();
-  return status && !status->holder() && status->waiters.empty();
+  return held_by_exactly(direct, {});
 }
 
 // When the grant ends; long ago if there is none.
-BootTime end_of_grant(RawStore& direct) {
-  const auto status = direct.inspect();
-  return status && status->holder() ? BootClock::now() + status->holder()->remaining : BootTime{};
+BootTime end_of_grant(RawStore& direct, const RequestId& request) {
+  const auto holder = holder_of(direct, request);
+  return holder ? BootClock::now() + holder->remaining : BootTime{};
+}
+
+bool is_granted(const Result<AcquireReply>& reply) {
+  return reply && std::holds_alternative<Granted>(*reply);
+}
+
+// Somebody who holds the lock already, where the mode lets others in.
+Holders stand_beside(RawStore& direct, Mode mode) {
+  if (mode.is_exclusive()) return {};
+  const RequestId request = new_request();
+  EXPECT_TRUE(is_granted(direct.acquire_as(mode, request)));
+  return {request};
+}
+
+Holders with(Holders holders, const RequestId& another) {
+  holders.insert(another);
+  return holders;
+}
+
+// That does not fit beside one, or beside two permits.
+Mode rival_of(Mode mode) {
+  return mode.is_permit() ? mode : Mode::exclusive();
 }
 
 // After a restart a connection may be lost once more, and a write with it.
@@ -99,8 +168,8 @@ auto ask_until_told(Ask ask) {
 
 }  // namespace
 
-void StoreWireConformance::arm(rig::WireFault fault) {
-  for (rig::TcpProxy* proxy : server->proxies()) proxy->arm(fault);
+void StoreWireConformance::arm(rig::WireFault fault, const rig::IsRequest& chosen) {
+  for (rig::TcpProxy* proxy : server->proxies()) proxy->arm(fault, chosen);
 }
 
 void StoreWireConformance::wait_for_fault(rig::WireFault fault,
@@ -117,11 +186,24 @@ void StoreWireConformance::wait_for_fault(rig::WireFault fault,
 
 template <class Call>
 auto StoreWireConformance::with_fault(rig::WireFault fault, Call call,
-                                      const std::function<bool()>& went_through, bool kills) {
-  arm(fault);
+                                      const std::function<bool()>& went_through, bool kills,
+                                      const rig::IsRequest& chosen) {
+  arm(fault, chosen);
   auto answer = std::async(std::launch::async, call);
   wait_for_fault(fault, went_through, kills);
   return answer.get();
+}
+
+template <class Call>
+auto StoreWireConformance::leave_without_reply(Call call, const std::function<bool()>& went_through,
+                                               const rig::IsRequest& chosen) {
+  arm(rig::WireFault::lose_reply, chosen);
+  auto answer = std::async(std::launch::async, std::move(call));
+  for (rig::TcpProxy* proxy : server->proxies()) {
+    EXPECT_TRUE(proxy->wait_for_fault(30s)) << "no request came";
+  }
+  wait_until(went_through);
+  return answer;
 }
 
 std::size_t StoreWireConformance::round_trips() {
@@ -150,51 +232,63 @@ void StoreWireConformance::heal() {
 // ---- one call, one fault -------------------------------------------------------------------
 
 TEST_P(StoreWireConformance, AcquireSaysWhatIsKnownAndItsRetryIsTheSameGrant) {
-  for (const CallFault& fault : kCallFaults) {
-    SCOPED_TRACE(to_string(fault));
-    RawStore faulty(server->open_through_proxies(), lock_for(fault), 30s);
-    RawStore direct(server->open(), lock_for(fault), 30s);
+  for (const auto& trial :
+       trials_of(kCallFaults, if_it_has({Mode::shared(), Mode::permit_of(2)}))) {
+    const auto& [fault, mode] = trial;
+    SCOPED_TRACE(to_string(trial));
+    RawStore faulty(server->open_through_proxies(), lock_for(trial), 30s);
+    RawStore direct(server->open(), lock_for(trial), 30s);
     ASSERT_TRUE(faulty.inspect()) << "it is connected before the fault comes";
+    const Holders beside = stand_beside(direct, mode);
     const RequestId request = new_request();
+    const auto ask = [&, as = mode] { return faulty.acquire_as(as, request); };
     const auto first = with_fault(
-        fault.wire, [&] { return faulty.acquire(request); },
-        [&] { return held_by(direct, request); }, fault.kills);
+        fault.wire, ask, [&] { return held_by(direct, request); }, fault.kills, takes(mode));
     if (fault.kills)
       for (RawStore* it : {&direct, &faulty}) wait_until_it_writes(*it);
     if (!first) expect_clear(first.error(), fault.done());
 
-    const auto ask = [&] { return faulty.acquire(request); };
+    const auto seen = holder_of(direct, request);
     const auto again = fault.kills ? ask_until_told(ask) : ask();
     ASSERT_TRUE(again) << to_string(again.error());
     ASSERT_TRUE(std::holds_alternative<Granted>(*again));
-    EXPECT_TRUE(held_by(direct, request));
+    EXPECT_TRUE(held_by_exactly(direct, with(beside, request)));
     const bool same = server->grants_outlive_restarts() || !fault.kills;
-    if (fault.done() && same && server->grants_outlive_connections()) {
+    // Where nobody else knows how long a grant lasts, a permit counts from when it is told.
+    const bool since_told = mode.is_permit() && !server->tells_remaining();
+    if (fault.done() && same && !since_told && server->grants_outlive_connections()) {
       EXPECT_FALSE(std::get<Granted>(*again).fresh)
           << "it counts from the call whose reply was lost";
+    }
+    if (!mode.is_exclusive()) {
+      EXPECT_EQ(std::get<Granted>(*again).token, seen->token);
+      EXPECT_EQ(std::get<Granted>(*again).slot, seen->slot);
     }
     if (first && same && server->grants_outlive_connections()) {
       EXPECT_EQ(std::get<Granted>(*first).token, std::get<Granted>(*again).token);
     }
-    EXPECT_TRUE(std::holds_alternative<Busy>(direct.acquire(new_request()).value()));
+    EXPECT_TRUE(
+        std::holds_alternative<Busy>(direct.acquire_as(rival_of(mode), new_request()).value()));
     EXPECT_EQ(faulty.release(request), ReleaseReply::released);
-    EXPECT_TRUE(is_free(direct)) << "an orphan";
+    EXPECT_TRUE(held_by_exactly(direct, beside)) << "an orphan";
   }
 }
 
 TEST_P(StoreWireConformance, RenewSaysWhatIsKnownAndNeverThatALivingGrantIsGone) {
-  for (const CallFault& fault : kCallFaults) {
-    SCOPED_TRACE(to_string(fault));
-    RawStore faulty(server->open_through_proxies(), lock_for(fault), 30s);
-    RawStore direct(server->open(), lock_for(fault), 30s);
+  for (const auto& trial : trials_of(kCallFaults, if_it_has({Mode::permit_of(2)}))) {
+    const CallFault& fault = trial.fault;
+    SCOPED_TRACE(to_string(trial));
+    RawStore faulty(server->open_through_proxies(), lock_for(trial), 30s);
+    RawStore direct(server->open(), lock_for(trial), 30s);
+    const Holders beside = stand_beside(direct, trial.mode);
     const RequestId request = new_request();
-    ASSERT_TRUE(faulty.acquire(request, 20s));
+    ASSERT_TRUE(is_granted(faulty.acquire_as(trial.mode, request, false, 20s)));
     const bool shows = fault.done() && server->tells_remaining();
-    const BootTime end = end_of_grant(direct);
-    if (shows) wait_until([&] { return BootClock::now() + 18s > end; });  // so that it shows
+    const BootTime end = end_of_grant(direct, request);
+    if (shows) wait_until([&] { return BootClock::now() + 18'800ms > end; });  // so that it shows
     const auto first = with_fault(
         fault.wire, [&] { return faulty.try_renew(request, 20s); },
-        [&] { return !shows || end_of_grant(direct) > end + 1s; }, fault.kills);
+        [&] { return !shows || end_of_grant(direct, request) > end + 1s; }, fault.kills);
     if (fault.kills)
       for (RawStore* it : {&direct, &faulty}) wait_until_it_writes(*it);
     if (!server->grants_outlive_connections()) {
@@ -213,22 +307,25 @@ TEST_P(StoreWireConformance, RenewSaysWhatIsKnownAndNeverThatALivingGrantIsGone)
       expect_clear(first.error(), /*done=*/false);
     }
     EXPECT_EQ(faulty.renew(request), RenewReply::renewed);
-    EXPECT_TRUE(held_by(direct, request));
+    EXPECT_TRUE(held_by_exactly(direct, with(beside, request)));
     EXPECT_EQ(faulty.release(request), ReleaseReply::released);
-    EXPECT_TRUE(is_free(direct));
+    EXPECT_TRUE(held_by_exactly(direct, beside));
   }
 }
 
 TEST_P(StoreWireConformance, ReleaseSaysWhatIsKnownAndFreesOnlyItsOwn) {
-  for (const CallFault& fault : kCallFaults) {
-    SCOPED_TRACE(to_string(fault));
-    RawStore faulty(server->open_through_proxies(), lock_for(fault), 30s);
-    RawStore direct(server->open(), lock_for(fault), 30s);
+  for (const auto& trial :
+       trials_of(kCallFaults, if_it_has({Mode::shared(), Mode::permit_of(2)}))) {
+    const CallFault& fault = trial.fault;
+    SCOPED_TRACE(to_string(trial));
+    RawStore faulty(server->open_through_proxies(), lock_for(trial), 30s);
+    RawStore direct(server->open(), lock_for(trial), 30s);
+    const Holders beside = stand_beside(direct, trial.mode);
     const RequestId request = new_request();
-    ASSERT_TRUE(faulty.acquire(request));
+    ASSERT_TRUE(is_granted(faulty.acquire_as(trial.mode, request)));
+    const auto left = [&] { return !held_by(direct, request); };
     const auto first = with_fault(
-        fault.wire, [&] { return faulty.try_release(request); }, [&] { return is_free(direct); },
-        fault.kills);
+        fault.wire, [&] { return faulty.try_release(request); }, left, fault.kills);
     if (fault.kills)
       for (RawStore* it : {&direct, &faulty}) wait_until_it_writes(*it);
     if (first) {
@@ -238,15 +335,20 @@ TEST_P(StoreWireConformance, ReleaseSaysWhatIsKnownAndFreesOnlyItsOwn) {
     }
     const auto again = faulty.try_release(request);
     ASSERT_TRUE(again) << to_string(again.error());
-    wait_until([&] { return is_free(direct); });
+    wait_until(left);
+    EXPECT_TRUE(held_by_exactly(direct, beside));
 
     const RequestId next = new_request();
-    const auto ask = [&] { return direct.acquire(next); };
+    const auto ask = [&] { return direct.acquire_as(trial.mode, next); };
     const auto granted = fault.kills ? ask_until_told(ask) : ask();
     ASSERT_TRUE(granted) << to_string(granted.error());
     ASSERT_TRUE(std::holds_alternative<Granted>(*granted));
     ASSERT_TRUE(faulty.try_release(request));
-    EXPECT_TRUE(held_by(direct, next)) << "a late release ended its successor";
+    EXPECT_TRUE(held_by_exactly(direct, with(beside, next)))
+        << "a late release ended its successor";
+    EXPECT_TRUE(std::holds_alternative<Busy>(
+        direct.acquire_as(rival_of(trial.mode), new_request()).value()))
+        << "a late release gave its successor's place away";
     EXPECT_EQ(direct.release(next), ReleaseReply::released);
   }
 }
@@ -272,13 +374,15 @@ TEST_P(StoreWireConformance, KeptLockStaysTakenThoughNobodyWasTold) {
 }
 
 TEST_P(StoreWireConformance, ForceReleaseSaysWhatIsKnownAndNeverHitsTheSuccessor) {
-  for (const CallFault& fault : kCallFaults) {
-    SCOPED_TRACE(to_string(fault));
-    RawStore faulty(server->open_through_proxies(), lock_for(fault), 30s);
-    RawStore direct(server->open(), lock_for(fault), 30s);
+  for (const auto& trial : trials_of(kCallFaults, if_it_has({Mode::permit_of(2)}))) {
+    const CallFault& fault = trial.fault;
+    SCOPED_TRACE(to_string(trial));
+    RawStore faulty(server->open_through_proxies(), lock_for(trial), 30s);
+    RawStore direct(server->open(), lock_for(trial), 30s);
     ASSERT_TRUE(faulty.inspect());
+    const Holders beside = stand_beside(direct, trial.mode);
     const RequestId seen = new_request();
-    ASSERT_TRUE(direct.acquire(seen));
+    ASSERT_TRUE(is_granted(direct.acquire_as(trial.mode, seen)));
     const auto first = with_fault(
         fault.wire, [&] { return faulty.force_release(seen); },
         [&] { return !held_by(direct, seen); }, fault.kills);
@@ -291,18 +395,113 @@ TEST_P(StoreWireConformance, ForceReleaseSaysWhatIsKnownAndNeverHitsTheSuccessor
     }
     const auto again = faulty.force_release(seen);
     ASSERT_TRUE(again) << to_string(again.error());
-    wait_until([&] { return is_free(direct); });
+    wait_until([&] { return !held_by(direct, seen); });
+    EXPECT_TRUE(held_by_exactly(direct, beside));
 
     const RequestId successor = new_request();
-    const auto ask = [&] { return direct.acquire(successor); };
+    const auto ask = [&] { return direct.acquire_as(trial.mode, successor); };
     const auto granted = fault.kills ? ask_until_told(ask) : ask();
     ASSERT_TRUE(granted) << to_string(granted.error());
     ASSERT_TRUE(std::holds_alternative<Granted>(*granted));
     const auto late = faulty.force_release(seen);
     ASSERT_TRUE(late) << to_string(late.error());
     EXPECT_EQ(*late, ReleaseReply::not_held);
-    EXPECT_TRUE(held_by(direct, successor));
+    EXPECT_TRUE(held_by_exactly(direct, with(beside, successor)));
     EXPECT_EQ(direct.release(successor), ReleaseReply::released);
+  }
+}
+
+// One death for all of them, since a start takes its time.
+TEST_P(StoreWireConformance, DeathOfTheServerInTheMiddleOfCallsKeepsReadersAndPermits) {
+  struct Crowd {
+    Crowd(ServerUnderTest& server, Mode as)
+        : mode(as),
+          direct(server.open(), to_string(mode), 30s),
+          acquires(server.open_through_proxies(), to_string(mode), 30s),
+          renews(server.open_through_proxies(), to_string(mode), 30s),
+          releases(server.open_through_proxies(), to_string(mode), 30s),
+          forces(server.open_through_proxies(), to_string(mode), 30s) {}
+
+    std::map<RequestId, std::optional<Slot>> slots() {
+      std::map<RequestId, std::optional<Slot>> all;
+      const LockStatus status = direct.inspect().value();
+      for (const auto& holder : status.holders) all.emplace(holder.request, holder.slot);
+      return all;
+    }
+
+    const Mode mode;
+    RawStore direct;
+    RawStore acquires;
+    RawStore renews;
+    RawStore releases;
+    RawStore forces;
+    const RequestId beside = new_request();
+    const RequestId forced = new_request();
+    const RequestId released = new_request();
+    const RequestId renewed = new_request();
+    const RequestId acquired = new_request();
+    std::map<RequestId, std::optional<Slot>> before_death = {};
+    std::future<Result<AcquireReply>> acquire = {};
+    std::future<Result<std::vector<RenewReply>>> renewal = {};
+    std::future<Result<ReleaseReply>> release = {};
+    std::future<Result<ReleaseReply>> force = {};
+  };
+  const auto modes = if_it_has({Mode::shared(), Mode::permit_of(5)});
+  std::list<Crowd> crowds;
+  if (modes.empty()) return;  // nothing promised
+  for (const Mode mode : modes) {
+    Crowd& it = crowds.emplace_back(*server, mode);
+    ASSERT_TRUE(it.acquires.inspect() && it.forces.inspect()) << "they are connected before";
+    ASSERT_TRUE(is_granted(it.direct.acquire_as(mode, it.beside)));
+    ASSERT_TRUE(is_granted(it.direct.acquire_as(mode, it.forced)));
+    ASSERT_TRUE(is_granted(it.releases.acquire_as(mode, it.released)));
+    ASSERT_TRUE(is_granted(it.renews.acquire_as(mode, it.renewed)));
+    it.acquire =
+        leave_without_reply([&it] { return it.acquires.acquire_as(it.mode, it.acquired); },
+                            [&it] { return held_by(it.direct, it.acquired); }, takes(mode));
+    it.renewal =
+        leave_without_reply([&it] { return it.renews.try_renew(it.renewed); }, [] { return true; });
+    it.release = leave_without_reply([&it] { return it.releases.try_release(it.released); },
+                                     [&it] { return !held_by(it.direct, it.released); });
+    it.force = leave_without_reply([&it] { return it.forces.force_release(it.forced); },
+                                   [&it] { return !held_by(it.direct, it.forced); });
+    it.before_death = it.slots();
+    ASSERT_EQ(it.before_death.size(), 3u);
+  }
+  server->kill();
+  cut();
+  server->start();
+  std::vector<std::future<void>> connecting;  // which may take its time, so all at once
+  for (Crowd& it : crowds) {
+    for (RawStore* raw : {&it.direct, &it.acquires, &it.renews, &it.releases, &it.forces}) {
+      connecting.push_back(std::async(std::launch::async, [raw] { wait_until_it_writes(*raw); }));
+    }
+  }
+  for (std::future<void>& it : connecting) it.get();
+  for (Crowd& it : crowds) {
+    SCOPED_TRACE(to_string(it.mode));
+    if (const auto told = it.acquire.get(); !told) expect_clear(told.error(), /*done=*/true);
+    if (const auto told = it.renewal.get(); !told) expect_clear(told.error(), /*done=*/false);
+    if (const auto told = it.release.get(); !told) expect_clear(told.error(), /*done=*/true);
+    if (const auto told = it.force.get(); !told) expect_clear(told.error(), /*done=*/true);
+
+    const auto again =
+        ask_until_told([&it] { return it.acquires.acquire_as(it.mode, it.acquired); });
+    ASSERT_TRUE(is_granted(again)) << "it has its place";
+    ASSERT_TRUE(ask_until_told([&it] { return it.releases.try_release(it.released); }));
+    ASSERT_TRUE(ask_until_told([&it] { return it.forces.force_release(it.forced); }));
+    if (server->grants_outlive_restarts()) {
+      EXPECT_EQ(it.renews.renew(it.renewed), RenewReply::renewed);
+      EXPECT_EQ(it.slots(), it.before_death);
+      EXPECT_EQ(std::get<Granted>(*again).slot, it.before_death.at(it.acquired));
+    }
+    EXPECT_FALSE(held_by(it.direct, it.released));
+    EXPECT_FALSE(held_by(it.direct, it.forced));
+    std::set<std::optional<Slot>> given;
+    for (const auto& [request, slot] : it.slots()) {
+      EXPECT_TRUE(given.insert(slot).second || !it.mode.is_permit()) << "given twice";
+    }
+    EXPECT_FALSE(is_granted(it.direct.acquire(new_request()))) << "a writer beside them";
   }
 }
 
@@ -362,33 +561,37 @@ TEST_P(StoreWireConformance, LeaseEndsWithItsConnection) {
 }
 
 TEST_P(StoreWireConformance, WaiterGetsItsTurnDespiteEachFault) {
-  for (const rig::WireFault fault : kFaults) {
-    SCOPED_TRACE(to_string(fault));
-    RawStore direct(server->open(), lock_for(fault));
+  for (const auto& trial : trials_of(kFaults, if_it_has({Mode::shared(), Mode::permit_of(2)}))) {
+    const auto& [fault, mode] = trial;
+    SCOPED_TRACE(to_string(trial));
+    RawStore direct(server->open(), lock_for(trial));
+    const bool permits = mode.is_permit();
+    const Holders beside = permits ? stand_beside(direct, mode) : Holders();
     const RequestId holder = new_request();
-    ASSERT_TRUE(direct.acquire(holder, 60s));
+    ASSERT_TRUE(is_granted(direct.acquire_as(rival_of(mode), holder, false, 60s)));
     Client faulty = proxied_client();
-    ASSERT_TRUE(faulty.inspect(lock_name(lock_for(fault))));
+    ASSERT_TRUE(faulty.inspect(lock_name(lock_for(trial))));
     const bool queues = direct.traits().queues;
     const auto waits = [&] { return !queues || direct.inspect().value().waiters.size() == 1; };
 
     arm(fault);  // when it takes its place
-    auto waiting = std::async(std::launch::async, [&] {
-      return faulty.acquire(lock_for(fault), {.wait = 60s, .store_timeout = 30s});
+    auto waiting = std::async(std::launch::async, [&, lock = lock_for(trial), as = mode] {
+      return faulty.acquire(lock, {.wait = 60s, .store_timeout = 30s, .mode = as});
     });
-    wait_for_fault(fault, waits);
+    const auto looks = BootClock::now() + 500ms;  // a permit's first request may be a look
+    wait_for_fault(fault, [&] { return waits() || (permits && BootClock::now() > looks); });
     wait_until(waits);
     const std::size_t before = round_trips();
     cut();                                       // while it waits
     const auto soon = BootClock::now() + 500ms;  // some need no request to wait on
     wait_until([&] { return round_trips() > before || BootClock::now() > soon; });
     wait_until(waits);
-    arm(fault);  // when its turn has come
+    arm(fault, takes(mode));  // when its turn has come
     EXPECT_EQ(direct.release(holder), ReleaseReply::released);
     const auto patience =
         BootClock::now() + 2s;  // it may have been another request of the waiter's
     wait_for_fault(fault, [&] {
-      return direct.inspect().value().holder().has_value() || BootClock::now() > patience;
+      return direct.inspect().value().holders.size() > beside.size() || BootClock::now() > patience;
     });
     const auto lease = waiting.get();
     ASSERT_TRUE(lease) << to_string(lease.error());
@@ -397,6 +600,7 @@ TEST_P(StoreWireConformance, WaiterGetsItsTurnDespiteEachFault) {
     wait_until([&] {
       return held_by(direct, lease->request()) || (may_end && lease->state() == LeaseState::lost);
     });
+    EXPECT_TRUE(may_end || held_by_exactly(direct, with(beside, lease->request())));
     EXPECT_TRUE(direct.inspect().value().waiters.empty());
   }
 }

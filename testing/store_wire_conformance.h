@@ -9,6 +9,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rig/tcp_proxy.h"
@@ -37,6 +38,9 @@ class ServerUnderTest : public StoreUnderTest {
 
   // False: if the server was away for long, a grant may be over before its TTL.
   virtual bool grants_outlive_restarts() { return true; }
+
+  // Which of the requests of an acquire takes a permit beside others. By default the first one.
+  virtual rig::IsRequest takes_permit() { return {}; }
 
   void restart() override {
     kill();
@@ -81,15 +85,26 @@ class StoreWireConformance : public ::testing::TestWithParam<ServerCase> {
 
   Client direct_client() { return Client(server->open()); }
   Client proxied_client() { return Client(server->open_through_proxies()); }
+  std::vector<Mode> if_it_has(std::vector<Mode> modes) {
+    return direct_client().store().modes ? std::move(modes) : std::vector<Mode>();
+  }
 
   // Lets `call` run into the fault on every proxy. For a lost reply it waits until `went_through`
   // holds, and only then cuts the connections: the server has done it, and nobody was told.
   // `kills`: and the server dies, and is started again.
   template <class Call>
   auto with_fault(rig::WireFault fault, Call call, const std::function<bool()>& went_through,
-                  bool kills = false);
+                  bool kills = false, const rig::IsRequest& chosen = {});
+  // Lets `call` be done, and hang without its reply until cut().
+  template <class Call>
+  auto leave_without_reply(Call call, const std::function<bool()>& went_through,
+                           const rig::IsRequest& chosen = {});
 
-  void arm(rig::WireFault fault);
+  // The request that makes the grant in this mode, beside others who have it.
+  rig::IsRequest takes(Mode mode) {
+    return mode.is_permit() ? server->takes_permit() : rig::IsRequest();
+  }
+  void arm(rig::WireFault fault, const rig::IsRequest& chosen = {});
   void wait_for_fault(rig::WireFault fault, const std::function<bool()>& went_through,
                       bool kills = false);
   std::size_t round_trips();

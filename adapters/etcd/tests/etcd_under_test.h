@@ -37,6 +37,10 @@ class EtcdUnderTest final : public ServerUnderTest {
   std::vector<rig::TcpProxy*> proxies() override { return {&proxy_}; }
   void kill() override { server_.kill(); }
   void start() override { server_.start(); }
+  // The first one finds others there.
+  rig::IsRequest takes_permit() override {
+    return [earlier = 0](std::string_view) mutable { return earlier++ == 1; };
+  }
 
   rig::EtcdServer& server() { return server_; }
   const std::string& prefix() const { return prefix_; }

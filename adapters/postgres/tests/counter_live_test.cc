@@ -192,9 +192,33 @@ TEST_F(CounterTest, GrantsThatNoticeItTogetherGetDifferentTokens) {
 }
 
 // Logical replication copies the tables, and no sequence; programs that were there go on.
-TEST(SwitchoverTest, NewServerBeginsAboveEveryTokenOfTheOldOne) {
-  rig::PostgresServer before({.settings = {"wal_level=logical"}});
+class SwitchoverTest : public ::testing::Test {
+ protected:
+  // From here on the copy streams.
+  void subscribe() {
+    before.psql("CREATE PUBLICATION all_tables FOR ALL TABLES");
+    rig::output_of({"sh", "-c", "pg_dump --schema-only --schema=leasehold \"$1\" | psql -q \"$2\"",
+                    "sh", before.url("postgres"), after.url("postgres")});
+    after.psql("CREATE SUBSCRIPTION copy CONNECTION '" + before.url("postgres") +
+               "' PUBLICATION all_tables");
+    wait_for(after, "SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel");
+  }
+  // Nobody takes a lock on the old server any more, and the new one has all that was.
+  void switch_over() {
+    const std::string end = before.psql("SELECT pg_current_wal_lsn()");
+    wait_for(before, "SELECT confirmed_flush_lsn >= '" + end + "' FROM pg_replication_slots");
+    ASSERT_EQ(after.psql("SELECT last_value FROM leasehold.token"), "1");
+    after.psql("DROP SUBSCRIPTION copy");
+  }
+  static void wait_for(rig::PostgresServer& server, const std::string& question) {
+    while (server.psql(question) != "t") std::this_thread::sleep_for(5ms);
+  }
+
+  rig::PostgresServer before{{.settings = {"wal_level=logical"}}};
   rig::PostgresServer after;
+};
+
+TEST_F(SwitchoverTest, NewServerBeginsAboveEveryTokenOfTheOldOne) {
   RawStore rows(open_postgres(before.url("postgres")).value());
   RawStore sessions(open_postgres(before.url("postgres") + "?mode=advisory").value());
   std::int64_t last = 0;
@@ -209,14 +233,8 @@ TEST(SwitchoverTest, NewServerBeginsAboveEveryTokenOfTheOldOne) {
   ASSERT_EQ(before.psql("SELECT (SELECT count(*) FROM leasehold.lock)"
                         " + (SELECT count(*) FROM leasehold.session_lock)"),
             "0");
-  before.psql("CREATE PUBLICATION all_tables FOR ALL TABLES");
-  rig::output_of({"sh", "-c", "pg_dump --schema-only --schema=leasehold \"$1\" | psql -q \"$2\"",
-                  "sh", before.url("postgres"), after.url("postgres")});
-  after.psql("CREATE SUBSCRIPTION copy CONNECTION '" + before.url("postgres") +
-             "' PUBLICATION all_tables");
-  while (after.psql("SELECT count(*) FROM leasehold.meta") != "1") std::this_thread::sleep_for(5ms);
-  ASSERT_EQ(after.psql("SELECT last_value FROM leasehold.token"), "1");
-  after.psql("DROP SUBSCRIPTION copy");
+  subscribe();
+  switch_over();
 
   EXPECT_THAT(std::stoll(after.psql("SELECT o_counted_to FROM leasehold.status('job')")), Ge(last));
   const std::int64_t next = std::stoll(after.psql(acquire_sql("30000")));
@@ -225,6 +243,46 @@ TEST(SwitchoverTest, NewServerBeginsAboveEveryTokenOfTheOldOne) {
   RawStore new_sessions(open_postgres(after.url("postgres") + "?mode=advisory").value());
   EXPECT_GT(new_rows.token(new_request()), next);
   EXPECT_GT(new_sessions.token(new_request()), next);
+}
+
+// The ceiling that was copied first is below the last tokens.
+TEST_F(SwitchoverTest, TokensTakenWhileTheCopyStreamsAreBelowThoseOfTheNewServer) {
+  RawStore rows(open_postgres(before.url("postgres")).value());
+  RawStore sessions(open_postgres(before.url("postgres") + "?mode=advisory").value());
+  RawStore readers(open_postgres(before.url("postgres")).value(), "read");
+  ASSERT_TRUE(rows.acquire(new_request(), 100ms));  // made the schema
+  const std::int64_t first_ceiling =
+      std::stoll(before.psql("SELECT token_ceiling FROM leasehold.meta"));
+  subscribe();
+  std::int64_t last = 0;
+  for (int raises = 0; raises < 3; ++raises) {
+    // The next token but two is the first in the upper half of its block.
+    before.psql("SELECT setval('leasehold.token', token_ceiling - 5002) FROM leasehold.meta");
+    for (RawStore* store : {&rows, &sessions, &rows, &sessions, &rows, &sessions}) {
+      const RequestId request = new_request();
+      last = store->token(request);
+      store->release(request);
+    }
+  }
+  ASSERT_GT(last, first_ceiling);
+  const RequestId reader = new_request();
+  const auto read = readers.acquire_as(Mode::shared(), reader, false, 10min).value();
+  last = std::max(last, std::get<Granted>(read).token.value());
+  // So no row of a free lock tells how far it was counted.
+  before.psql("UPDATE leasehold.meta SET sweep_after = '0'");
+  before.psql("SELECT leasehold.sweep(), leasehold.session_sweep()");
+  switch_over();
+
+  RawStore new_readers(open_postgres(after.url("postgres")).value(), "read");
+  EXPECT_TRUE(std::holds_alternative<Busy>(new_readers.acquire(new_request()).value()))
+      << "the reader came along";
+  for (const Mode mode : {Mode::shared(), Mode::permit_of(2), Mode::exclusive()}) {
+    RawStore store(open_postgres(after.url("postgres")).value(), to_string(mode));
+    const auto granted = store.acquire_as(mode, new_request()).value();
+    EXPECT_GT(std::get<Granted>(granted).token.value(), last) << to_string(mode);
+  }
+  RawStore new_sessions(open_postgres(after.url("postgres") + "?mode=advisory").value());
+  EXPECT_GT(new_sessions.token(new_request()), last);
 }
 
 }  // namespace

@@ -40,6 +40,13 @@ class PostgresUnderTest final : public ServerUnderTest {
   std::vector<rig::TcpProxy*> proxies() override { return {&proxy_}; }
   void kill() override { shared_server().kill(); }
   void start() override { shared_server().start(); }
+  void sweep(const std::string&) override {
+    shared_server().psql(
+        "UPDATE leasehold.meta SET sweep_after = '0';"
+        "SELECT leasehold.sweep(), leasehold.session_sweep();"
+        "UPDATE leasehold.meta SET sweep_after = DEFAULT",
+        database_);
+  }
   bool grants_outlive_connections() override {
     return options_.find("advisory") == std::string::npos;
   }
@@ -57,14 +64,15 @@ class PostgresUnderTest final : public ServerUnderTest {
 };
 
 // Of a lock that nobody else wants.
-inline void expect_acquire_and_release_in_one_round_trip_each(PostgresUnderTest& server) {
+inline void expect_acquire_and_release_in_one_round_trip_each(PostgresUnderTest& server,
+                                                              Mode mode = {}) {
   RawStore raw(server.open_through_proxies());
   const RequestId first = new_request();
-  ASSERT_TRUE(raw.acquire(first));  // connects
+  ASSERT_TRUE(raw.acquire_as(mode, first));  // connects
   raw.release(first);
   const std::size_t before = server.proxy().round_trips();
   const RequestId request = new_request();
-  ASSERT_TRUE(raw.acquire(request));
+  ASSERT_TRUE(raw.acquire_as(mode, request));
   EXPECT_EQ(server.proxy().round_trips(), before + 1);
   EXPECT_EQ(raw.release(request), ReleaseReply::released);
   EXPECT_EQ(server.proxy().round_trips(), before + 2);

@@ -35,8 +35,12 @@ class RowStoreTest : public ::testing::Test {
   PostgresUnderTest server{"mode=rows"};
 };
 
-TEST_F(RowStoreTest, UncontendedAcquireAndReleaseAreOneRoundTripEach) {
-  expect_acquire_and_release_in_one_round_trip_each(server);
+TEST_F(RowStoreTest, UncontendedAcquireAndReleaseAreOneRoundTripEachInEveryMode) {
+  for (const leasehold::Mode mode :
+       {leasehold::Mode::exclusive(), leasehold::Mode::shared(), leasehold::Mode::permit_of(3)}) {
+    SCOPED_TRACE(to_string(mode));
+    expect_acquire_and_release_in_one_round_trip_each(server, mode);
+  }
 }
 
 // docs/postgres.md tells other programs to.
@@ -212,18 +216,32 @@ TEST_F(RowStoreTest, AcquireThatComesLateWhereNothingElseHappenedIsNotGranted) {
   EXPECT_TRUE(std::holds_alternative<Busy>(raw.acquire(released).value()));
 }
 
-TEST_F(RowStoreTest, WithdrawalIsForgottenInTheEnd) {
+TEST_F(RowStoreTest, WithdrawalIsRememberedForAnHourAndForgottenInTheEnd) {
   RawStore raw(server.open());
-  EXPECT_EQ(raw.release(new_request()), ReleaseReply::not_held);
+  RawStore other(server.open(), "other");
+  const RequestId withdrawn = new_request();
+  EXPECT_EQ(raw.release(withdrawn), ReleaseReply::not_held);
   const auto attends_after_a_lease = [&] {
     const RequestId request = new_request();
     EXPECT_TRUE(std::holds_alternative<Granted>(raw.acquire(request).value()));
     EXPECT_EQ(raw.release(request), ReleaseReply::released);
-    return psql("SELECT attend FROM leasehold.lock");
+    return psql("SELECT attend FROM leasehold.lock WHERE name = 'job'");
   };
   EXPECT_EQ(attends_after_a_lease(), "t") << "the late acquire may still come";
-  psql("UPDATE leasehold.withdrawn SET at = at - interval '61 minutes'");
+  const auto pass = [&](const std::string& time) {
+    psql("UPDATE leasehold.withdrawn SET at = at - interval '" + time + "' WHERE lock = 'job'");
+    EXPECT_EQ(other.release(new_request()), ReleaseReply::not_held) << "forgets what is old";
+  };
+  pass("59 minutes");
+  EXPECT_EQ(attends_after_a_lease(), "t");
+  for (const leasehold::Mode mode :
+       {leasehold::Mode::exclusive(), leasehold::Mode::shared(), leasehold::Mode::permit_of(3)}) {
+    EXPECT_TRUE(std::holds_alternative<Busy>(raw.acquire_as(mode, withdrawn).value()))
+        << to_string(mode);
+  }
+  pass("2 minutes");
   EXPECT_EQ(attends_after_a_lease(), "f");
+  EXPECT_EQ(psql("SELECT count(*) FROM leasehold.withdrawn WHERE lock = 'job'"), "0");
 }
 
 TEST_F(RowStoreTest, AcquireThatComesAfterItsReleaseIsNotGranted) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -133,12 +135,19 @@ TEST_F(StandbyTest, StandbyAloneIsRefusedAndThePrimaryIsFoundAmongHosts) {
 }
 
 // Servers of its own: one of them ends here.
-TEST(FailoverTest, SynchronousStandbyHasEveryToken) {
-  rig::PostgresServer primary({.settings = {"synchronous_standby_names=standby"}});
-  rig::PostgresServer standby({.standby_of = &primary});
-  while (primary.psql("SELECT sync_state FROM pg_stat_replication") != "sync") {
-    std::this_thread::sleep_for(10ms);
+class FailoverTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    while (primary.psql("SELECT sync_state FROM pg_stat_replication") != "sync") {
+      std::this_thread::sleep_for(10ms);
+    }
   }
+
+  rig::PostgresServer primary{{.settings = {"synchronous_standby_names=standby"}}};
+  rig::PostgresServer standby{{.standby_of = &primary}};
+};
+
+TEST_F(FailoverTest, SynchronousStandbyHasEveryToken) {
   const std::string url = primary.url("postgres");
   RawStore rows(open_postgres(url).value());
   RawStore sessions(open_postgres(url + "?mode=advisory").value());
@@ -172,6 +181,68 @@ TEST(FailoverTest, SynchronousStandbyHasEveryToken) {
     const auto next = client.acquire_fenced("job", {.wait = 30s});
     ASSERT_TRUE(next) << to_string(next.error());
     EXPECT_GT(next->token().number.value(), last[1]);
+  }
+}
+
+TEST_F(FailoverTest, PrimaryThatIsKilledUnderLoadHasGivenNoTokenThatTheStandbyGivesAgain) {
+  struct Load {
+    std::string lock;
+    std::string options;
+    leasehold::Mode mode = {};
+    std::atomic<std::int64_t> last = 0;
+  };
+  std::array<Load, 6> loads = {{{"lock 1", "?mode=rows"},
+                                {"lock 2", "?mode=rows"},
+                                {"lock 3", "?mode=rows", leasehold::Mode::shared()},
+                                {"lock 4", "?mode=rows", leasehold::Mode::permit_of(2)},
+                                {"lock 5", "?mode=advisory"},
+                                {"lock 6", "?mode=advisory"}}};
+  std::atomic<std::size_t> grants = 0;
+  std::vector<std::thread> threads;
+  for (Load& it : loads) {
+    threads.emplace_back([&, url = primary.url("postgres") + it.options] {
+      RawStore store(open_postgres(url).value(), it.lock, 30s);
+      for (;;) {
+        const RequestId request = new_request();
+        const auto reply = store.acquire_as(it.mode, request);
+        if (!reply) return;  // it is dead
+        it.last = std::get<Granted>(*reply).token.value();
+        ++grants;
+        if (!store.try_release(request)) return;
+      }
+    });
+  }
+  while (grants < 200) std::this_thread::sleep_for(1ms);
+  // The primary has commits now that the standby will never see. Nobody is told of them.
+  standby.kill();
+  const std::size_t before = grants;
+  while (grants < before + 200 &&
+         primary.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                      " AND backend_type = 'client backend'") != std::to_string(loads.size())) {
+  }
+  primary.kill();
+  for (std::thread& it : threads) it.join();
+  standby.start();
+  ASSERT_EQ(standby.psql("SELECT pg_promote()"), "t");
+  std::int64_t last = 0;
+  for (const Load& it : loads) {
+    const std::string table = it.options == "?mode=rows" ? "lock" : "session_lock";
+    if (it.mode.is_exclusive()) {
+      const std::string told =
+          standby.psql("SELECT token FROM leasehold." + table + " WHERE name = '" + it.lock + "'");
+      EXPECT_GE(std::stoll(told), it.last) << it.lock;
+    }
+    last = std::max(last, it.last.load());
+  }
+  for (const Load& it : loads) {
+    RawStore store(open_postgres(standby.url("postgres") + it.options).value(), it.lock);
+    ASSERT_TRUE(store.traits().guarantee == Guarantee::correctness);
+    const auto holder = store.inspect().value().holder();
+    if (holder) ASSERT_TRUE(store.force_release(holder->request));
+    const auto reply = store.acquire_as(it.mode, new_request());
+    ASSERT_TRUE(reply) << to_string(reply.error());
+    ASSERT_TRUE(std::holds_alternative<Granted>(*reply)) << it.lock;
+    EXPECT_GT(std::get<Granted>(*reply).token.value(), last) << it.lock;
   }
 }
 

@@ -623,11 +623,12 @@ class SweepTest : public LockTableTest {
     auto database = Database::open(path, false).value();
     return number(database.connection(), "SELECT count(*) FROM lock").value();
   }
-  RequestId hold(LockTable& table, const std::string& lock) {
+  RequestId hold(LockTable& table, const std::string& lock, Mode mode = {}) {
     const RequestId request = new_request();
     table.be_patient({{BootClock::now() + 10s, {}}});
     const auto reply = table.acquire(
-        {name(lock), request, OwnerLabel::parse("test").value(), Ttl::of(30s).value(), false}, "");
+        {name(lock), request, OwnerLabel::parse("test").value(), Ttl::of(30s).value(), false, mode},
+        "");
     EXPECT_TRUE(reply && std::holds_alternative<Granted>(*reply)) << lock;
     return request;
   }
@@ -671,18 +672,65 @@ TEST_F(SweepTest, LockThatWasFreeForAMinuteIsForgotten) {
   EXPECT_EQ(rows(), 1) << "that which is used";
 }
 
-TEST_F(SweepTest, HeldKeptAndRenewedLocksStay) {
+TEST_F(SweepTest, HeldKeptAndRenewedLocksStayInEveryMode) {
   auto table = open().value();
-  const RequestId renewed = hold(*table, "renewed");
-  ASSERT_TRUE(table->release({name("kept"), hold(*table, "kept"), 10min}));
+  struct Use {
+    Mode mode;
+    std::string renewed = "renewed, " + to_string(mode);
+    std::string kept = "kept, " + to_string(mode);
+    RequestId request = new_request();
+  };
+  std::vector<Use> uses = {{Mode::exclusive()}, {Mode::shared()}, {Mode::permit_of(2)}};
+  for (Use& it : uses) {
+    if (!it.mode.is_exclusive()) hold(*table, it.renewed, it.mode);  // dies
+    it.request = hold(*table, it.renewed, it.mode);
+    ASSERT_TRUE(table->release({name(it.kept), hold(*table, it.kept, it.mode), 10min}));
+  }
   for (int i = 0; i < 20; ++i) {
     clock.advance(20s);
-    EXPECT_THAT(table->renew({{name("renewed"), renewed, Ttl::of(30s).value()}}).value(),
-                ElementsAre(RenewReply::renewed));
+    for (const Use& it : uses) {
+      EXPECT_THAT(table->renew({{name(it.renewed), it.request, Ttl::of(30s).value()}}).value(),
+                  ElementsAre(RenewReply::renewed))
+          << it.renewed;
+    }
     pass_by_often(*table, 200);
   }
-  EXPECT_TRUE(table->inspect(name("renewed"))->holder());
-  EXPECT_TRUE(table->inspect(name("kept"))->holder());
+  for (const Use& it : uses) {
+    for (const std::string& lock : {it.renewed, it.kept}) {
+      const auto status = table->inspect(name(lock)).value();
+      ASSERT_EQ(status.holders.size(), 1u) << lock;
+      EXPECT_EQ(status.holders[0].mode, it.mode);
+      const std::int64_t second = lock == it.renewed ? 1 : 0;
+      if (it.mode.is_permit()) {
+        EXPECT_EQ(status.holders[0].slot, Slot{second}) << lock;
+      }
+    }
+  }
+}
+
+TEST_F(SweepTest, WhatAnOperatorHasSetStays) {
+  auto table = open().value();
+  const Mode three = Mode::permit_of(3);
+  ASSERT_TRUE(table->set_permits(name("never used"), 3));
+  ASSERT_TRUE(table->set_permits(name("used"), 3));
+  const RequestId request = hold(*table, "used", three);
+  ASSERT_TRUE(table->release({name("used"), request, 0ms}));
+  hold(*table, "used", three);  // dies
+  clock.advance(10min);
+  pass_by_often(*table);
+  table = open().value();
+  pass_by_often(*table);
+  for (const std::string lock : {"never used", "used"}) {
+    EXPECT_EQ(table->inspect(name(lock))->set_permits, 3) << lock;
+    const auto refused =
+        table->acquire({name(lock), new_request(), OwnerLabel::parse("test").value(),
+                        Ttl::of(30s).value(), false, Mode::permit_of(2)},
+                       "");
+    ASSERT_FALSE(refused) << lock;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+    hold(*table, lock, three);
+    EXPECT_EQ(table->inspect(name(lock))->holder()->slot, Slot{0}) << lock;
+  }
 }
 
 TEST_F(SweepTest, LockThatWasForgottenCountsOn) {

@@ -8,6 +8,7 @@
 #include "kit/threads/thread_safety.h"
 #include "leasehold/sqlite/adapter.h"
 #include "leasehold/url.h"
+#include "testing/raw_store.h"
 
 namespace leasehold::testing {
 namespace {
@@ -35,6 +36,21 @@ class SqliteFile final : public StoreUnderTest {
     });
   }
   void restart() override {}  // no process outlives its connections
+  // Two minutes pass, and then others come by.
+  void sweep(const std::string& lock) override {
+    sqlite3* opened = nullptr;
+    sqlite3_open(folder_.file("locks.db").c_str(), &opened);
+    const std::string sql =
+        "UPDATE lock SET expires_at = expires_at - 120000000000 WHERE name = '" + lock + "'";
+    EXPECT_EQ(sqlite3_exec(opened, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(opened);
+    RawStore passing(open(), "passing by");
+    for (int i = 0; i < 200; ++i) {
+      const RequestId request = new_request();
+      ASSERT_TRUE(passing.acquire(request));
+      ASSERT_EQ(passing.release(request), ReleaseReply::released);
+    }
+  }
 
  private:
   rig::TempFolder folder_;

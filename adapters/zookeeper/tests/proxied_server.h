@@ -111,6 +111,14 @@ class ProxiedZookeeper final : public ServerUnderTest {
   void start() override { long_server().start(); }
   bool tells_remaining() override { return false; }
   bool grants_outlive_restarts() override { return false; }
+  // Its node stands before it has a slot.
+  rig::IsRequest takes_permit() override {
+    return [](std::string_view bytes) {
+      bool any = false;
+      for_each_request(bytes, [&](std::int32_t type) { any |= type == kMulti; });
+      return any;
+    };
+  }
 
  private:
   const std::string folder_ = fresh_folder();

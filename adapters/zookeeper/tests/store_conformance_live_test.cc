@@ -11,6 +11,9 @@
 #include "testing/raw_store.h"
 #include "testing/worker.h"
 
+#define THREADED
+#include <zookeeper/zookeeper.h>
+
 namespace leasehold::testing {
 namespace {
 
@@ -30,6 +33,13 @@ class ZookeeperFolder final : public StoreUnderTest {
   void restart() override {
     one_server().kill();
     one_server().start();
+  }
+  // As the server does with containers that are empty.
+  void sweep(const std::string& lock) override {
+    zhandle_t* handle = zookeeper_init2(one_server().address().c_str(), nullptr, 2000, nullptr,
+                                        nullptr, 0, [](const char*) {});
+    EXPECT_EQ(zoo_delete(handle, (folder_ + "/" + lock).c_str(), -1), ZOK);
+    zookeeper_close(handle);
   }
 
  private:
