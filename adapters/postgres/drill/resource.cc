@@ -21,7 +21,8 @@ CREATE OR REPLACE FUNCTION leasehold_drill.version() RETURNS integer LANGUAGE sq
 SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 CREATE TABLE IF NOT EXISTS leasehold_drill.cell(name text PRIMARY KEY, value bigint NOT NULL);
 )sql",
-                                   "the drill's table", "with a drill whose role may"};
+                                   "the drill's table", "with a drill whose role may",
+                                   "the numbers of earlier drills"};
 
 class PostgresResource final : public Resource {
  public:
