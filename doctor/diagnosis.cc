@@ -115,13 +115,13 @@ void judge_lineages(Findings& findings, const std::string& fence,
 // Opened, unlike elsewhere here: it was used before, and so nothing is made by it.
 Result<std::vector<doctor::MarkAhead>> find_marks_ahead(const Registry& registry,
                                                         std::string_view store,
-                                                        const std::vector<FenceMark>& marks,
+                                                        const doctor::FenceMemory& memory,
                                                         const CallContext& context) {
   const auto left = std::chrono::floor<Millis>(context.deadline - BootClock::now());
   auto client = TRY(
       connect(store, {.if_missing = IfMissing::refuse, .store_timeout = left, .stop = context.stop},
               registry));
-  return doctor::marks_ahead(client, marks, context);
+  return doctor::marks_ahead(client, memory, context);
 }
 
 void judge_marks_ahead(Findings& findings, const Result<std::vector<doctor::MarkAhead>>& ahead) {
@@ -144,8 +144,9 @@ void judge_marks_ahead(Findings& findings, const Result<std::vector<doctor::Mark
          "The store was restored from a backup, or has lost what it wrote, and gives the "
          "same numbers again: its holders are refused up to the mark, and beyond it "
          "nothing tells a holder of before from one of now.",
-         "Stop all holders; leasehold rotate-store-id --force; then leasehold fence adopt "
-         "at every fence of this store (docs/operations.md)"});
+         "Stop all holders; leasehold rotate-store-id --force; then leasehold fence adopt, and "
+         "leasehold fence admit where marks were swept, at every fence of this store "
+         "(docs/operations.md)"});
   }
 }
 
@@ -226,8 +227,14 @@ void judge_fence(Findings& findings, const Registry& registry, const Pair& pair,
   }
   judge_marks(findings, shown, *marks);
   judge_lineages(findings, shown, *marks, pair.lineage);
-  if (pair.lineage && doctor::has_entered(*marks, *pair.lineage)) {
-    judge_marks_ahead(findings, find_marks_ahead(registry, pair.store, *marks, context));
+  auto floors = (*admin)->floors();
+  if (!floors) {
+    findings.unseen("fence.restored_store", "the floors of swept marks", floors.error(), "");
+    floors.emplace();
+  }
+  const doctor::FenceMemory memory{std::move(*marks), std::move(*floors)};
+  if (pair.lineage && memory.knows(*pair.lineage)) {
+    judge_marks_ahead(findings, find_marks_ahead(registry, pair.store, memory, context));
   }
   judge_keeping(findings, shown, **admin);
   judge_guards(findings, shown, **admin);

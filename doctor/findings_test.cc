@@ -123,12 +123,14 @@ FenceMark mark_of(const std::string& resource, std::optional<StoreId> store,
 struct ScriptedFence final : FenceAdmin {
   Result<std::vector<FenceMark>> all = std::vector<FenceMark>{};
   std::vector<GuardedTable> tables;
+  std::vector<FenceFloor> swept;
   Status kept = {};
 
   Status install() override { return {}; }
   Result<std::vector<FenceMark>> marks() override { return all; }
   Status adopt(const ResourceName&, const Lineage&, TokenNumber) override { return {}; }
   Result<std::vector<GuardedTable>> guards() override { return tables; }
+  Result<std::vector<FenceFloor>> floors() override { return swept; }
   Status check_marks() override { return kept; }
 };
 
@@ -275,6 +277,22 @@ TEST_F(DiagnoseTest, AMarkThatTheStoreHasNotGivenIsADanger) {
   EXPECT_THAT(told(0), SizeIs(3));
   EXPECT_EQ(told(6).at(0).severity, Severity::ok);
   EXPECT_EQ(told(std::nullopt).at(0).severity, Severity::ok) << "a store that cannot tell";
+}
+
+TEST_F(DiagnoseTest, AFloorThatTheStoreHasNotGivenIsADanger) {
+  opens = true;
+  fence.swept = {{kOther, 9}, {kStore, 6}};
+  const auto told = [&](std::int64_t to) {
+    counted_to = to;
+    return findings_of(look()->findings, "fence.restored_store");
+  };
+  const auto found = told(5);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].severity, Severity::danger);
+  EXPECT_THAT(found[0].seen,
+              AllOf(HasSubstr("Swept marks"), HasSubstr("token 6"), HasSubstr("beyond 5")));
+  EXPECT_THAT(found[0].fix, HasSubstr("fence admit"));
+  EXPECT_EQ(told(6).at(0).severity, Severity::ok);
 }
 
 TEST_F(DiagnoseTest, AStoreThatCannotBeAskedForItsTokensIsUnseen) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,23 +11,31 @@
 
 namespace leasehold::doctor {
 
-// A mark that the store has not given yet, though it is of its own lineage: the store has gone back
-// since (a restored backup, lost writes), and counts the same numbers a second time.
+// What a fence remembers of those that entered.
+struct FenceMemory {
+  std::vector<FenceMark> marks;
+  std::vector<FenceFloor> floors;
+
+  // Whether there is anything of this store to ask about.
+  bool knows(const StoreId& store) const;
+  bool is_empty() const;
+};
+
+// A mark, or a floor, that the store has not given yet, though it is of its own lineage: the store
+// has gone back since (a restored backup, lost writes), and counts the same numbers a second time.
 struct MarkAhead {
-  ResourceName resource;
-  Token mark;
+  std::optional<ResourceName> resource;  // nothing: a floor's
+  std::int64_t number = 0;
+  std::string of;               // "lineage …", or of a floor "store …"
   std::int64_t counted_to = 0;  // what the store has given of this lock
 
   std::string sentence() const;  // "Resource 'x' has seen token 7 of …"
 };
 
-// In the order of the marks. Those of other lineages, and of stores that cannot tell, are left out.
-// Asks the store once for each lock; fails as inspect() does, or with `timeout` at the deadline.
-[[nodiscard]] Result<std::vector<MarkAhead>> marks_ahead(Client& store,
-                                                         const std::vector<FenceMark>& marks,
+// In the order of the marks, then of the floors. Those of other lineages, and of stores that cannot
+// tell, are left out. Asks the store once for each lock; fails as inspect() does, or with `timeout`
+// at the deadline.
+[[nodiscard]] Result<std::vector<MarkAhead>> marks_ahead(Client& store, const FenceMemory& memory,
                                                          const CallContext& context);
-
-// Whether there is any mark of the lineage to ask about.
-bool has_entered(const std::vector<FenceMark>& marks, const StoreId& store);
 
 }  // namespace leasehold::doctor

@@ -59,14 +59,12 @@ bool is_among(const std::vector<FenceMark>& marks, const ResourceName& resource)
 }
 
 // Those that the chosen store has not given yet. If it cannot be asked, only that is said.
-std::vector<doctor::MarkAhead> ahead_of_store(const std::vector<FenceMark>& marks,
+std::vector<doctor::MarkAhead> ahead_of_store(const doctor::FenceMemory& memory,
                                               const std::optional<std::string>& store) {
   constexpr auto patience = std::chrono::seconds(5);
-  const bool entered = std::any_of(
-      marks.begin(), marks.end(), [](const FenceMark& mark) { return mark.highest().has_value(); });
-  if (!entered || is_not_there_yet(store)) return {};
+  if (memory.is_empty() || is_not_there_yet(store)) return {};
   auto client = open_existing_store(store);
-  auto ahead = client ? doctor::marks_ahead(*client, marks, {BootClock::now() + patience, {}})
+  auto ahead = client ? doctor::marks_ahead(*client, memory, {BootClock::now() + patience, {}})
                       : fail(client.error());
   if (ahead) return std::move(*ahead);
   note("the marks were not compared with the lock store: " + to_string(ahead.error()));
@@ -254,7 +252,7 @@ class Fence final : public Subcommand {
     const auto floors = (*fence)->floors();
     if (!floors) return report(floors.error());
     if (const auto kept = (*fence)->check_marks(); !kept) note(sentence(kept.error()));
-    const auto ahead = ahead_of_store(*marks, store_);
+    const auto ahead = ahead_of_store({*marks, *floors}, store_);
     warn_of(ahead);
     if (json_) return print(fence_json(*marks, *tables, *floors, ahead));
     Table table;

@@ -22,7 +22,9 @@ std::string fence_json(const std::vector<FenceMark>& marks, const std::vector<Gu
                        const std::vector<doctor::MarkAhead>& ahead) {
   Json above = Json::array();
   for (const doctor::MarkAhead& it : ahead) {
-    above.push_back({{"resource", it.resource.str()}, {"counted_to", it.counted_to}});
+    above.push_back({{"resource", it.resource ? Json(it.resource->str()) : Json(nullptr)},
+                     {"number", it.number},
+                     {"counted_to", it.counted_to}});
   }
   Json list = Json::array();
   for (const FenceMark& mark : marks) list.push_back(mark_of(mark));
