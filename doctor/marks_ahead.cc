@@ -44,8 +44,8 @@ bool FenceMemory::is_empty() const {
 }
 
 std::string MarkAhead::sentence() const {
-  const std::string seen =
-      resource ? "Resource " + kit::in_quotes(resource->str()) + " has seen" : "Swept marks were of";
+  const std::string seen = resource ? "Resource " + kit::in_quotes(resource->str()) + " has seen"
+                                    : "Swept marks were of";
   return seen + " token " + std::to_string(number) + " of " + of +
          ", and the store has not counted beyond " + std::to_string(counted_to) + ".";
 }
@@ -69,7 +69,8 @@ Result<std::vector<MarkAhead>> marks_ahead(Client& store, const FenceMemory& mem
     ahead.push_back({it.resource, number, "lineage " + seen->lineage.str(), *lock.counted_to});
   }
   if (memory.floors.empty()) return ahead;
-  const auto lock = asked.empty() ? TRY(look_at(store, any_lock(), context)) : asked.begin()->second;
+  const auto lock =
+      asked.empty() ? TRY(look_at(store, any_lock(), context)) : asked.begin()->second;
   for (const FenceFloor& it : memory.floors) {
     if (!is_above(it.store, it.floor, lock)) continue;
     ahead.push_back({std::nullopt, it.floor, "store " + it.store.hex(), *lock.counted_to});

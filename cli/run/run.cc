@@ -328,7 +328,7 @@ void Run::declare(Arguments& arguments) {
 }
 
 Status Run::check() const {
-  TRY(chosen_mode(options_));
+  const auto mode = TRY(chosen_mode(options_));
   if (options_.grace && *options_.grace > options_.ttl / 2) {
     return fail(ErrorCode::invalid, "--grace: " + format_duration(*options_.grace) +
                                         " is more than half of the ttl of " +
@@ -336,6 +336,11 @@ Status Run::check() const {
   }
   if (options_.once) {
     TRY(detail::check_name("--once key", *options_.once));
+    if (!mode.is_exclusive()) {
+      return fail(ErrorCode::invalid,
+                  "--once: those who hold the lock beside each other would each run the command; "
+                  "leave out --shared and --permits");
+    }
   } else if (options_.once_keeps == OnceKeeps::any) {
     return fail(ErrorCode::invalid, "--once-keeps needs --once");
   }

@@ -16,12 +16,15 @@ namespace {
 using postgres::Rows;
 
 // A table of this name that somebody else has made could run what they like as this role.
-constexpr postgres::Part kDrill = {"leasehold_drill", 1, R"sql(
+constexpr postgres::Part kDrill = {"leasehold_drill",
+                                   1,
+                                   R"sql(
 CREATE OR REPLACE FUNCTION leasehold_drill.version() RETURNS integer LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS 'SELECT @VERSION';
 CREATE TABLE IF NOT EXISTS leasehold_drill.cell(name text PRIMARY KEY, value bigint NOT NULL);
 )sql",
-                                   "the drill's table", "with a drill whose role may",
+                                   "the drill's table",
+                                   "with a drill whose role may",
                                    "the numbers of earlier drills"};
 
 class PostgresResource final : public Resource {

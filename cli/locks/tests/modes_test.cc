@@ -97,6 +97,9 @@ TEST_F(ModesTest, WrongNumbersAndNotesAreRefused) {
   }
   expect_refused({"permits", "set", "gpu"}, "N");
   expect_refused({"run", "gpu", "--shared", "--permits", "2", "--", "true"}, "together");
+  for (const char* mode : {"--shared", "--permits=2"}) {
+    expect_refused({"run", "gpu", mode, "--once", "today", "--", "true"}, "beside each other");
+  }
   expect_refused({"run", "gpu", "--note", std::string(1025, 'x'), "--", "true"}, "1024");
   expect_refused({"run", "gpu", "--note", "a\nb", "--", "true"}, "control character");
   EXPECT_THAT(leasehold({"ls"}).out, Not(HasSubstr("gpu")));

@@ -99,7 +99,8 @@ class Client {
   // out again. Every fence must then adopt the new lineages.
   [[nodiscard]] Result<StoreId> rotate_store_id(CallOptions options = {});
 
-  // The stored outcome of `key` under this lock, if any; and storing it, while `lease` holds. A key
+  // The stored outcome of `key` under this lock, if any; and storing it, while `lease` holds. Hold
+  // the lock alone between the two: others beside you would find nothing, and do it as well. A key
   // is as a lock's name (else `invalid`); parameters and result are any bytes. These and the next
   // fail with `unsupported` if the store keeps no such records.
   [[nodiscard]] Result<std::optional<OnceRecord>> recall(const LockName& lock, std::string key,
