@@ -1,6 +1,6 @@
 // acquire + release on PostgreSQL, beside the same two statements with libpq, and beside a lease
-// row by hand, which has no queue: one plain statement each. And the hand-off among 32 waiters,
-// beside pg_advisory_lock.
+// row by hand, which has no queue: one plain statement each. mode=advisory beside lease rows. And
+// the hand-off among 32 waiters, beside pg_advisory_lock.
 #include <memory>
 #include <random>
 
@@ -136,6 +136,10 @@ int main(int argc, char** argv) {
     compare("PostgreSQL: the same, beside a plain row, in flight: " + std::to_string(in_flight),
             one_client(url + "?connections=64"), lease_row(url), effort_of(argc, argv, in_flight));
   }
+  Side rows = one_client(url);
+  rows.name = "lease rows";
+  compare("PostgreSQL, advisory: acquire + release, in flight: 1",
+          one_client(url + "?mode=advisory"), rows, effort_of(argc, argv, 1));
   for (const char* mode : {"rows", "advisory"}) {
     compare(std::string("PostgreSQL, ") + mode + ": hand-offs, waiters: 32",
             waiting_clients(url + "?mode=" + mode), advisory_lock(url), effort_of(argc, argv, 33),

@@ -1,6 +1,6 @@
 // acquire + release on Redis, beside the same two scripts with hiredis, and beside the documented
-// recipe, which has no queue and no token: SET NX PX, and a script that compares and deletes. And
-// the hand-off among 32 waiters, beside a client that polls.
+// recipe, which has no queue and no token: SET NX PX, and a script that compares and deletes.
+// Redlock beside one server. And the hand-off among 32 waiters, beside a client that polls.
 #include <memory>
 #include <random>
 #include <vector>
@@ -99,13 +99,21 @@ Side polling(const rig::RedisServer& server) {
 
 int main(int argc, char** argv) {
   register_stores();
-  const rig::RedisServer server({.durable = false});
+  const rig::RedisServer::Options without_disk{.durable = false};
+  const rig::RedisServer server(without_disk);
   for (const int in_flight : {1, 50}) {
     compare("Redis: acquire + release, in flight: " + std::to_string(in_flight),
             one_client(server.url()), same_scripts(server), effort_of(argc, argv, in_flight), 0.9);
     compare("Redis: the same, beside the recipe, in flight: " + std::to_string(in_flight),
             one_client(server.url()), recipe(server), effort_of(argc, argv, in_flight));
   }
+  std::vector<std::unique_ptr<rig::RedisServer>> nodes(3);
+  for (auto& node : nodes) node = std::make_unique<rig::RedisServer>(without_disk);
+  Side one_server = one_client(server.url());
+  one_server.name = "one server";
+  compare("Redlock, 3 nodes: acquire + release, in flight: 1",
+          one_client("redlock://" + rig::addresses_of(nodes)), one_server,
+          effort_of(argc, argv, 1));
   compare("Redis: hand-offs, waiters: 32", waiting_clients(server.url()), polling(server),
           effort_of(argc, argv, 33), 1.0);
   return 0;
