@@ -179,7 +179,8 @@ TEST_F(SweepTest, AStoreThatIsNotKnownIsRefusedUntilItIsAdmitted) {
   EXPECT_TRUE(good(enter_at("x", token_of(1, '1', 'b')))) << "of a mark it knew";
   const Status unknown = enter_at("y", token_of(99, '1', 'c'));
   ASSERT_TRUE(refused_as(unknown, Refusal::Reason::unknown, 0));
-  EXPECT_THAT(unknown.error().message, HasSubstr("leasehold fence admit"));
+  EXPECT_THAT(unknown.error().message,
+              HasSubstr("`leasehold fence admit URL " + store('c').hex() + "`"));
   EXPECT_TRUE(refused_as(read_at("y", token_of(99, '1', 'c')), Refusal::Reason::unknown, 0));
   EXPECT_TRUE(good(enter_at("first", token_of(7, '1', 'c')))) << "there an operator has reset it";
 
