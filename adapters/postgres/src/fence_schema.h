@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 14;
+inline constexpr int kFenceVersion = 15;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Every function sets its search_path, or
@@ -451,8 +451,7 @@ BEGIN
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
-DROP FUNCTION IF EXISTS leasehold_fence.marks();
-CREATE FUNCTION leasehold_fence.marks()
+CREATE OR REPLACE FUNCTION leasehold_fence.marks()
 RETURNS TABLE (resource text, lineage text, token bigint, request text, refused bigint, claim text,
                read_token bigint, read_request text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -682,9 +681,6 @@ BEGIN ATOMIC
   FROM leasehold_fence.guarded g JOIN pg_class c ON c.oid = g.relation
   ORDER BY g.relation::text COLLATE "C";
 END;
-DROP FUNCTION IF EXISTS leasehold_fence.is_armed(regclass);
-DROP FUNCTION IF EXISTS leasehold_fence.refuse(text, bigint, text, boolean);
-DROP FUNCTION IF EXISTS leasehold_fence.refuse(text, bigint, text, text);
 )sql";
 
 }  // namespace leasehold::postgres
