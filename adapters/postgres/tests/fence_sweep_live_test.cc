@@ -192,6 +192,22 @@ TEST_F(SweepTest, AStoreThatIsNotKnownIsRefusedUntilItIsAdmitted) {
   EXPECT_TRUE(swept_up_to(33, enter_at("old", token_of(33, '1')))) << "its floor stays";
 }
 
+TEST_F(SweepTest, PlainSqlIsToldTheSame) {
+  ASSERT_TRUE(good(enter_at("old", token_of(33, '1'))));
+  make_old();
+  ASSERT_EQ(sweep().value_or(-1), 1);
+  for (const Token& token : {token_of(33, '1'), token_of(99, '1', 'c')}) {
+    const Status refused = enter_at("old", token);
+    ASSERT_TRUE(bad(refused, ErrorCode::fenced_out));
+    for (const std::string function : {"enter", "enter_to_read"}) {
+      EXPECT_EQ(user_.exec("SELECT leasehold_fence." + function + "('old', $1, $2, $3)",
+                           {std::to_string(token.number.value()), token.lineage.str(),
+                            token.request.hex()}),
+                "LH001 leasehold: fenced_out: " + refused.error().message);
+    }
+  }
+}
+
 TEST_F(SweepTest, WithNothingToForgetNothingIsRefused) {
   EXPECT_EQ(sweep().value_or(-1), 0);
   ASSERT_TRUE(good(enter_at("young", token_of(33, '1'))));
