@@ -20,7 +20,8 @@ std::string words(const Token& token, Reason why, const Threshold& threshold) {
     case Reason::unknown:
       return " of store " + token.lineage.store.hex() +
              ": marks were swept here, and none of this store was known then. If its tokens are to "
-             "be let in, an operator says so: leasehold fence admit";
+             "be let in, an operator runs `leasehold fence admit URL " +
+             token.lineage.store.hex() + "`";
     case Reason::adopted:
       return ": its lineage was adopted from token " + mark + " on, and this one is lower";
     case Reason::lower:

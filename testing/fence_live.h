@@ -102,6 +102,10 @@ void expect_operator_sees_and_adopts(FenceAdmin& admin, const std::string& odd_n
   EXPECT_EQ(forgotten.refused, 1);
   EXPECT_TRUE(fence("b").enter(test_token(1, 1))) << "the first to come";
   EXPECT_EQ(admin.reset(ResourceName::parse("nobody").value()).error().code, ErrorCode::invalid);
+  const auto swept = admin.sweep({.older_than = std::chrono::milliseconds(1)});
+  ASSERT_FALSE(swept);
+  EXPECT_EQ(swept.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(admin.marks()->size(), 2u) << "it forgot nothing";
 }
 
 }  // namespace leasehold::testing

@@ -653,4 +653,16 @@ TEST_P(ModeConformance, ModesAndNotesAreShown) {
   EXPECT_EQ(other.inspect()->holders.at(0).note, note);
 }
 
+TEST_P(ModeConformance, ARepeatedAcquireKeepsItsFirstNote) {
+  RawStore raw(store->open());
+  for (const Mode mode : {Mode::exclusive(), Mode::shared(), Mode::permit_of(2)}) {
+    const RequestId request = new_request();
+    for (const char* note : {"first", "second"}) {
+      ASSERT_TRUE(granted(raw.acquire_as(mode, request, false, 30s, note))) << to_string(mode);
+      EXPECT_EQ(raw.inspect()->holders.at(0).note, "first") << to_string(mode);
+    }
+    EXPECT_EQ(raw.release(request), ReleaseReply::released);
+  }
+}
+
 }  // namespace leasehold::testing

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include "cli/command/arguments.h"
 #include "cli/command/duration.h"
 #include "cli/command/output.h"
@@ -8,6 +11,22 @@
 
 namespace leasehold::cli {
 namespace {
+
+std::string and_more(std::ptrdiff_t count) {
+  return count > 0 ? " and " + std::to_string(count) + " more" : "";
+}
+
+bool has_note(const LockStatus::Holder& holder) {
+  return !holder.note.empty();
+}
+
+// Of the holder that the row names; how many of the others have one too.
+std::string notes_of(const LockStatus& lock) {
+  if (lock.holders.empty()) return "-";
+  const std::string& first = lock.holders.front().note;
+  return (first.empty() ? "-" : first) +
+         and_more(std::count_if(lock.holders.begin() + 1, lock.holders.end(), has_note));
+}
 
 std::vector<Table::Cell> row_of(const StoreTraits& store, const LockStatus& lock) {
   const std::string state = state_of(lock);
@@ -21,10 +40,9 @@ std::vector<Table::Cell> row_of(const StoreTraits& store, const LockStatus& lock
     return {{pasteable(lock.lock.str())}, {use, colour}, {"-"}, {token}, {"-"}, {"-"}, {waiters}};
   }
   const LockStatus::Holder& holder = lock.holders.front();
-  const std::size_t others = lock.holders.size() - 1;
   return {{pasteable(lock.lock.str())},
           {use, colour},
-          {holder.owner + (others > 0 ? " and " + std::to_string(others) + " more" : "")},
+          {holder.owner + and_more(std::ssize(lock.holders) - 1)},
           {holder.foreign ? "-" : std::to_string(holder.token.value())},
           {holder.foreign ? "-" : format_duration(holder.held_for)},
           {remaining_of(holder).value_or("-")},
@@ -39,7 +57,8 @@ class Ls final : public Subcommand {
     declare_store(arguments, store_);
     arguments.flag("--json", json_, "For programs: one JSON object");
     arguments.description(
-        "On a terminal that is too narrow, long names and holders are shown without their middle.");
+        "On a terminal that is too narrow, long names, holders and notes are shown without their "
+        "middle.");
     arguments.example("leasehold ls", "a table of all locks");
     arguments.example("leasehold ls invoice/ --held", "who is at work on invoices");
     arguments.example("leasehold ls --json | jq -r '.locks[].holder.held_since'",
@@ -82,14 +101,22 @@ class Ls final : public Subcommand {
     Table table;
     table.may_shorten(0);
     table.may_shorten(2);
-    table.add({{"NAME", Colour::bold},
-               {"STATE", Colour::bold},
-               {"HOLDER", Colour::bold},
-               {"TOKEN", Colour::bold},
-               {"HELD FOR", Colour::bold},
-               {"REMAINING", Colour::bold},
-               {"WAITERS", Colour::bold}});
-    for (const LockStatus& lock : locks) table.add(row_of(*store, lock));
+    std::vector<Table::Cell> titles = {{"NAME", Colour::bold},     {"STATE", Colour::bold},
+                                       {"HOLDER", Colour::bold},   {"TOKEN", Colour::bold},
+                                       {"HELD FOR", Colour::bold}, {"REMAINING", Colour::bold},
+                                       {"WAITERS", Colour::bold}};
+    const bool noted = std::ranges::any_of(
+        locks, [](const LockStatus& lock) { return std::ranges::any_of(lock.holders, has_note); });
+    if (noted) {
+      table.may_shorten(titles.size());
+      titles.push_back({"NOTE", Colour::bold});
+    }
+    table.add(std::move(titles));
+    for (const LockStatus& lock : locks) {
+      auto row = row_of(*store, lock);
+      if (noted) row.push_back({notes_of(lock)});
+      table.add(std::move(row));
+    }
     return print(table.str());
   }
 

@@ -274,10 +274,10 @@ void Run::declare(Arguments& arguments) {
       "Takes the lock NAME, runs the command, gives the lock back and exits as the command did. "
       "The command runs in a process group of its own and gets LEASEHOLD_LOCK, LEASEHOLD_STORE, "
       "LEASEHOLD_REQUEST and, with --fenced, LEASEHOLD_TOKEN and LEASEHOLD_LINEAGE; with "
-      "--permits, "
-      "LEASEHOLD_SLOT: which of them it has, from 0 on. Signals are "
-      "passed on to it. If the lease is lost, its whole process group is ended. What it leaves "
-      "running in the background is ended when it ends.");
+      "--permits, LEASEHOLD_SLOT: which of them it has, from 0 on. Fence each slot as a resource "
+      "of its own, NAME#$LEASEHOLD_SLOT. Signals are passed on to it. If the lease is lost, its "
+      "whole process group is ended. What it leaves running in the background is ended when it "
+      "ends.");
   declare_lease(arguments, o, "the command", "host:pid:command");
   arguments.rest_after_dashes("COMMAND", o.command, "The command and its arguments");
   arguments.duration("--at-least", o.at_least,

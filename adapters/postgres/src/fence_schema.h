@@ -3,7 +3,7 @@
 
 namespace leasehold::postgres {
 
-inline constexpr int kFenceVersion = 13;
+inline constexpr int kFenceVersion = 15;
 
 // Functions that programs call run with the rights of the schema's owner, so that a role needs no
 // right to the tables, and cannot lower a mark by mistake. Every function sets its search_path, or
@@ -214,8 +214,8 @@ BEGIN
       CASE WHEN starts_with(a_resource, '-') THEN '-- ' END, replace(a_resource, '''', $q$'\''$q$))
     WHEN 'swept' THEN format(': marks up to %s were swept, so this one is too old to be judged. Take the '
       'lock anew: its next token is higher', a_mark)
-    WHEN 'unknown' THEN format(' of store %s: marks were swept here, and none of this store was known then. '
-      'If its tokens are to be let in, an operator says so: leasehold fence admit', left(a_lineage, 32))
+    WHEN 'unknown' THEN format(' of store %1$s: marks were swept here, and none of this store was known then. '
+      'If its tokens are to be let in, an operator runs `leasehold fence admit URL %1$s`', left(a_lineage, 32))
     WHEN 'adopted' THEN format(': its lineage was adopted from token %s on, and this one is lower', a_mark)
     WHEN 'lower' THEN format(': its mark is %s, so another holder has entered since', a_mark)
     WHEN 'again' THEN format(': its mark is %s already, and with single entry a token enters only one time', a_mark)
@@ -451,8 +451,7 @@ BEGIN
   PERFORM leasehold_fence.commit_durably();
 END $$;
 
-DROP FUNCTION IF EXISTS leasehold_fence.marks();
-CREATE FUNCTION leasehold_fence.marks()
+CREATE OR REPLACE FUNCTION leasehold_fence.marks()
 RETURNS TABLE (resource text, lineage text, token bigint, request text, refused bigint, claim text,
                read_token bigint, read_request text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -682,9 +681,6 @@ BEGIN ATOMIC
   FROM leasehold_fence.guarded g JOIN pg_class c ON c.oid = g.relation
   ORDER BY g.relation::text COLLATE "C";
 END;
-DROP FUNCTION IF EXISTS leasehold_fence.is_armed(regclass);
-DROP FUNCTION IF EXISTS leasehold_fence.refuse(text, bigint, text, boolean);
-DROP FUNCTION IF EXISTS leasehold_fence.refuse(text, bigint, text, text);
 )sql";
 
 }  // namespace leasehold::postgres

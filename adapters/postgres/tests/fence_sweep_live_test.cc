@@ -179,7 +179,8 @@ TEST_F(SweepTest, AStoreThatIsNotKnownIsRefusedUntilItIsAdmitted) {
   EXPECT_TRUE(good(enter_at("x", token_of(1, '1', 'b')))) << "of a mark it knew";
   const Status unknown = enter_at("y", token_of(99, '1', 'c'));
   ASSERT_TRUE(refused_as(unknown, Refusal::Reason::unknown, 0));
-  EXPECT_THAT(unknown.error().message, HasSubstr("leasehold fence admit"));
+  EXPECT_THAT(unknown.error().message,
+              HasSubstr("`leasehold fence admit URL " + store('c').hex() + "`"));
   EXPECT_TRUE(refused_as(read_at("y", token_of(99, '1', 'c')), Refusal::Reason::unknown, 0));
   EXPECT_TRUE(good(enter_at("first", token_of(7, '1', 'c')))) << "there an operator has reset it";
 
@@ -189,6 +190,22 @@ TEST_F(SweepTest, AStoreThatIsNotKnownIsRefusedUntilItIsAdmitted) {
   EXPECT_EQ(admin_->floors().value(),
             (std::vector<FenceFloor>{{store('a'), 33}, {store('b'), 0}, {store('c'), 0}}));
   EXPECT_TRUE(swept_up_to(33, enter_at("old", token_of(33, '1')))) << "its floor stays";
+}
+
+TEST_F(SweepTest, PlainSqlIsToldTheSame) {
+  ASSERT_TRUE(good(enter_at("old", token_of(33, '1'))));
+  make_old();
+  ASSERT_EQ(sweep().value_or(-1), 1);
+  for (const Token& token : {token_of(33, '1'), token_of(99, '1', 'c')}) {
+    const Status refused = enter_at("old", token);
+    ASSERT_TRUE(bad(refused, ErrorCode::fenced_out));
+    for (const std::string function : {"enter", "enter_to_read"}) {
+      EXPECT_EQ(user_.exec("SELECT leasehold_fence." + function + "('old', $1, $2, $3)",
+                           {std::to_string(token.number.value()), token.lineage.str(),
+                            token.request.hex()}),
+                "LH001 leasehold: fenced_out: " + refused.error().message);
+    }
+  }
 }
 
 TEST_F(SweepTest, WithNothingToForgetNothingIsRefused) {

@@ -238,10 +238,14 @@ std::string refuse_any() {
   return refuse_mark("invalid: this resource is used with claims, not with tokens",
                      "claim IS NOT NULL") +
          refuse_mark("fenced_out: the token is of another lineage", "lineage <> NEW.lineage") +
-         refuse("fenced_out: marks were swept, and the store of this token is not known",
-                in_trigger().is_unknown()) +
-         refuse("fenced_out: marks up to a higher token were swept",
-                "NEW.token <= " + in_trigger().floor()) +
+         refuse(
+             "fenced_out: marks were swept, and the store of this token is not known; if its "
+             "tokens are to be let in, an operator runs `leasehold fence admit URL STORE_ID`",
+             in_trigger().is_unknown()) +
+         refuse(
+             "fenced_out: marks up to a higher token were swept; take the lock anew: its next "
+             "token is higher",
+             "NEW.token <= " + in_trigger().floor()) +
          refuse_mark("fenced_out: a higher token has entered",
                      "NEW.token < coalesce(token, least)") +
          refuse_mark("fenced_out: this token has entered from another request",

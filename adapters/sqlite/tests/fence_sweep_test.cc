@@ -19,6 +19,7 @@ namespace leasehold::sqlite {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -128,7 +129,8 @@ TEST_F(FenceSweepTest, AnUnknownStoreIsRefusedAfterASweepUntilItIsAdmitted) {
   sweep_mark(token_of(33, '1'), "third");
   const auto unknown = enter(user_, token_of(99, '1', 'd'), "new");
   ASSERT_TRUE(refused(unknown, Reason::unknown, 0));
-  EXPECT_THAT(unknown.error().message, HasSubstr("leasehold fence admit"));
+  EXPECT_THAT(unknown.error().message,
+              HasSubstr("`leasehold fence admit URL " + store('d').hex() + "`"));
   EXPECT_TRUE(refused(enter_to_read(user_, token_of(99, '1', 'd'), "new"), Reason::unknown, 0));
   EXPECT_TRUE(good(enter(user_, token_of(2, '1', 'c'), "new"))) << "of a mark that was there";
   for (int i = 0; i < 2; ++i) {
@@ -549,9 +551,11 @@ TEST_F(FenceSweepTest, PlainSqlIsToldTheSame) {
   };
   for (const char* view : {"leasehold_enter", "leasehold_enter_to_read"}) {
     EXPECT_THAT(enter(view, 33, 'a'),
-                StartsWith("leasehold: fenced_out: marks up to a higher token were swept"));
+                StartsWith("leasehold: fenced_out: marks up to a higher token were swept; take the "
+                           "lock anew"));
     EXPECT_THAT(enter(view, 99, 'b'),
-                StartsWith("leasehold: fenced_out: marks were swept, and the store"));
+                AllOf(StartsWith("leasehold: fenced_out: marks were swept, and the store"),
+                      HasSubstr("`leasehold fence admit URL STORE_ID`")));
     EXPECT_EQ(user_.exec("INSERT INTO leasehold_count_refusal(resource) VALUES('old')"), "");
   }
   EXPECT_EQ(mark("old")->refused, 2);

@@ -7,6 +7,7 @@ namespace leasehold::cli {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 
 constexpr int kWrongInput = 64;
 constexpr int kBusy = 75;
@@ -31,8 +32,7 @@ TEST_F(ModesTest, ThoseWhoShareRunTogetherAndKeepOthersOut) {
   Child one = hold({"--shared", "--owner", "one"});
   Child two = hold({"--shared", "--owner", "two"});
   EXPECT_EQ(leasehold({"run", "gpu", "--", "true"}).status, kBusy);
-  EXPECT_THAT(leasehold({"ls"}).out,
-              ::testing::ContainsRegex("\ngpu +shared by 2 +one and 1 more +1 "));
+  EXPECT_THAT(leasehold({"ls"}).out, ContainsRegex("\ngpu +shared by 2 +one and 1 more +1 "));
   const json lock = shown();
   EXPECT_EQ(lock.at("state"), "held");
   ASSERT_EQ(lock.at("holders").size(), 2u);
@@ -40,9 +40,8 @@ TEST_F(ModesTest, ThoseWhoShareRunTogetherAndKeepOthersOut) {
   EXPECT_EQ(lock.at("holders")[1].at("owner"), "two");
   EXPECT_EQ(lock.at("holders")[1].at("mode"), "shared");
   EXPECT_TRUE(lock.at("holders")[1].at("slot").is_null());
-  EXPECT_THAT(
-      leasehold({"show", "gpu"}).out,
-      ::testing::ContainsRegex("state +held, shared by 2\nholder +one\n(.*\n)*holder +two"));
+  EXPECT_THAT(leasehold({"show", "gpu"}).out,
+              ContainsRegex("state +held, shared by 2\nholder +one\n(.*\n)*holder +two"));
 }
 
 TEST_F(ModesTest, OneOfSeveralIsTakenAwayByItsRequest) {
@@ -61,7 +60,7 @@ TEST_F(ModesTest, APermitHasASlotOfItsOwn) {
   EXPECT_EQ(leasehold(command).out, "0\n");
   Child one = hold({"--permits", "2"});
   EXPECT_EQ(leasehold(command).out, "1\n");
-  EXPECT_THAT(leasehold({"ls"}).out, ::testing::ContainsRegex("\ngpu +1 of 2 "));
+  EXPECT_THAT(leasehold({"ls"}).out, ContainsRegex("\ngpu +1 of 2 "));
   Child two = hold({"--permits", "2"});
   EXPECT_EQ(leasehold(command).status, kBusy);
   EXPECT_EQ(shown().at("holders")[1].at("slot"), 1);
@@ -82,7 +81,7 @@ TEST_F(ModesTest, PermitsAreSetAndCleared) {
   const Finished set = leasehold({"permits", "set", "gpu", "3"});
   EXPECT_EQ(set.status, 0) << set.err;
   EXPECT_EQ(shown().at("permits"), 3);
-  EXPECT_THAT(leasehold({"ls"}).out, ::testing::ContainsRegex("\ngpu +0 of 3 "));
+  EXPECT_THAT(leasehold({"ls"}).out, ContainsRegex("\ngpu +0 of 3 "));
   expect_refused({"run", "gpu", "--permits", "2", "--", "true"}, "which its operator has set");
   EXPECT_EQ(leasehold({"run", "gpu", "--permits", "3", "--", "true"}).status, 0);
   EXPECT_EQ(leasehold({"permits", "clear", "gpu"}).status, 0);
@@ -107,12 +106,26 @@ TEST_F(ModesTest, WrongNumbersAndNotesAreRefused) {
 
 TEST_F(ModesTest, ANoteIsShown) {
   Child holder = hold({"--note", "10.0.0.7:9000"});
-  EXPECT_THAT(leasehold({"show", "gpu"}).out, ::testing::ContainsRegex("\nnote +10.0.0.7:9000\n"));
+  EXPECT_THAT(leasehold({"show", "gpu"}).out, ContainsRegex("\nnote +10.0.0.7:9000\n"));
   EXPECT_EQ(shown().at("holder").at("note"), "10.0.0.7:9000");
   Child next = start(run_shell({"gpu", "--wait", "1m", "--note", "next"}, "echo ready; read line"));
   while (shown().at("waiters").empty()) {
   }
   EXPECT_EQ(shown().at("waiters")[0].at("note"), "next");
+}
+
+TEST_F(ModesTest, LsHasAColumnForNotesIfSomebodyHasOne) {
+  const auto listed = [&] { return leasehold({"ls"}).out; };
+  ASSERT_EQ(leasehold({"run", "free", "--", "true"}).status, 0);
+  Child one = hold({"--shared", "--owner", "one"});
+  EXPECT_THAT(listed(), AllOf(HasSubstr("  WAITERS\n"), Not(HasSubstr("NOTE"))));
+  Child two = hold({"--shared", "--note", "10.0.0.7:9000"});
+  EXPECT_THAT(listed(), AllOf(HasSubstr("  WAITERS  NOTE\n"), ContainsRegex("\nfree [^\n]* +-\n"),
+                              ContainsRegex("\ngpu [^\n]* one and 1 more [^\n]* - and 1 more\n")));
+  Child other = start_ready(run_shell({"other", "--note", "begin" + std::string(200, 'x') + "end"},
+                                      "echo ready; read line"));
+  EXPECT_THAT(listed(), ContainsRegex("\nother [^\n]* beginx{200}end\n"));
+  EXPECT_THAT(on_terminal(110, {"ls"}), ContainsRegex("\nother [^\n]* beginx*…x*end"));
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class Lease {
   Millis ttl() const;
 
   Mode mode() const;
-  // Of a permit: which one, from 0 on.
+  // Of a permit: which one, from 0 on. Its fence is that of the slot: resource NAME#slot.
   std::optional<Slot> slot() const;
 
   LeaseState state() const;

@@ -65,7 +65,9 @@ class Mode {
 // "exclusive", "shared" or "one of 4 permits".
 std::string to_string(Mode mode);
 
-// Which of N permits, from 0 on: it names the GPU, the licence or the connection.
+// Which of N permits, from 0 on: it names the GPU, the licence or the connection. Fence each slot
+// as a resource of its own, NAME#slot: at a common one the later of two holders shuts the earlier
+// out.
 struct Slot {
   std::int64_t number = 0;
   auto operator<=>(const Slot&) const = default;
