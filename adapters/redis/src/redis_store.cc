@@ -14,12 +14,14 @@
 namespace leasehold::redis {
 namespace {
 
-// Every call works on the thread it comes from, on a connection of its own. A thread of its own
-// listens for wake-ups once this client has waited for a lock, and makes the calls they cause.
+// A call alone works on the thread it comes from, on a connection of its own; those that gather
+// meanwhile go together on one. A thread of its own listens for wake-ups once this client has
+// waited for a lock, and makes the calls they cause.
 class RedisStore final : public BlockingStore {
  public:
   RedisStore(Options options, std::unique_ptr<Server> server, StoreTraits traits)
-      : options_(std::move(options)),
+      : BlockingStore(Calls::together),
+        options_(std::move(options)),
         traits_(std::move(traits)),
         new_store_(StoreId::random(system_random())),
         server_(std::move(server)),
@@ -39,32 +41,85 @@ class RedisStore final : public BlockingStore {
 
   // ---- acquire, renew, release ---------------------------------------------------------------
 
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override {
+    const auto script = TRY(script_of(call));
+    return read_acquire(TRY(server_->run(script, context)), call);
+  }
+
   // The first to wait gets its place before it listens, and asks again once it can be woken: being
   // willing to wait costs nothing if the lock is free.
-  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override {
-    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-    const bool listens = subscriber_.began();
-    auto reply = ask(keys, call, context);
-    if (listens || !reply || !std::holds_alternative<Queued>(*reply)) return reply;
+  Result<AcquireReply> queued(const AcquireCall& call, const CallContext& context,
+                              Queued place) override {
+    if (subscriber_.began()) return place;
     subscriber_.begin(context);
-    auto again = ask(keys, call, context);
+    auto again = do_acquire(call, context);
     if (again) return again;
     if (again.error().code == ErrorCode::outcome_unknown) doubts().doubt(call.request);
-    return reply;
+    return place;
   }
 
   Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
                                            const CallContext& context) override {
-    if (calls.empty()) return std::vector<RenewReply>();
-    const auto reply = TRY(server_->run(renew_call(options_.prefix, calls), context));
+    const auto reply = TRY(server_->run(TRY(script_of(calls)), context));
     return read_renew(reply, calls.size());
   }
 
   Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override {
-    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-    const auto reply = TRY(server_->run(
-        release_call(keys, call, doubts().doubts(call.request), numbers_.next()), context));
+    const auto script = TRY(script_of(call));
+    return read_release(TRY(server_->run(script, context)));
+  }
+
+  // Each draws its number before it begins: who gives up a call that has begun releases it under a
+  // higher one.
+  void answer(std::span<const AnyAsked> batch) override {
+    std::vector<ScriptCall> scripts;
+    std::vector<AnyAsked> riders;
+    for (const AnyAsked& one : batch) {
+      const auto compose = [&](auto* asked) {
+        auto script = script_of(asked->call);
+        if (!script) return;  // on its own it is refused
+        scripts.push_back(std::move(*script));
+        riders.push_back(asked);
+      };
+      std::visit(compose, one);
+    }
+    server_->run_together(
+        scripts, limits_of(batch),
+        {.begins =
+             [&](std::size_t i) {
+               return std::visit([](auto* asked) { return asked->begin(); }, riders[i]);
+             },
+         .answered =
+             [&](std::size_t i, Result<resp::Value> reply) {
+               std::visit([&](auto* asked) { answer_with(*asked, std::move(reply)); }, riders[i]);
+             }});
+  }
+
+  static void answer_with(auto& asked, Result<resp::Value> reply) {
+    if (!reply) return asked.answer(fail(std::move(reply.error())));
+    asked.answer(read(*reply, asked.call));
+  }
+  static Result<AcquireReply> read(const resp::Value& reply, const AcquireCall& call) {
+    return read_acquire(reply, call);
+  }
+  static Result<std::vector<RenewReply>> read(const resp::Value& reply,
+                                              const std::vector<RenewCall>& calls) {
+    return read_renew(reply, calls.size());
+  }
+  static Result<ReleaseReply> read(const resp::Value& reply, const ReleaseCall&) {
     return read_release(reply);
+  }
+
+  Result<ScriptCall> script_of(const AcquireCall& call) {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    return acquire_call(keys, call, call.queue, subscriber_.channel(), new_store_, numbers_.next());
+  }
+  Result<ScriptCall> script_of(const std::vector<RenewCall>& calls) {
+    return renew_call(options_.prefix, calls);
+  }
+  Result<ScriptCall> script_of(const ReleaseCall& call) {
+    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
+    return release_call(keys, call, doubts().doubts(call.request), numbers_.next());
   }
 
   Result<ReleaseReply> do_force_release(const ForceReleaseCall& call,
@@ -134,14 +189,6 @@ class RedisStore final : public BlockingStore {
     const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
     const auto reply = TRY(server_->run(forget_command(keys, call.key), context));
     return reply.integer == 1;
-  }
-
-  Result<AcquireReply> ask(const LockKeys& keys, const AcquireCall& call,
-                           const CallContext& context) {
-    const auto reply = TRY(server_->run(
-        acquire_call(keys, call, call.queue, subscriber_.channel(), new_store_, numbers_.next()),
-        context));
-    return read_acquire(reply, call);
   }
 
   const Options options_;

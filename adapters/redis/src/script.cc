@@ -594,14 +594,18 @@ const Scripts& Scripts::all() {
   return scripts;
 }
 
-std::string ScriptCall::command(bool in_full) const {
-  std::string text;
-  text.reserve(512);
-  resp::CommandWriter writer(text, 3 + keys.size() + arguments.size());
+void ScriptCall::append_to(std::string& commands, bool in_full) const {
+  resp::CommandWriter writer(commands, 3 + keys.size() + arguments.size());
   writer.arg(in_full ? "EVAL" : "EVALSHA").arg(in_full ? script.source() : script.sha());
   writer.arg(static_cast<std::int64_t>(keys.size()));
   for (const std::string& key : keys) writer.arg(key);
   for (const std::string& argument : arguments) writer.arg(argument);
+}
+
+std::string ScriptCall::command(bool in_full) const {
+  std::string text;
+  text.reserve(512);
+  append_to(text, in_full);
   return text;
 }
 

@@ -30,6 +30,7 @@ struct ScriptCall {
   std::vector<std::string> arguments = {};
 
   // EVALSHA, or EVAL.
+  void append_to(std::string& commands, bool in_full = false) const;
   std::string command(bool in_full = false) const;
 };
 

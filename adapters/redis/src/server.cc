@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "keys.h"
 #include "kit/text/number.h"
@@ -157,6 +158,30 @@ Result<Value> Server::answer(const ScriptCall& call, const CallContext& context)
     if (reply && is_unknown_script(*reply)) reply = connection.call(wait, call.command(true));
     return reply;
   });
+}
+
+void Server::run_together(std::span<const ScriptCall> calls, const CallContext& context,
+                          const Together& each) {
+  auto loan = borrow(context, Look::if_rested);
+  if (!loan) return;
+  std::string commands;
+  std::vector<std::size_t> sent;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (!each.begins(i)) continue;
+    calls[i].append_to(commands);
+    sent.push_back(i);
+  }
+  CallWait wait(context, closing_);
+  Status whole = (*loan)->send(wait, commands);
+  bool is_broken = !whole;
+  if (!whole && whole.error().code != ErrorCode::outcome_unknown) sent.clear();
+  for (const std::size_t i : sent) {
+    auto reply = whole ? (*loan)->reply(wait) : Result<Value>(fail(whole.error()));
+    is_broken = is_broken || is_over(reply);
+    if (!reply) whole = fail(reply.error());
+    if (!reply || !is_unknown_script(*reply)) each.answered(i, checked(std::move(reply)));
+  }
+  if (is_broken) drop(*loan);
 }
 
 Result<Value> Server::run(const std::string& command, const CallContext& context) {
