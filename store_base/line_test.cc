@@ -150,6 +150,7 @@ TEST_F(ImpatientLineTest, NobodyWaitsLongForTheBatchBeforeIt) {
   ASSERT_TRUE(line.go_first(BootClock::now() - 50ms));
   const auto urgent = std::make_shared<Numbered>(1, context(10s, {}, /*urgent=*/true));
   EXPECT_EQ(line.ride(urgent, BootClock::now()), Ride::on_its_own);
+  EXPECT_EQ(line.gathered(), 0u) << "it did not even join those who wait";
   EXPECT_EQ(ride(2).get(), Ride::on_its_own) << "it waited as long as it may";
   EXPECT_EQ(ride(3).get(), Ride::on_its_own);
   // They are not done a second time.

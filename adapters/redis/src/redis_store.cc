@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "call_numbers.h"
 #include "calls.h"
+#include "composer.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
 #include "server.h"
@@ -42,7 +42,7 @@ class RedisStore final : public BlockingStore {
   // ---- acquire, renew, release ---------------------------------------------------------------
 
   Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override {
-    const auto script = TRY(script_of(call));
+    const auto script = TRY(composer_.script_of(call));
     return read_acquire(TRY(server_->run(script, context)), call);
   }
 
@@ -60,66 +60,23 @@ class RedisStore final : public BlockingStore {
 
   Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
                                            const CallContext& context) override {
-    const auto reply = TRY(server_->run(TRY(script_of(calls)), context));
+    const auto reply = TRY(server_->run(TRY(composer_.script_of(calls)), context));
     return read_renew(reply, calls.size());
   }
 
   Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override {
-    const auto script = TRY(script_of(call));
+    const auto script = TRY(composer_.script_of(call));
     return read_release(TRY(server_->run(script, context)));
   }
 
-  // Each draws its number before it begins: who gives up a call that has begun releases it under a
-  // higher one.
   void answer(std::span<const AnyAsked> batch) override {
-    std::vector<ScriptCall> scripts;
-    std::vector<AnyAsked> riders;
-    for (const AnyAsked& one : batch) {
-      const auto compose = [&](auto* asked) {
-        auto script = script_of(asked->call);
-        if (!script) return;  // on its own it is refused
-        scripts.push_back(std::move(*script));
-        riders.push_back(asked);
-      };
-      std::visit(compose, one);
-    }
-    server_->run_together(
-        scripts, limits_of(batch),
-        {.begins =
-             [&](std::size_t i) {
-               return std::visit([](auto* asked) { return asked->begin(); }, riders[i]);
-             },
-         .answered =
-             [&](std::size_t i, Result<resp::Value> reply) {
-               std::visit([&](auto* asked) { answer_with(*asked, std::move(reply)); }, riders[i]);
-             }});
-  }
-
-  static void answer_with(auto& asked, Result<resp::Value> reply) {
-    if (!reply) return asked.answer(fail(std::move(reply.error())));
-    asked.answer(read(*reply, asked.call));
-  }
-  static Result<AcquireReply> read(const resp::Value& reply, const AcquireCall& call) {
-    return read_acquire(reply, call);
-  }
-  static Result<std::vector<RenewReply>> read(const resp::Value& reply,
-                                              const std::vector<RenewCall>& calls) {
-    return read_renew(reply, calls.size());
-  }
-  static Result<ReleaseReply> read(const resp::Value& reply, const ReleaseCall&) {
-    return read_release(reply);
-  }
-
-  Result<ScriptCall> script_of(const AcquireCall& call) {
-    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-    return acquire_call(keys, call, call.queue, subscriber_.channel(), new_store_, numbers_.next());
-  }
-  Result<ScriptCall> script_of(const std::vector<RenewCall>& calls) {
-    return renew_call(options_.prefix, calls);
-  }
-  Result<ScriptCall> script_of(const ReleaseCall& call) {
-    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-    return release_call(keys, call, doubts().doubts(call.request), numbers_.next());
+    Parts parts;
+    const auto compose = [&]() -> std::span<const ScriptCall> {
+      parts = composer_.begin(batch);
+      return parts.scripts;
+    };
+    server_->run_together(limits_of(batch), compose,
+                          [&](std::size_t i, auto reply) { parts.answers[i](std::move(reply)); });
   }
 
   Result<ReleaseReply> do_force_release(const ForceReleaseCall& call,
@@ -195,8 +152,8 @@ class RedisStore final : public BlockingStore {
   const StoreTraits traits_;
   const StoreId new_store_;
   std::unique_ptr<Server> server_;
-  CallNumbers numbers_;
   Subscriber subscriber_;
+  Composer composer_{options_.prefix, new_store_, subscriber_, doubts()};
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "keys.h"
 #include "leasehold/id.h"
 #include "leasehold/resp/command.h"
+#include "many_lua.h"
 
 namespace leasehold::redis {
 namespace {
@@ -577,10 +578,12 @@ const Scripts& Scripts::all() {
   static const Scripts scripts{
       .acquire = script_of({store_functions(), kAcquireAlone, kQueueFunctions, kCrowdFunctions,
                             kComingFunctions, kLookingFunctions, kAcquire}),
+      .acquire_many = script_of({store_functions(), kAcquireMany}),
       .renew =
           script_of({kRenewAlone, kQueueFunctions, kCrowdFunctions, kStayingFunctions, kRenew}),
       .release =
           script_of({kQueueFunctions, kReleaseAlone, kCrowdFunctions, kStayingFunctions, kRelease}),
+      .release_many = script_of({kReleaseMany}),
       .force_release =
           script_of({kQueueFunctions, kCrowdFunctions, kForeignFunctions, kForceRelease}),
       .set_permits = script_of(

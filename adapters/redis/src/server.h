@@ -32,15 +32,12 @@ class Server {
   // One round trip, two if the server does not know the script. The reply is never an error.
   [[nodiscard]] Result<resp::Value> run(const ScriptCall& call, const CallContext& context);
   [[nodiscard]] Result<resp::Value> run(const std::string& command, const CallContext& context);
-  // One round trip for all of them. `begins` is asked for each before anything is sent, and
-  // `answered` is called with its reply, in order. Neither for what was certainly not done: nothing
-  // could be sent, or the server does not know the script.
-  struct Together {
-    std::function<bool(std::size_t)> begins;
-    std::function<void(std::size_t, Result<resp::Value>)> answered;
-  };
-  void run_together(std::span<const ScriptCall> calls, const CallContext& context,
-                    const Together& each);
+  // One round trip for all the scripts that `compose` makes when there is a connection, and one
+  // more for those that the server does not know. Of each, in order, `replied` is told what run()
+  // would say, unless it is known that nothing was sent.
+  void run_together(const CallContext& context,
+                    const std::function<std::span<const ScriptCall>()>& compose,
+                    const std::function<void(std::size_t, Result<resp::Value>)>& replied);
   // The same; the reply may be an error of the server.
   [[nodiscard]] Result<resp::Value> answer(const ScriptCall& call, const CallContext& context);
 
