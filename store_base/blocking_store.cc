@@ -97,7 +97,7 @@ struct BlockingStore::Alone {
   }
 };
 
-BlockingStore::BlockingStore(Calls calls, LinePatience patience)
+BlockingStore::BlockingStore(Calls calls, Millis patience)
     : line_(calls == Calls::apart
                 ? nullptr
                 : std::make_unique<Line>([this](const Line::Batch& batch) { carry_all(batch); },

@@ -95,7 +95,7 @@ class BlockingStore : public Store, protected OnceRecords {
  public:
   enum class Calls { apart, together };
   // `together`: the store has an answer() that is quicker than its methods one after the other.
-  explicit BlockingStore(Calls calls = Calls::apart, LinePatience patience = {});
+  explicit BlockingStore(Calls calls = Calls::apart, Millis patience = Line::kPatience);
 
   void start(StoreEvents& events) final { events_ = &events; }
   void close() final;

@@ -27,7 +27,7 @@ constexpr const char* kAddress = "told:somewhere";
 // Answers as it is told.
 class ToldStore final : public BlockingStore {
  public:
-  explicit ToldStore(Calls calls) : BlockingStore(calls, {.urgent = 1h, .others = 1h}) {
+  explicit ToldStore(Calls calls) : BlockingStore(calls, /*patience=*/1h) {
     traits_.address = kAddress;
   }
   ~ToldStore() override { close(); }

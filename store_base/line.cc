@@ -38,8 +38,7 @@ bool Line::has_thread() {
 std::optional<BootTime> Line::gather(const std::shared_ptr<Rider>& rider, BootTime now) {
   MutexLock lock(mutex_);
   const bool is_free = !out_since_;
-  const BootTime patient_until =
-      out_since_.value_or(now) + (rider->context.urgent ? patience_.urgent : patience_.others);
+  const BootTime patient_until = out_since_.value_or(now) + patience_;
   if (now >= patient_until || !has_thread()) return std::nullopt;
   gathered_.push_back(rider);
   if (is_free) {  // the call before it came back a moment ago

@@ -47,12 +47,6 @@ class Rider {
   kit::Doorbell bell_;
 };
 
-// How long a call waits for the batch before it.
-struct LinePatience {
-  Millis urgent{50};
-  Millis others{200};
-};
-
 // The first call goes at once, on its own thread. While it is on its way others gather; when it is
 // back, a thread of the line takes all of them along together, and so on until nobody waits. Nobody
 // waits long: when a batch has been out for its patience, a call goes on its own. Thread safe.
@@ -64,8 +58,9 @@ class Line {
   using Carry = std::function<void(const Batch&)>;
 
   static constexpr std::size_t kMostRiders = 100;
+  static constexpr Millis kPatience{50};
 
-  explicit Line(Carry carry, LinePatience patience = {})
+  explicit Line(Carry carry, Millis patience = kPatience)
       : carry_(std::move(carry)), patience_(patience) {}
   ~Line() { close(); }
   Line(const Line&) = delete;
@@ -98,7 +93,7 @@ class Line {
   bool next_batch(Batch& batch) LEASEHOLD_EXCLUDES(mutex_);
 
   const Carry carry_;
-  const LinePatience patience_;
+  const Millis patience_;
   Mutex mutex_;
   ConditionVariable handed_over_;
   std::optional<BootTime> out_since_ LEASEHOLD_GUARDED_BY(mutex_);  // nothing: nothing is out

@@ -22,13 +22,13 @@ struct Numbered final : Rider {
 };
 
 // How long a test may take is not the matter here.
-constexpr LinePatience kEndless{1h, 1h};
+constexpr Millis kEndless = 1h;
 
 class LineTest : public ::testing::Test {
  protected:
   using Numbers = std::vector<int>;
 
-  explicit LineTest(LinePatience patience = kEndless) : patience_(patience) {}
+  explicit LineTest(Millis patience = kEndless) : patience_(patience) {}
   ~LineTest() override {
     for (auto& thread : threads_) thread.join();
     line.close();
@@ -54,7 +54,7 @@ class LineTest : public ::testing::Test {
 
   void go_first() { ASSERT_TRUE(line.go_first(BootClock::now())); }
 
-  const LinePatience patience_;
+  const Millis patience_;
   std::function<void(Rider&)> on_rider = [](Rider& rider) { rider.answered(); };
   std::function<void()> on_batch = [] {};
   Mutex mutex;
@@ -143,16 +143,16 @@ TEST_F(LineTest, ABatchHasSoManyAndTheOthersComeNext) {
 }
 
 struct ImpatientLineTest : LineTest {
-  ImpatientLineTest() : LineTest({}) {}
+  ImpatientLineTest() : LineTest(Line::kPatience) {}
 };
 
 TEST_F(ImpatientLineTest, NobodyWaitsLongForTheBatchBeforeIt) {
-  ASSERT_TRUE(line.go_first(BootClock::now() - 50ms));
-  const auto urgent = std::make_shared<Numbered>(1, context(10s, {}, /*urgent=*/true));
-  EXPECT_EQ(line.ride(urgent, BootClock::now()), Ride::on_its_own);
-  EXPECT_EQ(line.gathered(), 0u) << "it did not even join those who wait";
-  EXPECT_EQ(ride(2).get(), Ride::on_its_own) << "it waited as long as it may";
-  EXPECT_EQ(ride(3).get(), Ride::on_its_own);
+  go_first();
+  EXPECT_EQ(ride(1).get(), Ride::on_its_own) << "it waited as long as it may";
+  const auto late = std::make_shared<Numbered>(2, context());
+  const std::size_t waited = line.gathered();
+  EXPECT_EQ(line.ride(late, BootClock::now()), Ride::on_its_own);
+  EXPECT_EQ(line.gathered(), waited) << "it did not even join those who wait";
   // They are not done a second time.
   on_rider = [](Rider&) { ADD_FAILURE(); };
   line.back();
