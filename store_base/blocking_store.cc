@@ -1,6 +1,7 @@
 #include "store_base/blocking_store.h"
 #include "kit/text/visible_text.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -9,6 +10,19 @@ namespace {
 
 constexpr int kClosed = 1;
 constexpr int kOneCall = 2;
+
+tl::unexpected<Error> failed_unexpectedly(const std::exception& thrown) {
+  return fail(ErrorCode::outcome_unknown, "the store failed unexpectedly", thrown.what());
+}
+
+template <class Reply, class Method>
+Result<Reply> guarded(const Method& method) {
+  try {
+    return method();
+  } catch (const std::exception& exception) {
+    return failed_unexpectedly(exception);
+  }
+}
 
 }  // namespace
 
@@ -29,9 +43,9 @@ class BlockingStore::Visit {
   Visit(const Visit&) = delete;
 
   // Why a call may not begin.
-  std::optional<Error> objection(const CallContext& context) const {
+  std::optional<Error> objection(const CallContext& context, BootTime now) const {
     if (too_late_) return Error(ErrorCode::unavailable, "the store is closed");
-    if (BootClock::now() < context.deadline) return std::nullopt;
+    if (now < context.deadline) return std::nullopt;
     return Error(ErrorCode::unavailable, "the time for it was over before it began");
   }
 
@@ -43,7 +57,9 @@ class BlockingStore::Visit {
 struct BlockingStore::Alone {
   BlockingStore& store;
 
-  void operator()(auto* asked) const { asked->reply = reply(asked->call, asked->context); }
+  void operator()(auto* asked) const {
+    if (asked->begin()) asked->answer(reply(asked->call, asked->context));
+  }
 
   auto reply(const AcquireCall& call, const CallContext& context) const {
     return store.do_acquire(call, context);
@@ -81,36 +97,124 @@ struct BlockingStore::Alone {
   }
 };
 
+BlockingStore::BlockingStore(Calls calls, Millis patience)
+    : line_(calls == Calls::apart
+                ? nullptr
+                : std::make_unique<Line>([this](const Line::Batch& batch) { carry_all(batch); },
+                                         patience)) {}
+
+void BlockingStore::carry_all(const Line::Batch& batch) {
+  std::vector<AnyAsked> all;
+  all.reserve(batch.size());
+  for (const auto& rider : batch) all.push_back(static_cast<AskedRider&>(*rider).asked());
+  carry(all);
+}
+
+CallContext limits_of(std::span<const AnyAsked> batch) {
+  const auto context_of = [](const AnyAsked& one) -> const CallContext& {
+    return std::visit([](auto* asked) -> const CallContext& { return asked->context; }, one);
+  };
+  if (batch.size() == 1) return context_of(batch.front());
+  CallContext limits{BootTime::min(), {}};
+  for (const AnyAsked& one : batch) {
+    const CallContext& context = context_of(one);
+    limits.deadline = std::max(limits.deadline, context.deadline);
+    limits.urgent = limits.urgent || context.urgent;
+  }
+  return limits;
+}
+
 void BlockingStore::answer(std::span<const AnyAsked> batch) {
   for (const AnyAsked& asked : batch) std::visit(Alone{*this}, asked);
+}
+
+void BlockingStore::carry(std::span<const AnyAsked> batch) {
+  try {
+    answer(batch);
+  } catch (const std::exception& exception) {
+    for (const AnyAsked& one : batch) {
+      std::visit(
+          [&](auto* asked) {
+            if (asked->has_begun()) asked->answer(failed_unexpectedly(exception));
+          },
+          one);
+    }
+  }
+  for (const AnyAsked& one : batch) std::visit([](auto* asked) { asked->left_behind(); }, one);
+}
+
+template <class Reply, class Call>
+Result<Reply> BlockingStore::alone(const Call& call, const CallContext& context) {
+  return guarded<Reply>([&] { return Alone{*this}.reply(call, context); });
+}
+
+template <class Call, class Reply>
+Result<Reply> BlockingStore::go_first(Asked<Call, Reply>& asked) {
+  const AnyAsked one = &asked;
+  carry({&one, 1});
+  line_->back();
+  if (asked.reply) return std::move(*asked.reply);
+  return alone<Reply>(asked.call, asked.context);
+}
+
+template <class Call, class Reply>
+Result<Reply> BlockingStore::ride(const std::shared_ptr<Asked<Call, Reply>>& asked, BootTime now) {
+  switch (line_->ride(asked, now)) {
+    case Line::Ride::answered:
+      return std::move(*asked->reply);
+    case Line::Ride::on_its_own:
+      return alone<Reply>(asked->call, asked->context);
+    case Line::Ride::not_begun:
+      return fail(ErrorCode::unavailable, "the time for it was over before it began");
+    case Line::Ride::not_finished:
+      break;
+  }
+  const bool stopped = asked->context.stop.stop_requested();
+  return fail(ErrorCode::outcome_unknown,
+              std::string(stopped ? "stop was requested" : "the time for it was over") +
+                  " while waiting for an answer");
+}
+
+template <class Call, class Reply>
+void BlockingStore::ask_with_others(Call call, CallContext context, const Completion<Reply>& done) {
+  if (!line_) return ask(std::move(call), std::move(context), done);
+  const Visit visit(calls_);
+  const BootTime now = BootClock::now();
+  if (auto objection = visit.objection(context, now)) {
+    return finish<Call, Reply>(call, context, fail(std::move(*objection)), done);
+  }
+  if (line_->go_first(now)) {
+    Asked<Call, Reply> asked(std::move(call), std::move(context));
+    return finish(asked.call, asked.context, go_first(asked), done);
+  }
+  const auto asked = std::make_shared<Asked<Call, Reply>>(std::move(call), std::move(context));
+  finish(asked->call, asked->context, ride(asked, now), done);
 }
 
 template <class Call, class Reply>
 void BlockingStore::ask(Call call, CallContext context, const Completion<Reply>& done) {
   const Visit visit(calls_);
-  Asked<Call, Reply> asked{std::move(call), std::move(context)};
-  std::string thrown;
-  if (auto objection = visit.objection(asked.context)) {
-    asked.reply = fail(std::move(*objection));
-  } else {
-    const AnyAsked one = &asked;
-    try {
-      answer({&one, 1});
-    } catch (const std::exception& exception) {
-      thrown = exception.what();
+  auto objection = visit.objection(context, BootClock::now());
+  finish<Call, Reply>(call, context,
+                      objection ? fail(std::move(*objection)) : alone<Reply>(call, context), done);
+}
+
+template <class Call, class Reply>
+void BlockingStore::finish(const Call& call, const CallContext& context, Result<Reply> reply,
+                           const Completion<Reply>& done) {
+  if constexpr (std::is_same_v<Reply, AcquireReply>) {
+    if (reply && std::holds_alternative<Queued>(*reply)) {
+      reply = guarded<Reply>([&] { return queued(call, context, std::get<Queued>(*reply)); });
     }
   }
-  if (!asked.reply) {
-    asked.reply = fail(ErrorCode::outcome_unknown, "the store failed unexpectedly", thrown);
-  }
-  note(asked.call, *asked.reply);
-  if (!*asked.reply) {
-    Error& error = asked.reply->error();
+  note(call, reply);
+  if (!reply) {
+    Error& error = reply.error();
     error.address = traits().address;
     const bool not_done = error.code == ErrorCode::unavailable;
-    if (not_done && asked.context.stop.stop_requested()) error.code = ErrorCode::cancelled;
+    if (not_done && context.stop.stop_requested()) error.code = ErrorCode::cancelled;
   }
-  done(std::move(*asked.reply));
+  done(std::move(reply));
 }
 
 void BlockingStore::note(const AcquireCall& call, const Result<AcquireReply>& reply) {
@@ -124,21 +228,23 @@ void BlockingStore::note(const ReleaseCall& call, const Result<ReleaseReply>& re
 void BlockingStore::close() {
   if ((calls_.fetch_or(kClosed) & kClosed) == 0) do_close();
   for (int calls = calls_; calls != kClosed; calls = calls_) calls_.wait(calls);
+  if (line_) line_->close();
 }
 
 // ---- each kind of call ---------------------------------------------------------------------
 
 void BlockingStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
-  ask(std::move(call), std::move(context), done);
+  ask_with_others(std::move(call), std::move(context), done);
 }
 
 void BlockingStore::renew(std::vector<RenewCall> calls, CallContext context,
                           Completion<std::vector<RenewReply>> done) {
-  ask(std::move(calls), std::move(context), done);
+  if (calls.empty()) return done(std::vector<RenewReply>());
+  ask_with_others(std::move(calls), std::move(context), done);
 }
 
 void BlockingStore::release(ReleaseCall call, CallContext context, Completion<ReleaseReply> done) {
-  ask(std::move(call), std::move(context), done);
+  ask_with_others(std::move(call), std::move(context), done);
 }
 
 void BlockingStore::inspect(LockName lock, CallContext context, Completion<LockStatus> done) {

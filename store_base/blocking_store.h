@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "leasehold/store.h"
 #include "store_base/doubts.h"
+#include "store_base/line.h"
 
 namespace leasehold {
 
@@ -47,21 +49,35 @@ struct ForgetCall {
 // `lost`: the lease under which a result was to be recorded has ended.
 Error not_recorded(const LockName& lock);
 
-// One call, and its answer once that is there.
 template <class Call, class Reply>
-struct Asked {
-  Call call;
-  CallContext context;
+struct Asked;
+using AskedAcquire = Asked<AcquireCall, AcquireReply>;
+using AskedRenew = Asked<std::vector<RenewCall>, std::vector<RenewReply>>;
+using AskedRelease = Asked<ReleaseCall, ReleaseReply>;
+using AnyAsked = std::variant<AskedAcquire*, AskedRenew*, AskedRelease*>;
+
+struct AskedRider : Rider {
+  using Rider::Rider;
+  virtual AnyAsked asked() = 0;
+};
+
+// One call of a batch. Used by one thread at a time: the one that answers, then the one that asked.
+template <class Call, class Reply>
+struct Asked final : AskedRider {
+  Asked(Call what, CallContext limits) : AskedRider(std::move(limits)), call(std::move(what)) {}
+  AnyAsked asked() override { return this; }
+
+  void answer(Result<Reply> with) {
+    reply = std::move(with);
+    answered();
+  }
+
+  const Call call;
   std::optional<Result<Reply>> reply = {};
 };
-using AnyAsked =
-    std::variant<Asked<AcquireCall, AcquireReply>*,
-                 Asked<std::vector<RenewCall>, std::vector<RenewReply>>*,
-                 Asked<ReleaseCall, ReleaseReply>*, Asked<InspectCall, LockStatus>*,
-                 Asked<ListCall, std::vector<LockStatus>>*, Asked<ForceReleaseCall, ReleaseReply>*,
-                 Asked<SetPermitsCall, std::monostate>*, Asked<RotateCall, StoreId>*,
-                 Asked<RecallCall, std::optional<OnceRecord>>*, Asked<RecordCall, std::monostate>*,
-                 Asked<ListKeysCall, std::vector<std::string>>*, Asked<ForgetCall, bool>*>;
+
+// Until when somebody of the batch still wants its answer. No stop ends a batch of several.
+CallContext limits_of(std::span<const AnyAsked> batch);
 
 // Keeps the rules of Store that are the same for every such store:
 // - The completion is called exactly once, also if the store throws: then it is `outcome_unknown`.
@@ -71,10 +87,16 @@ using AnyAsked =
 //   when every completion has returned; so no completion may call it.
 // - An acquire that ended by `outcome_unknown`, or by an exception, is in doubt until the
 //   release of its request is done.
+// - If they go together: while an acquire, a renewal or a release is on its way, others gather
+//   (Line). Each keeps its own deadline, stop and answer.
 // An adapter has one small method for each kind of call, which may block until the call's deadline
 // or stop token, and fails as Store says. Its destructor calls close().
 class BlockingStore : public Store, protected OnceRecords {
  public:
+  enum class Calls { apart, together };
+  // `together`: the store has an answer() that is quicker than its methods one after the other.
+  explicit BlockingStore(Calls calls = Calls::apart, Millis patience = Line::kPatience);
+
   void start(StoreEvents& events) final { events_ = &events; }
   void close() final;
   void acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) final;
@@ -95,10 +117,19 @@ class BlockingStore : public Store, protected OnceRecords {
   StoreEvents& events() const { return *events_; }
   // A store may doubt more than the base does.
   Doubts& doubts() { return doubts_; }
+  // How many wait for the next batch.
+  std::size_t gathered() const { return line_ ? line_->gathered() : 0; }
 
-  // Gives each of them its reply, on this thread. All are different calls; each has a context of
-  // its own. By default one after the other by the methods below.
+  // Does what begin()s, and answers it, on this thread: calls that arrived in this order, but
+  // renewals first. May block until limits_of() them. What has no answer at the end was certainly
+  // not done: it goes on its own, by its method below. If this throws, the outcome of what has
+  // begun is unknown. By default each by its method.
   virtual void answer(std::span<const AnyAsked> batch);
+
+  // An acquire has got its first place in a queue. On its caller's thread, while others may go.
+  virtual Result<AcquireReply> queued(const AcquireCall&, const CallContext&, Queued place) {
+    return place;
+  }
 
  private:
   virtual Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) = 0;
@@ -138,10 +169,23 @@ class BlockingStore : public Store, protected OnceRecords {
                  Completion<std::vector<std::string>> done) final;
   void forget(LockName lock, std::string key, CallContext context, Completion<bool> done) final;
 
-  struct Alone;  // answers one call by its method
   class Visit;   // one call, from its beginning to the end of its completion
+  struct Alone;  // answers one call by its method
   template <class Call, class Reply>
   void ask(Call call, CallContext context, const Completion<Reply>& done);
+  template <class Call, class Reply>
+  void ask_with_others(Call call, CallContext context, const Completion<Reply>& done);
+  template <class Call, class Reply>
+  Result<Reply> go_first(Asked<Call, Reply>& asked);
+  template <class Call, class Reply>
+  Result<Reply> ride(const std::shared_ptr<Asked<Call, Reply>>& asked, BootTime now);
+  template <class Reply, class Call>
+  Result<Reply> alone(const Call& call, const CallContext& context);
+  template <class Call, class Reply>
+  void finish(const Call& call, const CallContext& context, Result<Reply> reply,
+              const Completion<Reply>& done);
+  void carry(std::span<const AnyAsked> batch);
+  void carry_all(const Line::Batch& batch);
 
   void note(const AcquireCall& call, const Result<AcquireReply>& reply);
   void note(const ReleaseCall& call, const Result<ReleaseReply>& reply);
@@ -149,6 +193,7 @@ class BlockingStore : public Store, protected OnceRecords {
 
   StoreEvents* events_ = nullptr;
   Doubts doubts_;
+  const std::unique_ptr<Line> line_;  // none: each call goes on its own
   // Twice the number of calls, and one more when it is closed.
   std::atomic<int> calls_ = 0;
 };

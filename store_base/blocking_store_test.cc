@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <functional>
@@ -26,14 +27,20 @@ constexpr const char* kAddress = "told:somewhere";
 // Answers as it is told.
 class ToldStore final : public BlockingStore {
  public:
-  ToldStore() { traits_.address = kAddress; }
+  explicit ToldStore(Calls calls) : BlockingStore(calls, /*patience=*/1h) {
+    traits_.address = kAddress;
+  }
   ~ToldStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
 
   using BlockingStore::doubts;
+  using BlockingStore::gathered;
+  void answer_each(std::span<const AnyAsked> batch) { BlockingStore::answer(batch); }
 
-  std::function<Result<AcquireReply>()> on_acquire = [] { return Busy{"somebody"}; };
+  std::function<Result<AcquireReply>(const AcquireCall&)> on_acquire = [](const auto&) {
+    return Busy{"somebody"};
+  };
   std::function<Result<ReleaseReply>(const CallContext&)> on_release = [](const auto&) {
     return ReleaseReply::released;
   };
@@ -47,8 +54,8 @@ class ToldStore final : public BlockingStore {
     if (on_batch) return on_batch(batch);
     BlockingStore::answer(batch);
   }
-  Result<AcquireReply> do_acquire(const AcquireCall&, const CallContext&) override {
-    return on_acquire();
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext&) override {
+    return on_acquire(call);
   }
   Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
                                            const CallContext&) override {
@@ -68,6 +75,9 @@ class ToldStore final : public BlockingStore {
 
 class BlockingStoreTest : public ::testing::Test {
  protected:
+  explicit BlockingStoreTest(BlockingStore::Calls calls = BlockingStore::Calls::apart)
+      : store(calls) {}
+
   static LockName lock() { return LockName::parse("job").value(); }
   static CallContext context(std::stop_token stop = {}) { return {BootClock::now() + 10s, stop}; }
 
@@ -167,26 +177,198 @@ TEST_F(BlockingStoreTest, CloseReturnsWhenEveryCompletionHas) {
   caller.join();
 }
 
-TEST_F(BlockingStoreTest, StoreThatThrowsOrForgetsACallIsAnUnknownOutcome) {
+TEST_F(BlockingStoreTest, StoreThatThrowsIsAnUnknownOutcome) {
   store.on_release = [](const auto&) -> Result<ReleaseReply> {
     throw std::runtime_error("broken");
   };
   EXPECT_EQ(to_string(release().error()),
             "outcome_unknown: told:somewhere: the store failed unexpectedly (broken)");
-  store.on_batch = [](const auto&) {};
-  EXPECT_EQ(release().error().code, ErrorCode::outcome_unknown);
 }
 
-TEST_F(BlockingStoreTest, BatchHasEachCallWithItsContextAndTakesAReplyForIt) {
-  const CallContext limits = context();
-  store.on_batch = [&](std::span<const AnyAsked> batch) {
-    ASSERT_EQ(batch.size(), 1u);
-    auto* asked = std::get<Asked<ReleaseCall, ReleaseReply>*>(batch[0]);
-    EXPECT_EQ(asked->call.lock, lock());
-    EXPECT_EQ(asked->context.deadline, limits.deadline);
-    asked->reply = ReleaseReply::not_held;
+// Calls that go together. The first of them waits until the test lets it go on.
+class TogetherTest : public BlockingStoreTest {
+ protected:
+  TogetherTest() : BlockingStoreTest(BlockingStore::Calls::together) {
+    store.on_batch = [this](std::span<const AnyAsked> batch) {
+      if (is_first_) {
+        is_first_ = false;
+        out_.count_down();
+        go_on_.wait();
+      } else {
+        sizes.push_back(batch.size());
+        if (then) return then(batch);
+      }
+      store.answer_each(batch);
+    };
+    threads_.emplace_back([this] { EXPECT_TRUE(release()); });
+    out_.wait();
+  }
+  ~TogetherTest() override {
+    let_go();
+    store.close();
+  }
+  void let_go() {
+    if (!std::exchange(has_gone_, true)) go_on_.count_down();
+    for (auto& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
+  }
+
+  // From a thread of its own; returns when it has gathered.
+  void gather(std::function<void()> call) {
+    const std::size_t before = store.gathered();
+    threads_.emplace_back(std::move(call));
+    while (store.gathered() == before) std::this_thread::yield();
+  }
+  void gather_acquire(std::string name, CallContext limits,
+                      std::optional<Result<AcquireReply>>& answer,
+                      RequestId who = RequestId::random(system_random())) {
+    gather([this, name, limits, who, &answer] {
+      store.acquire({LockName::parse(name).value(), who, OwnerLabel::parse("me").value(),
+                     Ttl::of(30s).value()},
+                    limits, [&](Result<AcquireReply> reply) { answer = std::move(reply); });
+    });
+  }
+  static Result<AcquireReply> name_of_lock(const AcquireCall& call) {
+    return Busy{call.lock.str()};
+  }
+
+  std::vector<std::size_t> sizes;
+  std::function<void(std::span<const AnyAsked>)> then;
+
+ private:
+  bool is_first_ = true;
+  bool has_gone_ = false;
+  std::latch out_{1};
+  std::latch go_on_{1};
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(TogetherTest, EachGetsItsOwnAnswer) {
+  store.on_acquire = name_of_lock;
+  std::array<std::optional<Result<AcquireReply>>, 3> answers;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    gather_acquire("job-" + std::to_string(i), context(), answers[i]);
+  }
+  let_go();
+  EXPECT_THAT(sizes, ::testing::ElementsAre(3));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(std::get<Busy>(answers[i]->value()).ahead, "job-" + std::to_string(i));
+  }
+}
+
+TEST_F(TogetherTest, AFailureOfOneIsNotThatOfItsNeighbours) {
+  store.on_acquire = [](const AcquireCall& call) -> Result<AcquireReply> {
+    if (call.lock.str() == "bad") return fail(ErrorCode::invalid, "no such thing");
+    return Busy{call.lock.str()};
   };
-  EXPECT_EQ(release(limits).value(), ReleaseReply::not_held);
+  std::optional<Result<AcquireReply>> before, bad, after;
+  gather_acquire("before", context(), before);
+  gather_acquire("bad", context(), bad);
+  gather_acquire("after", context(), after);
+  let_go();
+  EXPECT_EQ(std::get<Busy>(before->value()).ahead, "before");
+  EXPECT_THAT(bad->error(),
+              AllOf(Field(&Error::code, ErrorCode::invalid), Field(&Error::address, kAddress)));
+  EXPECT_EQ(std::get<Busy>(after->value()).ahead, "after");
+}
+
+TEST_F(TogetherTest, WhatABatchLeavesGoesOnItsOwnAndWhatItThrewAwayIsUnknown) {
+  store.on_acquire = name_of_lock;
+  then = [](std::span<const AnyAsked> batch) {
+    std::get<AskedAcquire*>(batch[0])->begin();
+    throw std::runtime_error("broken");
+  };
+  const RequestId begun = RequestId::random(system_random());
+  std::optional<Result<AcquireReply>> thrown, left;
+  gather_acquire("begun", context(), thrown, begun);
+  gather_acquire("left", context(), left);
+  let_go();
+  EXPECT_EQ(to_string(thrown->error()),
+            "outcome_unknown: told:somewhere: the store failed unexpectedly (broken)");
+  EXPECT_TRUE(store.doubts().doubts(begun));
+  EXPECT_EQ(std::get<Busy>(left->value()).ahead, "left");
+}
+
+TEST_F(TogetherTest, EachHasItsOwnDeadlineAndStop) {
+  store.on_acquire = name_of_lock;
+  std::stop_source stop;
+  const RequestId stopped_request = RequestId::random(system_random());
+  std::latch begun(1);
+  std::latch answered(2);
+  then = [&](std::span<const AnyAsked> batch) {
+    for (const AnyAsked& one : batch) std::get<AskedAcquire*>(one)->begin();
+    begun.count_down();
+    answered.wait();
+    for (const AnyAsked& one : batch) {
+      auto* asked = std::get<AskedAcquire*>(one);
+      asked->answer(name_of_lock(asked->call));
+    }
+  };
+  std::optional<Result<AcquireReply>> short_of_time, stopped, patient;
+  std::thread stopper;
+  const auto acquire = [&](const std::string& name, CallContext limits, auto& answer,
+                           RequestId who) {
+    gather([&, name, limits, who] {
+      store.acquire({LockName::parse(name).value(), who, OwnerLabel::parse("me").value(),
+                     Ttl::of(30s).value()},
+                    limits, [&](Result<AcquireReply> reply) {
+                      answer = std::move(reply);
+                      if (name != "patient") answered.count_down();
+                    });
+    });
+  };
+  const RequestId late = RequestId::random(system_random());
+  acquire("short", {BootClock::now() + 150ms, {}}, short_of_time, late);
+  acquire("stopped", context(stop.get_token()), stopped, stopped_request);
+  acquire("patient", context(), patient, RequestId::random(system_random()));
+  stopper = std::thread([&] {
+    begun.wait();
+    stop.request_stop();
+  });
+  let_go();
+  stopper.join();
+  EXPECT_EQ(
+      to_string(short_of_time->error()),
+      "outcome_unknown: told:somewhere: the time for it was over while waiting for an answer");
+  EXPECT_EQ(to_string(stopped->error()),
+            "outcome_unknown: told:somewhere: stop was requested while waiting for an answer");
+  EXPECT_TRUE(store.doubts().doubts(late));
+  EXPECT_TRUE(store.doubts().doubts(stopped_request));
+  EXPECT_EQ(std::get<Busy>(patient->value()).ahead, "patient");
+}
+
+TEST_F(TogetherTest, WhoIsStoppedBeforeItsBatchIsCancelledAndNotDone) {
+  int done = 0;
+  store.on_acquire = [&](const AcquireCall& call) {
+    ++done;
+    return name_of_lock(call);
+  };
+  std::stop_source stop;
+  std::optional<Result<AcquireReply>> stopped;
+  gather_acquire("stopped", context(stop.get_token()), stopped);
+  stop.request_stop();
+  let_go();
+  EXPECT_EQ(stopped->error().code, ErrorCode::cancelled);
+  EXPECT_EQ(done, 0);
+}
+
+TEST_F(TogetherTest, ABatchOfSeveralLastsAsLongAsAnybodyWaits) {
+  store.on_acquire = name_of_lock;
+  std::stop_source stop;
+  const CallContext soon = context(stop.get_token());
+  const CallContext late{soon.deadline + 5s, {}};
+  std::optional<CallContext> limits;
+  then = [&](std::span<const AnyAsked> batch) {
+    limits = limits_of(batch);
+    store.answer_each(batch);
+  };
+  std::optional<Result<AcquireReply>> first, second;
+  gather_acquire("soon", soon, first);
+  gather_acquire("late", late, second);
+  let_go();
+  EXPECT_EQ(limits->deadline, late.deadline);
+  EXPECT_FALSE(limits->stop.stop_possible());
 }
 
 TEST_F(BlockingStoreTest, WhatAStoreDoesNotOfferIsUnsupported) {
@@ -199,7 +381,7 @@ TEST_F(BlockingStoreTest, WhatAStoreDoesNotOfferIsUnsupported) {
 TEST_F(BlockingStoreTest, AcquireOfUnknownOutcomeIsInDoubtUntilItsReleaseIsDone) {
   using Answer = Result<AcquireReply>;
   const auto after = [&](std::function<Answer()> acquire) {
-    store.on_acquire = std::move(acquire);
+    store.on_acquire = [acquire = std::move(acquire)](const auto&) { return acquire(); };
     store.acquire({lock(), request, OwnerLabel::parse("me").value(), Ttl::of(30s).value()},
                   context(), [](const Answer&) {});
     return store.doubts().doubts(request);

@@ -103,8 +103,12 @@ class RawStore {
         [&](auto done) { store_->renew(std::move(calls), context(), std::move(done)); });
   }
   Result<ReleaseReply> try_release(const RequestId& request, Millis keep_for = Millis(0)) {
+    return release_another(lock_, request, keep_for);
+  }
+  Result<ReleaseReply> release_another(const LockName& lock, const RequestId& request,
+                                       Millis keep_for = Millis(0)) {
     return ask<ReleaseReply>([&](auto done) {
-      store_->release({lock_, request, keep_for}, context(), std::move(done));
+      store_->release({lock, request, keep_for}, context(), std::move(done));
     });
   }
   Result<ReleaseReply> force_release(const RequestId& seen) {

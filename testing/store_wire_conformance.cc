@@ -274,6 +274,73 @@ TEST_P(StoreWireConformance, AcquireSaysWhatIsKnownAndItsRetryIsTheSameGrant) {
   }
 }
 
+// Of a store whose calls go together most of these are on their way in one batch.
+TEST_P(StoreWireConformance, OfCallsAtTheSameTimeEachSaysWhatIsKnown) {
+  constexpr std::size_t kCalls = 8;
+  RawStore faulty(server->open_through_proxies(), "job", 30s);
+  RawStore direct(server->open(), "job", 30s);
+  ASSERT_TRUE(faulty.inspect()) << "it is connected before the fault comes";
+  // Elsewhere a token may be another when it is told again.
+  const bool counts = faulty.traits().one_counter && server->grants_outlive_connections();
+  std::map<LockName, TokenNumber> last;
+  for (const rig::WireFault fault : kFaults) {
+    for (int round = 0; round < 3; ++round) {
+      SCOPED_TRACE(rig::to_string(fault) + ", round " + std::to_string(round));
+      std::vector<std::pair<LockName, RequestId>> asked;
+      for (std::size_t i = 0; i < kCalls; ++i) {
+        asked.emplace_back(lock_name("order " + std::to_string(i)), new_request());
+      }
+      arm(fault);
+      std::vector<std::future<Result<AcquireReply>>> replies;
+      for (const auto& it : asked) {
+        replies.push_back(std::async(std::launch::async, [&faulty, it] {
+          return faulty.acquire_another(it.first, it.second);
+        }));
+      }
+      wait_for_fault(fault, [] { return true; });
+      for (std::size_t i = 0; i < kCalls; ++i) {
+        SCOPED_TRACE(asked[i].first.str());
+        const auto first = replies[i].get();
+        if (!first) expect_clear(first.error(), /*done=*/false);
+        const auto ask = [&] { return faulty.acquire_another(asked[i].first, asked[i].second); };
+        const auto again = ask_until_told(ask);
+        ASSERT_TRUE(is_granted(again)) << "it holds its own lock, and nobody else's";
+        const TokenNumber token = std::get<Granted>(*again).token;
+        if (first && counts) {
+          EXPECT_EQ(std::get<Granted>(*first).token, token);
+        }
+        if (const auto before = last.find(asked[i].first); counts && before != last.end()) {
+          EXPECT_GT(token, before->second);
+        }
+        last.insert_or_assign(asked[i].first, token);
+        const auto other = direct.acquire_another(asked[i].first, new_request());
+        EXPECT_TRUE(other && std::holds_alternative<Busy>(*other));
+      }
+      arm(fault);
+      std::vector<std::future<Result<ReleaseReply>>> releases;
+      for (const auto& it : asked) {
+        releases.push_back(std::async(std::launch::async, [&faulty, it] {
+          return faulty.release_another(it.first, it.second);
+        }));
+      }
+      wait_for_fault(fault, [] { return true; });
+      for (std::size_t i = 0; i < kCalls; ++i) {
+        SCOPED_TRACE(asked[i].first.str());
+        const auto first = releases[i].get();
+        if (!first) expect_clear(first.error(), /*done=*/false);
+        if (first && server->grants_outlive_connections()) {
+          EXPECT_EQ(*first, ReleaseReply::released);
+        }
+        (void)ask_until_told(
+            [&] { return faulty.release_another(asked[i].first, asked[i].second); });
+        const RequestId next = new_request();
+        EXPECT_TRUE(is_granted(direct.acquire_another(asked[i].first, next))) << "an orphan";
+        EXPECT_TRUE(direct.release_another(asked[i].first, next));
+      }
+    }
+  }
+}
+
 TEST_P(StoreWireConformance, RenewSaysWhatIsKnownAndNeverThatALivingGrantIsGone) {
   for (const auto& trial : trials_of(kCallFaults, if_it_has({Mode::permit_of(2)}))) {
     const CallFault& fault = trial.fault;

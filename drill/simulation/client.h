@@ -53,6 +53,9 @@ struct Client {
   std::optional<BootTime> wake;  // for which a tick is planned
   std::uint32_t tick_generation = 0;
   std::uint64_t newest_arrival = 0;  // at the store
+  // Calls that gather while one is out: its number, or 0.
+  std::uint32_t out = 0;
+  std::vector<std::uint32_t> gathered;
 
   bool up() const { return engine.has_value(); }
 };

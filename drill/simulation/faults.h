@@ -37,6 +37,8 @@ enum class Fault : std::uint8_t {
   late_confirm,      // a grant is confirmed at about the time when its caller gives up
   renewing_stopped,  // a holder keeps its lease and lets it run out
   renewing_resumed,  // of these: and thinks better of it
+  gone_together,     // several calls of a client went to the store at once
+  left_the_line,     // a caller gave up before its call, which had gathered, was sent
   swept,             // the fence forgets the marks of what nobody has entered for long
 };
 inline constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::swept) + 1;
@@ -70,6 +72,8 @@ inline std::string_view to_string(Fault fault) {
                                                "late confirm",
                                                "renewing stopped",
                                                "renewing resumed",
+                                               "gone together",
+                                               "left the line",
                                                "swept"};
   return names[static_cast<std::size_t>(fault)];
 }

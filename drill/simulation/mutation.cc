@@ -36,6 +36,7 @@ std::string_view to_string(Mutation mutation) {
       "fence_lets_any_reader_in",
       "fence_forgets_readers",
       "floor_not_heeded",
+      "neighbours_swap_answers",
       "deadline_from_reply",
       "no_drift_allowance",
       "new_id_after_lost_reply",

@@ -42,6 +42,8 @@ enum class Mutation : std::uint8_t {
   fence_lets_any_reader_in,  // who only reads is not compared with the write mark
   fence_forgets_readers,     // who only reads leaves no mark
   floor_not_heeded,          // marks are swept, and nothing is left in their place
+  // calls that go together
+  neighbours_swap_answers,  // of two in a batch each is told the answer of the other
   // the engine, by a shell around it
   deadline_from_reply,        // the lease counts from when the reply came
   no_drift_allowance,         // the deadline is the full TTL

@@ -15,6 +15,8 @@ std::string_view to_string(EventKind kind) {
       return "reply of the store";
     case EventKind::call_times_out:
       return "call times out";
+    case EventKind::patience_ends:
+      return "call stops waiting for the others";
     case EventKind::nudge_arrives:
       return "nudge";
     case EventKind::ended_arrives:

@@ -13,6 +13,7 @@ enum class EventKind : std::uint8_t {
   call_arrives,    // at the store
   reply_arrives,   // at the client
   call_times_out,  // at the client
+  patience_ends,   // of a call that has gathered there
   nudge_arrives,
   ended_arrives,
   tick,

@@ -74,6 +74,7 @@ Settings settings_of(std::uint64_t seed) {
   for (LockUse& use : it.uses) {
     if (!exclusive_only) use = some_use(chance);
   }
+  it.together = chance.one_in(2);
   return it;
 }
 

@@ -48,6 +48,7 @@ struct Settings {
   int sweeps = 0;
   // Of a thousand leases: held on and worked under whatever is told.
   int careless = 0;
+  bool together = false;     // calls of a client gather while one is out
   bool tells_ended = false;  // the store tells a holder whose grant it sees end
 };
 

@@ -76,6 +76,8 @@ constexpr Least kLeast[] = {
     {Fault::late_confirm, 100},
     {Fault::renewing_stopped, 300},
     {Fault::renewing_resumed, 50},
+    {Fault::gone_together, 500},
+    {Fault::left_the_line, 20},
     {Fault::swept, 20},
 };
 static_assert(std::size(kLeast) == kFaults, "every kind of fault must have happened");
@@ -164,6 +166,7 @@ constexpr Mutant kMutants[] = {
     {Mutation::fence_lets_any_reader_in, "I8"},
     {Mutation::fence_forgets_readers, "I8"},
     {Mutation::floor_not_heeded, "I8"},
+    {Mutation::neighbours_swap_answers, "I3"},
     {Mutation::deadline_from_reply, "H1"},
     {Mutation::no_drift_allowance, "H1"},
     {Mutation::new_id_after_lost_reply, "E5"},
@@ -231,13 +234,15 @@ TEST(SettingsTest, SeedsMakeDifferentWorlds) {
   int queueing = 0;
   int coarse = 0;
   int careless = 0;
+  int together = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const Settings settings = settings_of(seed);
     queueing += settings.queues ? 1 : 0;
     coarse += settings.grid > 1 ? 1 : 0;
     careless += settings.careless > 0 ? 1 : 0;
+    together += settings.together ? 1 : 0;
   }
-  for (const int count : {queueing, coarse, careless}) {
+  for (const int count : {queueing, coarse, careless, together}) {
     EXPECT_GT(count, 10);
     EXPECT_LT(count, 90);
   }

@@ -161,6 +161,9 @@ bool World::dispatch_to_client(const Event& event) {
     case EventKind::reply_arrives:
     case EventKind::call_times_out:
       return answer_call(event);
+    case EventKind::patience_ends:
+      patience_ends(event);
+      return true;
     case EventKind::nudge_arrives:
     case EventKind::ended_arrives: {
       const Acquisition& it = acquisitions_[event.what];

@@ -65,7 +65,11 @@ class World {
     bool abandoned = false;  // by a shell around the engine that answered it itself
     bool repeated = false;
     bool released = false;
-    int events = 0;  // that still refer to it
+    bool gathered = false;  // and not sent yet
+    bool batch = false;     // it goes with others, and what befalls one befalls all
+    bool reply_lost = false;
+    std::uint32_t neighbour = 0;  // of the same kind, before it in its batch; or 0
+    int events = 0;               // that still refer to it
     std::uint64_t order = 0;
     std::vector<Renewal> renewals;
     CallReply replies[2];  // one per copy of the request
@@ -115,6 +119,12 @@ class World {
   Time on_grid(Time time) const;
   bool message_lost();
   void send(Client& client, Call&& call, BootTime deadline);
+  void depart(Client& client, std::uint32_t at);
+  void depart_together(Client& client, const std::vector<std::uint32_t>& batch);
+  void gather(Client& client, std::uint32_t at);
+  void take_gathered(Client& client);
+  void patience_ends(const Event& event);
+  void forget_gathered(Client& client);
   Time until_given_up(const Client& client, const Call& call);
   bool connection_breaks(const Call& call, std::uint32_t at);
   void call_arrives(const Event& event);

@@ -104,6 +104,7 @@ void World::crash(Client& client) {
   note_fault(drill::Kind::fault, drill::Operation::crash, client.process);
   client.engine.reset();
   client.wake.reset();
+  forget_gathered(client);
   ++client.tick_generation;
   ++client.life;
   for (Worker& worker : client.workers) {

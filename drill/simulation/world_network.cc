@@ -45,6 +45,12 @@ void World::send(Client& client, Call&& sent, BootTime deadline) {
   }
   plan(timeout, EventKind::call_times_out, call.client, at);
   ++call.events;
+  if (settings_.together) return gather(client, at);
+  depart(client, at);
+}
+
+void World::depart(Client& client, std::uint32_t at) {
+  Call& call = calls_.items[at];
   if (storm_ && chance_.per_mille(settings_.unavailable)) {
     outcome_.faults.add(Fault::unavailable);
     plan(now_ + delay(), EventKind::reply_arrives, call.client, at, kRefused);
@@ -105,13 +111,16 @@ void World::call_arrives(const Event& event) {
   client.newest_arrival = std::max(client.newest_arrival, call.order);
 
   execute(call, call.replies[event.detail]);
+  if (options_.mutation == Mutation::neighbours_swap_answers && call.neighbour != 0) {
+    std::swap(call.replies[0], calls_.items[call.neighbour].replies[0]);
+  }
   tell_what_the_store_tells();
   const bool crashes = storm_ && settings_.store_crashes > 0 && chance_.one_in(3000);
   if (crashes) {
     outcome_.faults.add(Fault::crashed_after_commit);
     crash_store();
   }
-  if (crashes || client.cannot_receive || message_lost()) {
+  if (crashes || client.cannot_receive || (call.batch ? call.reply_lost : message_lost())) {
     outcome_.faults.add(Fault::reply_lost);
     if (!connection_breaks(call, event.what)) calls_.drop_event(event.what);
     return;
@@ -154,13 +163,18 @@ bool World::answer_call(const Event& event) {
   const bool first = !std::exchange(call.answered, true);
   const bool matters = first && !call.abandoned && client.up() && client.life == call.life;
   const bool no_word = event.kind == EventKind::call_times_out || event.detail == kBroken;
-  if (matters && no_word) {
+  const bool is_not_sent = std::exchange(call.gathered, false);
+  if (matters && is_not_sent) {
+    outcome_.faults.add(Fault::left_the_line);
+    deliver(client, call, nullptr, ErrorCode::unavailable);
+  } else if (matters && no_word) {
     deliver(client, call, nullptr, ErrorCode::outcome_unknown);
   } else if (matters && event.detail == kRefused) {
     deliver(client, call, nullptr, ErrorCode::unavailable);
   } else if (matters) {
     deliver(client, call, &call.replies[event.detail], ErrorCode::internal);
   }
+  if (first && client.out == event.what) take_gathered(client);
   calls_.drop_event(event.what);
   return matters;
 }

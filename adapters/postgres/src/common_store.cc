@@ -10,8 +10,9 @@
 namespace leasehold::postgres {
 
 CommonStore::CommonStore(Options options, Random& random, Functions functions,
-                         std::size_t connections)
-    : options_(std::move(options)),
+                         std::size_t connections, Calls calls)
+    : BlockingStore(calls),
+      options_(std::move(options)),
       random_(random),
       pool_(connections, [this](const CallContext& context) { return connect(context); }),
       status_(statement("", std::string("SELECT * FROM @S.") + functions.status + "($1)")),
@@ -73,6 +74,11 @@ Result<CommonStore::Pool::Loan> CommonStore::healthy_connection(const CallContex
 Result<Rows> CommonStore::ask(const Statement& statement, Parameters parameters,
                               const CallContext& context, Look look) {
   auto connection = TRY(healthy_connection(context, look));
+  return run_on(connection, statement, parameters, context);
+}
+
+Result<Rows> CommonStore::run_on(Pool::Loan& connection, const Statement& statement,
+                                 Parameters parameters, const CallContext& context) {
   waiting::CallWait wait(context, closing_);
   auto rows = connection->run(statement, parameters, wait);
   if (connection->broken()) connection.discard();

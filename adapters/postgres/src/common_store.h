@@ -36,7 +36,8 @@ class CommonStore : public BlockingStore {
     const char* force_release;
     const char* record;
   };
-  CommonStore(Options options, Random& random, Functions functions, std::size_t connections);
+  CommonStore(Options options, Random& random, Functions functions, std::size_t connections,
+              Calls calls = Calls::apart);
 
   // Looks at the server, and puts the schema in place. Fails with `unavailable` or `unsupported`,
   // with the address and the server's own words.
@@ -51,6 +52,8 @@ class CommonStore : public BlockingStore {
   Result<std::unique_ptr<Connection>> connect(const CallContext& context);
   using Look = waiting::Look;
   Result<Pool::Loan> healthy_connection(const CallContext& context, Look look = Look::always);
+  Result<Rows> run_on(Pool::Loan& connection, const Statement& statement, Parameters parameters,
+                      const CallContext& context);
   // Runs the statement on a connection of the pool.
   Result<Rows> ask(const Statement& statement, Parameters parameters, const CallContext& context,
                    Look look = Look::always);

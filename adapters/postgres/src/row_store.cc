@@ -3,6 +3,7 @@
 #include "array.h"
 #include "kit/try.h"
 #include "store_base/mode_conflict.h"
+#include "together.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -32,10 +33,11 @@ Result<AcquireReply> read_acquire(const Rows& rows, const AcquireCall& call) {
 RowStore::RowStore(Options options, Random& random)
     : CommonStore(options, random,
                   {.status = "status", .force_release = "force_release", .record = "record"},
-                  options.connections),
+                  options.connections, Calls::together),
       acquire_(statement("acquire", "SELECT * FROM @S.acquire($1, $2, $3, $4, $5, $6, $7, $8)")),
       renew_(statement("renew", "SELECT @S.renew($1, $2, $3)")),
       release_(statement("release", "SELECT @S.release($1, $2, $3, $4)")),
+      together_(statement("together", Together::kSql)),
       listener_([this](const CallContext& context) { return connect(context); },
                 [this](const RequestId& request) { events().nudged(request); }, random, closing_) {}
 
@@ -53,6 +55,24 @@ void RowStore::do_close() {
 }
 
 // ---- asking --------------------------------------------------------------------------------
+
+// What is certain not to be done goes on its own: if the server refused, or was not asked.
+void RowStore::answer(std::span<const AnyAsked> batch) {
+  if (batch.size() == 1) return CommonStore::answer(batch);
+  Together together(batch, doubts());
+  if (!together.is_several()) return;
+  const CallContext limits = limits_of(batch);
+  auto connection = healthy_connection(limits, Look::if_rested);
+  if (!connection) return;
+  const auto all = together.begin();
+  const auto rows =
+      run_on(*connection, together_,
+             {all.locks.c_str(), all.requests.c_str(), all.owners.c_str(), all.ttls.c_str(),
+              all.notes.c_str(), all.released_locks.c_str(), all.released_requests.c_str()},
+             limits);
+  if (rows) return together.answer(*rows);
+  if (rows.error().code == ErrorCode::outcome_unknown) together.answer(rows.error());
+}
 
 Result<AcquireReply> RowStore::do_acquire(const AcquireCall& call, const CallContext& context) {
   std::optional<std::int64_t> presence;

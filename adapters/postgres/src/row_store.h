@@ -8,8 +8,9 @@
 
 namespace leasehold::postgres {
 
-// Every call works on the thread it comes from, on a connection that it has alone, and is one round
-// trip. A thread of its own listens for wake-ups once this client has waited for a lock.
+// A call alone works on the thread it comes from, on a connection that it has alone, and is one
+// round trip, and so are those together that gather meanwhile. A thread of its own listens for
+// wake-ups once this client has waited for a lock.
 class RowStore final : public CommonStore {
  public:
   // With the schema in place. `unavailable` or `unsupported`, with the server's own words.
@@ -22,10 +23,11 @@ class RowStore final : public CommonStore {
 
   Status suits(const Server&) const override { return {}; }
   std::vector<const Statement*> statements() const override {
-    return {&acquire_, &renew_, &release_};
+    return {&acquire_, &renew_, &release_, &together_};
   }
   const StoreId& own(const StoreId& rows, const StoreId&) const override { return rows; }
 
+  void answer(std::span<const AnyAsked> batch) override;
   Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override;
   Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
                                            const CallContext& context) override;
@@ -36,6 +38,7 @@ class RowStore final : public CommonStore {
   const Statement acquire_;
   const Statement renew_;
   const Statement release_;
+  const Statement together_;
   Listener listener_;
 };
 

@@ -8,6 +8,7 @@
 #include "part.h"
 #include "row_schema.h"
 #include "schema_owner.h"
+#include "together_schema.h"
 
 namespace leasehold::postgres {
 namespace {
@@ -47,7 +48,7 @@ END $do$
 
 std::string creation(const SchemaPlace& place, Random& random) {
   std::string ddl =
-      std::string(kMeta) + kPartFunctions + kCounterSchema + kRowSchema + kAdvisorySchema;
+      std::string(kMeta) + kPartFunctions + kCounterSchema + kRowSchema + kTogetherSchema + kAdvisorySchema;
   ddl +=
       "INSERT INTO @S.meta(version, row_store, session_store, token_ceiling, server_start,"
       " counter_file) VALUES (@VERSION, '" +

@@ -146,6 +146,34 @@ ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doub
            doubtful ? text(kReleaseRemembered) : "0", std::to_string(number)}};
 }
 
+ScriptCall acquire_many_call() {
+  return {Scripts::all().acquire_many, {kStoreKey, kTokenKey}};
+}
+
+void add_acquire(ScriptCall& many, const LockKeys& keys, const AcquireCall& call,
+                 std::int64_t number) {
+  for (std::string key : {keys.lock, keys.queue(), keys.permits(), released_key(call.request)}) {
+    many.keys.push_back(std::move(key));
+  }
+  std::string rest = std::to_string(number) + ' ' + call.owner.str();
+  if (!call.note.empty()) rest += '\n' + call.note.str();
+  many.arguments.push_back(call.request.hex());
+  many.arguments.push_back(text(call.ttl.length()));
+  many.arguments.push_back(std::move(rest));
+}
+
+ScriptCall release_many_call() {
+  return {Scripts::all().release_many, {}};
+}
+
+void add_release(ScriptCall& many, const LockKeys& keys, const ReleaseCall& call,
+                 std::int64_t number) {
+  many.keys.push_back(keys.lock);
+  many.keys.push_back(keys.queue());
+  many.arguments.push_back(call.request.hex());
+  many.arguments.push_back(std::to_string(number));
+}
+
 ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen) {
   return {Scripts::all().force_release,
           {keys.lock, keys.queue(), keys.waiters(), keys.permits(), keys.ends(), keys.holders(),

@@ -21,6 +21,13 @@ ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& c
 // `doubtful`: an acquire with a lower number may still be on its way, and must find it released.
 ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
                         std::int64_t number);
+// For many at once; see many_lua.h for what they leave undone.
+ScriptCall acquire_many_call();
+void add_acquire(ScriptCall& many, const LockKeys& keys, const AcquireCall& call,
+                 std::int64_t number);
+ScriptCall release_many_call();
+void add_release(ScriptCall& many, const LockKeys& keys, const ReleaseCall& call,
+                 std::int64_t number);
 ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen);
 ScriptCall set_permits_call(const LockKeys& keys, std::optional<std::int64_t> permits);
 ScriptCall inspect_call(const LockKeys& keys);

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "call_numbers.h"
 #include "calls.h"
+#include "composer.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
 #include "server.h"
@@ -14,12 +14,14 @@
 namespace leasehold::redis {
 namespace {
 
-// Every call works on the thread it comes from, on a connection of its own. A thread of its own
-// listens for wake-ups once this client has waited for a lock, and makes the calls they cause.
+// A call alone works on the thread it comes from, on a connection of its own; those that gather
+// meanwhile go together on one. A thread of its own listens for wake-ups once this client has
+// waited for a lock, and makes the calls they cause.
 class RedisStore final : public BlockingStore {
  public:
   RedisStore(Options options, std::unique_ptr<Server> server, StoreTraits traits)
-      : options_(std::move(options)),
+      : BlockingStore(Calls::together),
+        options_(std::move(options)),
         traits_(std::move(traits)),
         new_store_(StoreId::random(system_random())),
         server_(std::move(server)),
@@ -39,32 +41,42 @@ class RedisStore final : public BlockingStore {
 
   // ---- acquire, renew, release ---------------------------------------------------------------
 
+  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override {
+    const auto script = TRY(composer_.script_of(call));
+    return read_acquire(TRY(server_->run(script, context)), call);
+  }
+
   // The first to wait gets its place before it listens, and asks again once it can be woken: being
   // willing to wait costs nothing if the lock is free.
-  Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override {
-    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-    const bool listens = subscriber_.began();
-    auto reply = ask(keys, call, context);
-    if (listens || !reply || !std::holds_alternative<Queued>(*reply)) return reply;
+  Result<AcquireReply> queued(const AcquireCall& call, const CallContext& context,
+                              Queued place) override {
+    if (subscriber_.began()) return place;
     subscriber_.begin(context);
-    auto again = ask(keys, call, context);
+    auto again = do_acquire(call, context);
     if (again) return again;
     if (again.error().code == ErrorCode::outcome_unknown) doubts().doubt(call.request);
-    return reply;
+    return place;
   }
 
   Result<std::vector<RenewReply>> do_renew(const std::vector<RenewCall>& calls,
                                            const CallContext& context) override {
-    if (calls.empty()) return std::vector<RenewReply>();
-    const auto reply = TRY(server_->run(renew_call(options_.prefix, calls), context));
+    const auto reply = TRY(server_->run(TRY(composer_.script_of(calls)), context));
     return read_renew(reply, calls.size());
   }
 
   Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override {
-    const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
-    const auto reply = TRY(server_->run(
-        release_call(keys, call, doubts().doubts(call.request), numbers_.next()), context));
-    return read_release(reply);
+    const auto script = TRY(composer_.script_of(call));
+    return read_release(TRY(server_->run(script, context)));
+  }
+
+  void answer(std::span<const AnyAsked> batch) override {
+    Parts parts;
+    const auto compose = [&]() -> std::span<const ScriptCall> {
+      parts = composer_.begin(batch);
+      return parts.scripts;
+    };
+    server_->run_together(limits_of(batch), compose,
+                          [&](std::size_t i, auto reply) { parts.answers[i](std::move(reply)); });
   }
 
   Result<ReleaseReply> do_force_release(const ForceReleaseCall& call,
@@ -136,20 +148,12 @@ class RedisStore final : public BlockingStore {
     return reply.integer == 1;
   }
 
-  Result<AcquireReply> ask(const LockKeys& keys, const AcquireCall& call,
-                           const CallContext& context) {
-    const auto reply = TRY(server_->run(
-        acquire_call(keys, call, call.queue, subscriber_.channel(), new_store_, numbers_.next()),
-        context));
-    return read_acquire(reply, call);
-  }
-
   const Options options_;
   const StoreTraits traits_;
   const StoreId new_store_;
   std::unique_ptr<Server> server_;
-  CallNumbers numbers_;
   Subscriber subscriber_;
+  Composer composer_{options_.prefix, new_store_, subscriber_, doubts()};
 };
 
 }  // namespace

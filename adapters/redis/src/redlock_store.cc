@@ -252,7 +252,6 @@ void RedlockStore::take_back(const LockKeys& keys, const AcquireCall& call, cons
 Result<std::vector<RenewReply>> RedlockStore::do_renew(const std::vector<RenewCall>& calls,
                                                        const CallContext& context) {
   std::vector<RenewReply> replies;
-  if (calls.empty()) return replies;
   const Millis shortest =
       std::min_element(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
         return a.ttl < b.ttl;

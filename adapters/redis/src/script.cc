@@ -10,6 +10,7 @@
 #include "keys.h"
 #include "leasehold/id.h"
 #include "leasehold/resp/command.h"
+#include "many_lua.h"
 
 namespace leasehold::redis {
 namespace {
@@ -577,10 +578,12 @@ const Scripts& Scripts::all() {
   static const Scripts scripts{
       .acquire = script_of({store_functions(), kAcquireAlone, kQueueFunctions, kCrowdFunctions,
                             kComingFunctions, kLookingFunctions, kAcquire}),
+      .acquire_many = script_of({store_functions(), kAcquireMany}),
       .renew =
           script_of({kRenewAlone, kQueueFunctions, kCrowdFunctions, kStayingFunctions, kRenew}),
       .release =
           script_of({kQueueFunctions, kReleaseAlone, kCrowdFunctions, kStayingFunctions, kRelease}),
+      .release_many = script_of({kReleaseMany}),
       .force_release =
           script_of({kQueueFunctions, kCrowdFunctions, kForeignFunctions, kForceRelease}),
       .set_permits = script_of(
@@ -594,14 +597,18 @@ const Scripts& Scripts::all() {
   return scripts;
 }
 
-std::string ScriptCall::command(bool in_full) const {
-  std::string text;
-  text.reserve(512);
-  resp::CommandWriter writer(text, 3 + keys.size() + arguments.size());
+void ScriptCall::append_to(std::string& commands, bool in_full) const {
+  resp::CommandWriter writer(commands, 3 + keys.size() + arguments.size());
   writer.arg(in_full ? "EVAL" : "EVALSHA").arg(in_full ? script.source() : script.sha());
   writer.arg(static_cast<std::int64_t>(keys.size()));
   for (const std::string& key : keys) writer.arg(key);
   for (const std::string& argument : arguments) writer.arg(argument);
+}
+
+std::string ScriptCall::command(bool in_full) const {
+  std::string text;
+  text.reserve(512);
+  append_to(text, in_full);
   return text;
 }
 

@@ -20,7 +20,8 @@ class Script {
 
 // One per operation; what they do and answer stands in script.cc. Made at first use.
 struct Scripts {
-  Script acquire, renew, release, force_release, set_permits, inspect, find_ours, record, begin;
+  Script acquire, acquire_many, renew, release, release_many, force_release, set_permits, inspect,
+      find_ours, record, begin;
   static const Scripts& all();
 };
 
@@ -30,6 +31,7 @@ struct ScriptCall {
   std::vector<std::string> arguments = {};
 
   // EVALSHA, or EVAL.
+  void append_to(std::string& commands, bool in_full = false) const;
   std::string command(bool in_full = false) const;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "keys.h"
 #include "kit/text/number.h"
@@ -157,6 +158,40 @@ Result<Value> Server::answer(const ScriptCall& call, const CallContext& context)
     if (reply && is_unknown_script(*reply)) reply = connection.call(wait, call.command(true));
     return reply;
   });
+}
+
+void Server::run_together(const CallContext& context,
+                          const std::function<std::span<const ScriptCall>()>& compose,
+                          const std::function<void(std::size_t, Result<Value>)>& replied) {
+  auto loan = borrow(context, Look::if_rested);
+  if (!loan) return;
+  const auto scripts = compose();
+  if (scripts.empty()) return;
+  std::string commands;
+  for (const ScriptCall& script : scripts) script.append_to(commands);
+  CallWait wait(context, closing_);
+  Status whole = (*loan)->send(wait, commands);
+  const bool not_sent = !whole && whole.error().code != ErrorCode::outcome_unknown;
+  if (not_sent) return drop(*loan);
+  bool is_broken = false;
+  std::vector<std::size_t> unknown;
+  for (std::size_t i = 0; i < scripts.size(); ++i) {
+    auto reply = whole ? (*loan)->reply(wait) : Result<Value>(fail(whole.error()));
+    if (!reply) whole = fail(reply.error());
+    is_broken = is_broken || is_over(reply);
+    if (reply && is_unknown_script(*reply)) {
+      unknown.push_back(i);
+    } else {
+      replied(i, checked(std::move(reply)));
+    }
+  }
+  for (const std::size_t i : unknown) {
+    if (!whole) break;
+    auto reply = (*loan)->call(wait, scripts[i].command(true));
+    if (!reply) whole = fail(reply.error());
+    replied(i, checked(std::move(reply)));
+  }
+  if (is_broken || !whole) drop(*loan);
 }
 
 Result<Value> Server::run(const std::string& command, const CallContext& context) {

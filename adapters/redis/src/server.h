@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "leasehold/resp/connection.h"
@@ -30,6 +32,12 @@ class Server {
   // One round trip, two if the server does not know the script. The reply is never an error.
   [[nodiscard]] Result<resp::Value> run(const ScriptCall& call, const CallContext& context);
   [[nodiscard]] Result<resp::Value> run(const std::string& command, const CallContext& context);
+  // One round trip for all the scripts that `compose` makes when there is a connection, and one
+  // more for those that the server does not know. Of each, in order, `replied` is told what run()
+  // would say, unless it is known that nothing was sent.
+  void run_together(const CallContext& context,
+                    const std::function<std::span<const ScriptCall>()>& compose,
+                    const std::function<void(std::size_t, Result<resp::Value>)>& replied);
   // The same; the reply may be an error of the server.
   [[nodiscard]] Result<resp::Value> answer(const ScriptCall& call, const CallContext& context);
 

@@ -1,0 +1,58 @@
+// What is sent for the calls that keep leases: one by one, or many together.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "call_numbers.h"
+#include "calls.h"
+#include "leasehold/resp/value.h"
+#include "store_base/blocking_store.h"
+#include "subscriber.h"
+
+namespace leasehold::redis {
+
+// What a batch sends, and for each script what is to be done with its reply, which may answer
+// several calls.
+struct Parts {
+  using Answer = std::function<void(Result<resp::Value>)>;
+  std::vector<ScriptCall> scripts;
+  std::vector<Answer> answers;
+
+  void add(ScriptCall script, Answer answer) {
+    scripts.push_back(std::move(script));
+    answers.push_back(std::move(answer));
+  }
+};
+
+// Thread safe.
+class Composer {
+ public:
+  Composer(std::string prefix, const StoreId& new_store, const Subscriber& subscriber,
+           Doubts& doubts)
+      : prefix_(std::move(prefix)),
+        new_store_(new_store),
+        subscriber_(subscriber),
+        doubts_(doubts) {}
+
+  // `invalid` if there can be no such lock.
+  [[nodiscard]] Result<ScriptCall> script_of(const AcquireCall& call);
+  [[nodiscard]] Result<ScriptCall> script_of(const std::vector<RenewCall>& calls);
+  [[nodiscard]] Result<ScriptCall> script_of(const ReleaseCall& call);
+
+  // Begins them. The order of the calls of one lock is kept.
+  Parts begin(std::span<const AnyAsked> batch);
+
+ private:
+  class Sorting;
+
+  const std::string prefix_;
+  const StoreId new_store_;
+  const Subscriber& subscriber_;
+  Doubts& doubts_;
+  CallNumbers numbers_;
+};
+
+}  // namespace leasehold::redis

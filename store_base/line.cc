@@ -1,0 +1,110 @@
+#include "store_base/line.h"
+
+#include <algorithm>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+namespace leasehold {
+
+void Rider::end(Stage how) {
+  if (move(Stage::begun, how) || move(Stage::gathered, how)) bell_.ring();
+}
+
+bool Line::go_first(BootTime now) {
+  MutexLock lock(mutex_);
+  if (out_since_) return false;
+  out_since_ = now;
+  return true;
+}
+
+void Line::back() {
+  MutexLock lock(mutex_);
+  if (gathered_.empty()) return out_since_.reset();
+  mine_ = true;
+  handed_over_.notify_one();
+}
+
+bool Line::has_thread() {
+  if (thread_.joinable()) return true;
+  try {
+    thread_ = std::thread([this] { carry_all(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+std::optional<BootTime> Line::gather(const std::shared_ptr<Rider>& rider, BootTime now) {
+  MutexLock lock(mutex_);
+  const bool is_free = !out_since_;
+  const BootTime patient_until = out_since_.value_or(now) + patience_;
+  if (now >= patient_until || !has_thread()) return std::nullopt;
+  gathered_.push_back(rider);
+  if (is_free) {  // the call before it came back a moment ago
+    out_since_ = now;
+    mine_ = true;
+    handed_over_.notify_one();
+  }
+  return patient_until;
+}
+
+Line::Ride Line::ride(const std::shared_ptr<Rider>& rider, BootTime now) {
+  using Stage = Rider::Stage;
+  const auto patient_until = gather(rider, now);
+  if (!patient_until) return Ride::on_its_own;
+  const BootTime deadline = rider->context.deadline;
+  const std::stop_token& stop = rider->context.stop;
+  const std::stop_callback on_stop(stop, [&] { rider->bell_.ring(); });
+
+  rider->bell_.wait_until(std::min(*patient_until, deadline));
+  if (rider->move(Stage::gathered, Stage::gone)) {
+    const bool is_over = stop.stop_requested() || BootClock::now() >= deadline;
+    return is_over ? Ride::not_begun : Ride::on_its_own;
+  }
+  rider->bell_.wait_until(deadline);
+  if (rider->move(Stage::begun, Stage::gone)) return Ride::not_finished;
+  return rider->stage_ == Stage::answered ? Ride::answered : Ride::on_its_own;
+}
+
+bool Line::next_batch(Batch& batch) {
+  batch.clear();
+  MutexLock lock(mutex_);
+  if (mine_ && gathered_.empty()) {
+    mine_ = false;
+    out_since_.reset();
+  }
+  handed_over_.wait(mutex_, [this]() LEASEHOLD_REQUIRES(mutex_) { return mine_ || closed_; });
+  if (!mine_) return false;
+  out_since_ = BootClock::now();
+  std::stable_partition(gathered_.begin(), gathered_.end(),
+                        [](const auto& it) { return it->context.urgent; });
+  const auto end =
+      gathered_.begin() + static_cast<std::ptrdiff_t>(std::min(gathered_.size(), kMostRiders));
+  batch.assign(std::make_move_iterator(gathered_.begin()), std::make_move_iterator(end));
+  gathered_.erase(gathered_.begin(), end);
+  return true;
+}
+
+std::size_t Line::gathered() {
+  MutexLock lock(mutex_);
+  return gathered_.size();
+}
+
+void Line::carry_all() {
+  Batch batch;
+  while (next_batch(batch)) carry_(batch);
+}
+
+void Line::close() {
+  std::thread ending;
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    handed_over_.notify_one();
+    ending.swap(thread_);
+  }
+  if (ending.joinable()) ending.join();
+}
+
+}  // namespace leasehold

@@ -1,0 +1,106 @@
+// Where calls gather while a batch of them is on its way.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "kit/threads/doorbell.h"
+#include "kit/threads/thread_safety.h"
+#include "leasehold/store.h"
+#include "leasehold/time.h"
+
+namespace leasehold {
+
+// A call that may ride with others. Its caller sleeps meanwhile, and goes away when its time is
+// over or it is stopped; so caller and batch agree in one word on how far the call has come.
+class Rider {
+ public:
+  explicit Rider(CallContext limits) : context(std::move(limits)) {}
+  virtual ~Rider() = default;
+  Rider(const Rider&) = delete;
+
+  const CallContext context;
+
+  // For the batch, before anything of this call is done. False: its caller has gone, and it must
+  // not be done. What a later call of that caller must be able to count on is settled before.
+  bool begin() { return move(Stage::gathered, Stage::begun); }
+  bool has_begun() const { return stage_ == Stage::begun; }
+
+  // For the batch: it has its answer, or it was not done and goes on its own; only the first of
+  // these counts. The caller may go on at once.
+  void answered() { end(Stage::answered); }
+  void left_behind() { end(Stage::left_behind); }
+
+ private:
+  friend class Line;
+  enum class Stage { gathered, begun, answered, left_behind, gone };
+
+  bool move(Stage from, Stage to) { return stage_.compare_exchange_strong(from, to); }
+  void end(Stage how);
+
+  std::atomic<Stage> stage_ = Stage::gathered;
+  kit::Doorbell bell_;
+};
+
+// The first call goes at once, on its own thread. While it is on its way others gather; when it is
+// back, a thread of the line takes all of them along together, and so on until nobody waits. Nobody
+// waits long: when a batch has been out for its patience, a call goes on its own. Thread safe.
+class Line {
+ public:
+  using Batch = std::vector<std::shared_ptr<Rider>>;
+  // Does the calls of a batch that begin(), and ends each. Called by one thread at a time, beside
+  // calls that go on their own. Must not throw.
+  using Carry = std::function<void(const Batch&)>;
+
+  static constexpr std::size_t kMostRiders = 100;
+  static constexpr Millis kPatience{50};
+
+  explicit Line(Carry carry, Millis patience = kPatience)
+      : carry_(std::move(carry)), patience_(patience) {}
+  ~Line() { close(); }
+  Line(const Line&) = delete;
+
+  // True if nothing is on its way: the call goes first, and back() follows when it has come back.
+  bool go_first(BootTime now) LEASEHOLD_EXCLUDES(mutex_);
+  void back() LEASEHOLD_EXCLUDES(mutex_);
+
+  enum class Ride {
+    answered,
+    on_its_own,   // it was not done: the caller may do it now, alone
+    not_begun,    // the caller's time was over, or its stop came, and it will not be done
+    not_finished  // the same, and it may have been done, or may still be
+  };
+  // Blocks until one of these is known. With the last the batch still uses the rider.
+  Ride ride(const std::shared_ptr<Rider>& rider, BootTime now) LEASEHOLD_EXCLUDES(mutex_);
+
+  // How many wait for the next batch.
+  std::size_t gathered() LEASEHOLD_EXCLUDES(mutex_);
+
+  // When no call waits or comes any more.
+  void close() LEASEHOLD_EXCLUDES(mutex_);
+
+ private:
+  // Until when it waits for its batch to begin; nothing: it goes on its own at once.
+  std::optional<BootTime> gather(const std::shared_ptr<Rider>& rider, BootTime now)
+      LEASEHOLD_EXCLUDES(mutex_);
+  bool has_thread() LEASEHOLD_REQUIRES(mutex_);
+  void carry_all() LEASEHOLD_EXCLUDES(mutex_);
+  bool next_batch(Batch& batch) LEASEHOLD_EXCLUDES(mutex_);
+
+  const Carry carry_;
+  const Millis patience_;
+  Mutex mutex_;
+  ConditionVariable handed_over_;
+  std::optional<BootTime> out_since_ LEASEHOLD_GUARDED_BY(mutex_);  // nothing: nothing is out
+  bool mine_ LEASEHOLD_GUARDED_BY(mutex_) = false;  // what is out next is for the line's thread
+  bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+  Batch gathered_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::thread thread_ LEASEHOLD_GUARDED_BY(mutex_);
+};
+
+}  // namespace leasehold

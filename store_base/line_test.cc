@@ -1,0 +1,227 @@
+#include "store_base/line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <latch>
+#include <thread>
+
+namespace leasehold {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using Ride = Line::Ride;
+
+// A call with a number, by which a test knows it.
+struct Numbered final : Rider {
+  Numbered(int which, CallContext limits) : Rider(std::move(limits)), number(which) {}
+  const int number;
+};
+
+// How long a test may take is not the matter here.
+constexpr Millis kEndless = 1h;
+
+class LineTest : public ::testing::Test {
+ protected:
+  using Numbers = std::vector<int>;
+
+  explicit LineTest(Millis patience = kEndless) : patience_(patience) {}
+  ~LineTest() override {
+    for (auto& thread : threads_) thread.join();
+    line.close();
+  }
+
+  static CallContext context(BootClock::duration time = 10s, std::stop_token stop = {},
+                             bool urgent = false) {
+    return {BootClock::now() + time, std::move(stop), urgent};
+  }
+
+  // In a thread of its own; returns when it has gathered.
+  std::future<Ride> ride(int number, CallContext limits = context()) {
+    const std::size_t before = line.gathered();
+    auto rider = std::make_shared<Numbered>(number, std::move(limits));
+    std::packaged_task<Ride()> task([this, rider] { return line.ride(rider, BootClock::now()); });
+    auto result = task.get_future();
+    threads_.emplace_back(std::move(task));
+    while (line.gathered() == before && result.wait_for(0s) != std::future_status::ready) {
+      std::this_thread::yield();
+    }
+    return result;
+  }
+
+  void go_first() { ASSERT_TRUE(line.go_first(BootClock::now())); }
+
+  const Millis patience_;
+  std::function<void(Rider&)> on_rider = [](Rider& rider) { rider.answered(); };
+  std::function<void()> on_batch = [] {};
+  Mutex mutex;
+  std::vector<Numbers> batches;
+  Line line{[this](const Line::Batch& batch) {
+              Numbers numbers;
+              for (const auto& rider : batch)
+                numbers.push_back(static_cast<Numbered&>(*rider).number);
+              {
+                MutexLock lock(mutex);
+                batches.push_back(std::move(numbers));
+              }
+              on_batch();
+              for (const auto& rider : batch) {
+                if (rider->begin()) on_rider(*rider);
+              }
+            },
+            patience_};
+
+ private:
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(LineTest, OneGoesAtOnceAndAgain) {
+  for (int i = 0; i < 3; ++i) {
+    go_first();
+    EXPECT_FALSE(line.go_first(BootClock::now()));
+    line.back();
+  }
+  EXPECT_TRUE(batches.empty());
+}
+
+TEST_F(LineTest, ThoseWhoComeMeanwhileGoTogetherInTheirOrder) {
+  go_first();
+  std::vector<std::future<Ride>> rides;
+  for (const int number : {1, 2, 3}) rides.push_back(ride(number));
+  line.back();
+  for (auto& it : rides) EXPECT_EQ(it.get(), Ride::answered);
+  EXPECT_THAT(batches, ElementsAre(ElementsAre(1, 2, 3)));
+  // And the next one goes at once again, when the thread has seen that nobody is left.
+  while (!line.go_first(BootClock::now())) std::this_thread::yield();
+  line.back();
+}
+
+TEST_F(LineTest, WhoComesDuringABatchGoesWithTheNext) {
+  std::latch out(1);
+  std::latch go_on(1);
+  on_batch = [&] {
+    if (batches.size() > 1) return;
+    out.count_down();
+    go_on.wait();
+  };
+  go_first();
+  auto first = ride(1);
+  line.back();
+  out.wait();
+  auto second = ride(2);
+  auto third = ride(3);
+  go_on.count_down();
+  for (auto* it : {&first, &second, &third}) EXPECT_EQ(it->get(), Ride::answered);
+  EXPECT_THAT(batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3)));
+}
+
+TEST_F(LineTest, WhatKeepsLeasesAliveGoesFirst) {
+  go_first();
+  std::vector<std::future<Ride>> rides;
+  rides.push_back(ride(1));
+  rides.push_back(ride(2, context(10s, {}, /*urgent=*/true)));
+  rides.push_back(ride(3));
+  rides.push_back(ride(4, context(10s, {}, /*urgent=*/true)));
+  line.back();
+  for (auto& it : rides) EXPECT_EQ(it.get(), Ride::answered);
+  EXPECT_THAT(batches, ElementsAre(ElementsAre(2, 4, 1, 3)));
+}
+
+TEST_F(LineTest, ABatchHasSoManyAndTheOthersComeNext) {
+  go_first();
+  std::vector<std::future<Ride>> rides;
+  const int most = static_cast<int>(Line::kMostRiders);
+  for (int number = 0; number < most + 1; ++number) rides.push_back(ride(number));
+  line.back();
+  for (auto& it : rides) EXPECT_EQ(it.get(), Ride::answered);
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_EQ(batches[0].size(), Line::kMostRiders);
+  EXPECT_THAT(batches[1], ElementsAre(most));
+}
+
+struct ImpatientLineTest : LineTest {
+  ImpatientLineTest() : LineTest(Line::kPatience) {}
+};
+
+TEST_F(ImpatientLineTest, NobodyWaitsLongForTheBatchBeforeIt) {
+  go_first();
+  EXPECT_EQ(ride(1).get(), Ride::on_its_own) << "it waited as long as it may";
+  const auto late = std::make_shared<Numbered>(2, context());
+  const std::size_t waited = line.gathered();
+  EXPECT_EQ(line.ride(late, BootClock::now()), Ride::on_its_own);
+  EXPECT_EQ(line.gathered(), waited) << "it did not even join those who wait";
+  // They are not done a second time.
+  on_rider = [](Rider&) { ADD_FAILURE(); };
+  line.back();
+  while (!line.go_first(BootClock::now())) std::this_thread::yield();
+  line.back();
+}
+
+TEST_F(LineTest, WhoIsStoppedOrOutOfTimeBeforeItBeganIsNotDone) {
+  go_first();
+  std::stop_source stop;
+  auto stopped = ride(1, context(10s, stop.get_token()));
+  auto out_of_time = ride(2, context(20ms));
+  auto other = ride(3);
+  stop.request_stop();
+  EXPECT_EQ(stopped.get(), Ride::not_begun);
+  EXPECT_EQ(out_of_time.get(), Ride::not_begun);
+  Numbers done;
+  on_rider = [&](Rider& rider) {
+    done.push_back(static_cast<Numbered&>(rider).number);
+    rider.answered();
+  };
+  line.back();
+  EXPECT_EQ(other.get(), Ride::answered);
+  EXPECT_THAT(done, ElementsAre(3));
+}
+
+TEST_F(LineTest, EachGivesUpByItsOwnTimeAndStopAlsoOnTheWay) {
+  std::promise<void> go_on;
+  auto waits = go_on.get_future().share();
+  std::latch begun(3);
+  std::vector<Rider*> on_board;
+  on_rider = [&](Rider& rider) {
+    on_board.push_back(&rider);
+    begun.count_down();
+    if (on_board.size() < 3) return;
+    waits.wait();
+    for (Rider* it : on_board) it->answered();
+  };
+  go_first();
+  std::stop_source stop;
+  auto patient = ride(1);
+  auto stopped = ride(2, context(10s, stop.get_token()));
+  auto out_of_time = ride(3, context(100ms));
+  line.back();
+  begun.wait();
+  EXPECT_EQ(out_of_time.get(), Ride::not_finished);
+  stop.request_stop();
+  EXPECT_EQ(stopped.get(), Ride::not_finished);
+  EXPECT_EQ(patient.wait_for(0s), std::future_status::timeout);
+  go_on.set_value();
+  EXPECT_EQ(patient.get(), Ride::answered);
+}
+
+TEST_F(LineTest, WhoIsLeftBehindGoesOnItsOwn) {
+  on_rider = [](Rider& rider) {
+    if (static_cast<Numbered&>(rider).number == 1) {
+      rider.left_behind();
+    } else {
+      rider.answered();
+    }
+    rider.left_behind();  // only the first word counts
+  };
+  go_first();
+  auto left = ride(1);
+  auto done = ride(2);
+  line.back();
+  EXPECT_EQ(left.get(), Ride::on_its_own);
+  EXPECT_EQ(done.get(), Ride::answered);
+}
+
+}  // namespace
+}  // namespace leasehold
