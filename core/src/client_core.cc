@@ -1,8 +1,6 @@
 #include "client_core.h"
 
-#include <algorithm>
 #include <chrono>
-#include <iterator>
 
 #include "kit/text/visible_text.h"
 #include "kit/try.h"
@@ -227,12 +225,11 @@ ClientCore::Calls ClientCore::feed(Event event) {
 }
 
 ClientCore::Calls ClientCore::settle() {
-  engine::Effects effects = engine_.take_effects();
-  while (!effects.notices.empty()) {
-    for (engine::Notice& notice : std::exchange(effects.notices, {})) {
+  // More may come of what was not as the engine thought.
+  for (engine_.take_notices(notices_); !notices_.empty(); engine_.take_notices(notices_)) {
+    for (engine::Notice& notice : notices_) {
       std::visit([this](auto& told) LEASEHOLD_REQUIRES(mutex_) { tell(told); }, notice);
     }
-    effects.notices = engine_.take_notices();  // of what was not as the engine thought
   }
   const auto wake = engine_.next_wake();
   if (wake && (!armed_for_ || *wake < *armed_for_)) {
@@ -240,7 +237,7 @@ ClientCore::Calls ClientCore::settle() {
     timer_.arm(*wake);
   }
   if (engine_.settled()) settled_.notify_all();
-  return std::move(effects.calls);
+  return engine_.take_calls();
 }
 
 template <class Value>
@@ -312,13 +309,14 @@ void ClientCore::make_calls_elsewhere(Calls calls) {
 }
 
 void ClientCore::follow_up(Calls calls, const std::stop_token& stop) {
-  const auto withdrawals = std::stable_partition(calls.begin(), calls.end(), [](const auto& call) {
-    return !std::holds_alternative<engine::SendRelease>(call);
-  });
-  make_calls_elsewhere(
-      {std::make_move_iterator(withdrawals), std::make_move_iterator(calls.end())});
-  calls.erase(withdrawals, calls.end());
-  make_calls(std::move(calls), stop);
+  Calls withdrawals;
+  Calls others;
+  for (engine::StoreCall& call : calls) {
+    const bool withdraws = std::holds_alternative<engine::SendRelease>(call);
+    (withdraws ? withdrawals : others).emplace_back(std::move(call));
+  }
+  make_calls_elsewhere(std::move(withdrawals));
+  make_calls(std::move(others), stop);
 }
 
 // A store must not throw; if it does, whether the call was done is not known.

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -12,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "engine/timing.h"
+#include "kit/recycled_memory.h"
 #include "kit/threads/doorbell.h"
 #include "kit/threads/thread_safety.h"
 #include "leasehold/client.h"
@@ -119,7 +121,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   };
   using AcquireSlot = Slot<LeasePointer>;
   using ReleaseSlot = Slot<ReleaseOutcome>;
-  using Calls = std::vector<engine::StoreCall>;
+  using Calls = engine::Calls;
 
   Result<LeasePointer> take(const LockName& lock, const AcquireOptions& options)
       LEASEHOLD_EXCLUDES(mutex_);
@@ -159,9 +161,13 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   Mutex mutex_;
   ConditionVariable settled_;
   engine::Engine engine_ LEASEHOLD_GUARDED_BY(mutex_);
-  std::unordered_map<RequestId, AcquireSlot*> acquiring_ LEASEHOLD_GUARDED_BY(mutex_);
-  std::unordered_map<RequestId, ReleaseSlot*> releasing_ LEASEHOLD_GUARDED_BY(mutex_);
-  std::unordered_map<RequestId, LeaseControl*> leases_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::vector<engine::Notice> notices_ LEASEHOLD_GUARDED_BY(mutex_);
+  kit::RecycledMemory memory_ LEASEHOLD_GUARDED_BY(mutex_);
+  template <class Value>
+  using ByRequest = std::pmr::unordered_map<RequestId, Value>;
+  ByRequest<AcquireSlot*> acquiring_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
+  ByRequest<ReleaseSlot*> releasing_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
+  ByRequest<LeaseControl*> leases_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
   std::optional<BootTime> armed_for_ LEASEHOLD_GUARDED_BY(mutex_);
   std::optional<Error> renewal_error_ LEASEHOLD_GUARDED_BY(mutex_);
 

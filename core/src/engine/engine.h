@@ -5,7 +5,7 @@
 // test or a simulation can drive it through any interleaving in virtual time.
 #pragma once
 
-#include <map>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <span>
@@ -14,6 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "kit/few.h"
+#include "kit/recycled_memory.h"
 #include "leasehold/lease.h"
 #include "leasehold/random.h"
 #include "leasehold/store.h"
@@ -56,6 +58,7 @@ struct SendRelease {
   BootTime deadline;
 };
 using StoreCall = std::variant<SendAcquire, SendRenew, SendRelease>;
+using Calls = kit::Few<StoreCall>;
 
 // Answers to callers who wait, and changes of leases that callers hold.
 struct AcquireEnded {
@@ -75,7 +78,7 @@ using Notice = std::variant<AcquireEnded, ReleaseEnded, LeaseChanged>;
 
 struct Effects {
   std::vector<Notice> notices;
-  std::vector<StoreCall> calls;
+  Calls calls;
 };
 
 class Engine {
@@ -118,7 +121,12 @@ class Engine {
   std::optional<BootTime> next_wake() const;
 
   Effects take_effects() { return std::exchange(effects_, {}); }
-  std::vector<Notice> take_notices() { return std::exchange(effects_.notices, {}); }
+  // The same in parts. What `into` had is dropped, and its memory is used for later notices.
+  void take_notices(std::vector<Notice>& into) {
+    into.clear();
+    into.swap(effects_.notices);
+  }
+  Calls take_calls() { return std::exchange(effects_.calls, {}); }
 
   // Nothing is on its way to or from the store, and nothing waits to be retried, except leases
   // that are held.
@@ -227,8 +235,9 @@ class Engine {
   Random& random_;  // for identities
   Jitter jitter_;
   const std::string store_;
-  std::unordered_map<RequestId, Acquisition> acquisitions_;
-  std::set<std::pair<BootTime, RequestId>> wakes_;
+  kit::RecycledMemory memory_;
+  std::pmr::unordered_map<RequestId, Acquisition> acquisitions_{&memory_};
+  std::pmr::set<std::pair<BootTime, RequestId>> wakes_{&memory_};
   std::size_t unsettled_ = 0;
   Effects effects_;
 };
