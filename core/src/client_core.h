@@ -119,7 +119,9 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
     // The last that is done to a slot: who hears it may take the result and go, without the lock.
     kit::Doorbell bell;
   };
-  using AcquireSlot = Slot<LeasePointer>;
+  struct AcquireSlot : Slot<LeasePointer> {
+    const std::stop_token& stop;
+  };
   using ReleaseSlot = Slot<ReleaseOutcome>;
   using Calls = engine::Calls;
 
@@ -142,9 +144,14 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   void make_calls(Calls calls, const std::stop_token& stop = {});
   void make_calls_elsewhere(Calls calls);
   TaskThreads& threads_for(const engine::StoreCall& call);
+  template <class Reply>
+  struct OneAnswer;
+  void replied(RequestId request, Result<AcquireReply> reply) LEASEHOLD_EXCLUDES(mutex_);
+  void replied(RequestId request, Result<ReleaseReply> reply) LEASEHOLD_EXCLUDES(mutex_);
   // What a reply causes: here, except for the withdrawal of what the caller has given up. It is for
   // the same caller, whose stop token it hears.
   void follow_up(Calls calls, const std::stop_token& stop);
+  std::stop_token stop_of(const RequestId& request) LEASEHOLD_REQUIRES(mutex_);
   // Leaves out the leases that are no longer renewed: the call may have stood in line since then.
   void call_off(engine::SendRenew& send) LEASEHOLD_EXCLUDES(mutex_);
   template <class Replied, class Call>

@@ -200,7 +200,8 @@ void Engine::send_acquire(BootTime now, Acquisition& it) {
                               .queue = store_queues_ && it.spec.wait > Millis(0),
                               .mode = it.spec.mode,
                               .note = it.spec.note},
-                  answer_wanted_by(now, std::min(now + it.spec.store_timeout, latest_answer(it)))});
+                  answer_wanted_by(now, std::min(now + it.spec.store_timeout, latest_answer(it))),
+                  &it.request});
   reschedule(it);
 }
 
@@ -473,7 +474,8 @@ void Engine::send_release(BootTime now, Acquisition& it) {
   it.release_in_flight = true;
   effects_.calls.emplace_back(SendRelease{
       ReleaseCall{it.spec.lock, it.request, it.keep_for},
-      it.caller_waits ? answer_wanted_by(now, it.answer_by) : now + kBackgroundReleaseTimeout});
+      it.caller_waits ? answer_wanted_by(now, it.answer_by) : now + kBackgroundReleaseTimeout,
+      &it.request});
   reschedule(it);
 }
 

@@ -43,10 +43,12 @@ struct Grant {
   std::optional<Slot> slot = {};
 };
 
-// Calls to make. Each is answered by exactly one *_replied event.
+// Calls to make. Each is answered by exactly one *_replied event. Until then `asker` points to the
+// request of the call, for a completion that has no room for more than a pointer.
 struct SendAcquire {
   AcquireCall call;
   BootTime deadline;
+  const RequestId* asker;
 };
 struct SendRenew {
   std::vector<RenewCall> calls;
@@ -56,6 +58,7 @@ struct SendRenew {
 struct SendRelease {
   ReleaseCall call;
   BootTime deadline;
+  const RequestId* asker;
 };
 using StoreCall = std::variant<SendAcquire, SendRenew, SendRelease>;
 using Calls = kit::Few<StoreCall>;
@@ -148,7 +151,7 @@ class Engine {
     Acquisition(const RequestId& id, AcquireSpec wanted, BootTime now)
         : request(id), spec(std::move(wanted)), started(now) {}
 
-    RequestId request;
+    const RequestId request;
     AcquireSpec spec;
     Phase phase = Phase::acquiring;
 
