@@ -1,8 +1,6 @@
 #include "client_core.h"
 
-#include <algorithm>
 #include <chrono>
-#include <iterator>
 
 #include "kit/text/visible_text.h"
 #include "kit/try.h"
@@ -145,7 +143,7 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
     return fail(cannot_start(error));
   }
 
-  AcquireSlot slot;
+  AcquireSlot slot{{}, options.stop};
   std::optional<RequestId> request;
   make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
                request = engine.acquire(clock_.now(),
@@ -227,12 +225,11 @@ ClientCore::Calls ClientCore::feed(Event event) {
 }
 
 ClientCore::Calls ClientCore::settle() {
-  engine::Effects effects = engine_.take_effects();
-  while (!effects.notices.empty()) {
-    for (engine::Notice& notice : std::exchange(effects.notices, {})) {
+  // More may come of what was not as the engine thought.
+  for (engine_.take_notices(notices_); !notices_.empty(); engine_.take_notices(notices_)) {
+    for (engine::Notice& notice : notices_) {
       std::visit([this](auto& told) LEASEHOLD_REQUIRES(mutex_) { tell(told); }, notice);
     }
-    effects.notices = engine_.take_notices();  // of what was not as the engine thought
   }
   const auto wake = engine_.next_wake();
   if (wake && (!armed_for_ || *wake < *armed_for_)) {
@@ -240,7 +237,7 @@ ClientCore::Calls ClientCore::settle() {
     timer_.arm(*wake);
   }
   if (engine_.settled()) settled_.notify_all();
-  return std::move(effects.calls);
+  return engine_.take_calls();
 }
 
 template <class Value>
@@ -312,14 +309,29 @@ void ClientCore::make_calls_elsewhere(Calls calls) {
 }
 
 void ClientCore::follow_up(Calls calls, const std::stop_token& stop) {
-  const auto withdrawals = std::stable_partition(calls.begin(), calls.end(), [](const auto& call) {
-    return !std::holds_alternative<engine::SendRelease>(call);
-  });
-  make_calls_elsewhere(
-      {std::make_move_iterator(withdrawals), std::make_move_iterator(calls.end())});
-  calls.erase(withdrawals, calls.end());
-  make_calls(std::move(calls), stop);
+  if (calls.empty()) return;
+  Calls withdrawals;
+  Calls others;
+  for (engine::StoreCall& call : calls) {
+    const bool withdraws = std::holds_alternative<engine::SendRelease>(call);
+    (withdraws ? withdrawals : others).emplace_back(std::move(call));
+  }
+  make_calls_elsewhere(std::move(withdrawals));
+  make_calls(std::move(others), stop);
 }
+
+// The completion of a call for one request: so small that a std::function keeps it in itself. What
+// a store answers besides, against its contract, is nobody's.
+template <class Reply>
+struct ClientCore::OneAnswer {
+  ClientCore* core;
+  const RequestId* asker;
+
+  void operator()(Result<Reply> reply) {
+    const RequestId* once = std::exchange(asker, nullptr);
+    if (once != nullptr) core->replied(*once, std::move(reply));
+  }
+};
 
 // A store must not throw; if it does, whether the call was done is not known.
 template <class Replied, class Call>
@@ -332,13 +344,30 @@ void ClientCore::guarded(Replied replied, Call call) {
 }
 
 void ClientCore::make(engine::SendAcquire& send, const std::stop_token& stop) {
-  const auto replied = [this, request = send.call.request, stop](Result<AcquireReply> reply) {
-    follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-                engine.acquire_replied(clock_.now(), request, std::move(reply));
-              }),
-              stop);
+  const auto failed = [this, request = send.call.request](Result<AcquireReply> failure) {
+    replied(request, std::move(failure));
   };
-  guarded(replied, [&] { store_->acquire(std::move(send.call), {send.deadline, stop}, replied); });
+  guarded(failed, [&] {
+    store_->acquire(std::move(send.call), {send.deadline, stop},
+                    OneAnswer<AcquireReply>{this, send.asker});
+  });
+}
+
+void ClientCore::replied(RequestId request, Result<AcquireReply> reply) {
+  Calls calls;
+  std::stop_token stop;
+  {
+    MutexLock lock(mutex_);
+    engine_.acquire_replied(clock_.now(), request, std::move(reply));
+    calls = settle();
+    if (!calls.empty()) stop = stop_of(request);
+  }
+  follow_up(std::move(calls), stop);
+}
+
+std::stop_token ClientCore::stop_of(const RequestId& request) {
+  const auto waits = acquiring_.find(request);
+  return waits == acquiring_.end() ? std::stop_token() : waits->second->stop;
 }
 
 void ClientCore::call_off(engine::SendRenew& send) {
@@ -368,13 +397,20 @@ void ClientCore::make(engine::SendRenew& send, const std::stop_token& stop) {
 }
 
 void ClientCore::make(engine::SendRelease& send, const std::stop_token& stop) {
-  const auto replied = [this, request = send.call.request](const Result<ReleaseReply>& reply) {
-    follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-                engine.release_replied(clock_.now(), request, reply);
-              }),
-              {});
+  const auto failed = [this, request = send.call.request](Result<ReleaseReply> failure) {
+    replied(request, std::move(failure));
   };
-  guarded(replied, [&] { store_->release(std::move(send.call), {send.deadline, stop}, replied); });
+  guarded(failed, [&] {
+    store_->release(std::move(send.call), {send.deadline, stop},
+                    OneAnswer<ReleaseReply>{this, send.asker});
+  });
+}
+
+void ClientCore::replied(RequestId request, Result<ReleaseReply> reply) {
+  follow_up(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+              engine.release_replied(clock_.now(), request, reply);
+            }),
+            {});
 }
 
 }  // namespace leasehold::detail

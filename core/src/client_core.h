@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -12,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "engine/timing.h"
+#include "kit/recycled_memory.h"
 #include "kit/threads/doorbell.h"
 #include "kit/threads/thread_safety.h"
 #include "leasehold/client.h"
@@ -117,9 +119,11 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
     // The last that is done to a slot: who hears it may take the result and go, without the lock.
     kit::Doorbell bell;
   };
-  using AcquireSlot = Slot<LeasePointer>;
+  struct AcquireSlot : Slot<LeasePointer> {
+    const std::stop_token& stop;
+  };
   using ReleaseSlot = Slot<ReleaseOutcome>;
-  using Calls = std::vector<engine::StoreCall>;
+  using Calls = engine::Calls;
 
   Result<LeasePointer> take(const LockName& lock, const AcquireOptions& options)
       LEASEHOLD_EXCLUDES(mutex_);
@@ -140,9 +144,14 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   void make_calls(Calls calls, const std::stop_token& stop = {});
   void make_calls_elsewhere(Calls calls);
   TaskThreads& threads_for(const engine::StoreCall& call);
+  template <class Reply>
+  struct OneAnswer;
+  void replied(RequestId request, Result<AcquireReply> reply) LEASEHOLD_EXCLUDES(mutex_);
+  void replied(RequestId request, Result<ReleaseReply> reply) LEASEHOLD_EXCLUDES(mutex_);
   // What a reply causes: here, except for the withdrawal of what the caller has given up. It is for
   // the same caller, whose stop token it hears.
   void follow_up(Calls calls, const std::stop_token& stop);
+  std::stop_token stop_of(const RequestId& request) LEASEHOLD_REQUIRES(mutex_);
   // Leaves out the leases that are no longer renewed: the call may have stood in line since then.
   void call_off(engine::SendRenew& send) LEASEHOLD_EXCLUDES(mutex_);
   template <class Replied, class Call>
@@ -159,9 +168,13 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   Mutex mutex_;
   ConditionVariable settled_;
   engine::Engine engine_ LEASEHOLD_GUARDED_BY(mutex_);
-  std::unordered_map<RequestId, AcquireSlot*> acquiring_ LEASEHOLD_GUARDED_BY(mutex_);
-  std::unordered_map<RequestId, ReleaseSlot*> releasing_ LEASEHOLD_GUARDED_BY(mutex_);
-  std::unordered_map<RequestId, LeaseControl*> leases_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::vector<engine::Notice> notices_ LEASEHOLD_GUARDED_BY(mutex_);
+  kit::RecycledMemory memory_ LEASEHOLD_GUARDED_BY(mutex_);
+  template <class Value>
+  using ByRequest = std::pmr::unordered_map<RequestId, Value>;
+  ByRequest<AcquireSlot*> acquiring_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
+  ByRequest<ReleaseSlot*> releasing_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
+  ByRequest<LeaseControl*> leases_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
   std::optional<BootTime> armed_for_ LEASEHOLD_GUARDED_BY(mutex_);
   std::optional<Error> renewal_error_ LEASEHOLD_GUARDED_BY(mutex_);
 

@@ -565,6 +565,32 @@ TEST_F(ClientTest, StoreThatThrowsIsAnUnknownOutcome) {
             ErrorCode::outcome_unknown);
 }
 
+TEST_F(ClientTest, SecondAnswerToACallIsNobodys) {
+  class RepeatingStore final : public Store {
+   public:
+    const StoreTraits& traits() const override { return traits_; }
+    void start(StoreEvents&) override {}
+    void close() override {}
+    void acquire(AcquireCall call, CallContext, Completion<AcquireReply> done) override {
+      if (answered_) {
+        answered_(Granted{TokenNumber::of(1).value(), StoreId::random(system_random()),
+                          call.ttl.length(), /*fresh=*/true});
+      }
+      done(Busy{"another"});
+      answered_ = std::move(done);
+    }
+    void renew(std::vector<RenewCall>, CallContext, Completion<std::vector<RenewReply>>) override {}
+    void release(ReleaseCall, CallContext, Completion<ReleaseReply>) override {}
+
+   private:
+    StoreTraits traits_;
+    Completion<AcquireReply> answered_;
+  };
+  Client client(std::make_unique<RepeatingStore>());
+  EXPECT_FALSE(client.acquire("job"));
+  EXPECT_FALSE(client.acquire("job"));
+}
+
 // Grants at once; what it has granted cannot be given back as long as the gate is shut.
 class StuckReleases final : public Store {
  public:

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,10 @@ Status check_text(std::string_view field, std::string_view text, std::size_t mos
 Status check_name(std::string_view field, std::string_view text);
 // The bytes of the UTF-8 character that `text` begins with; 0 if it begins with none.
 std::size_t utf8_length(std::string_view text);
+inline const std::string kNoText;
 }  // namespace detail
 
+// Cheap to copy: copies share the text. Empty only if it was moved from.
 template <class Kind>
 class Name {
  public:
@@ -30,12 +33,13 @@ class Name {
     return Name(std::string(text));
   }
 
-  const std::string& str() const { return text_; }
-  auto operator<=>(const Name&) const = default;
+  const std::string& str() const { return text_ ? *text_ : detail::kNoText; }
+  bool operator==(const Name& other) const { return str() == other.str(); }
+  auto operator<=>(const Name& other) const { return str() <=> other.str(); }
 
  private:
-  explicit Name(std::string text) : text_(std::move(text)) {}
-  std::string text_;
+  explicit Name(std::string text) : text_(std::make_shared<const std::string>(std::move(text))) {}
+  std::shared_ptr<const std::string> text_;
 };
 
 struct LockNameKind {

@@ -175,8 +175,7 @@ void Engine::on_wake(BootTime now, Acquisition& it) {
 
 RequestId Engine::acquire(BootTime now, AcquireSpec spec) {
   const RequestId request = RequestId::random(random_);
-  Acquisition& it =
-      acquisitions_.emplace(request, Acquisition(request, std::move(spec), now)).first->second;
+  Acquisition& it = acquisitions_.try_emplace(request, request, std::move(spec), now).first->second;
   ++unsettled_;
   it.give_up_at = now + std::max(it.spec.wait, it.spec.store_timeout);
   send_acquire(now, it);
@@ -193,7 +192,7 @@ void Engine::send_acquire(BootTime now, Acquisition& it) {
   it.acquire_sent = now;
   it.call_in_flight = true;
   it.nudged_meanwhile = false;
-  effects_.calls.push_back(
+  effects_.calls.emplace_back(
       SendAcquire{AcquireCall{.lock = it.spec.lock,
                               .request = it.request,
                               .owner = it.spec.owner,
@@ -201,7 +200,8 @@ void Engine::send_acquire(BootTime now, Acquisition& it) {
                               .queue = store_queues_ && it.spec.wait > Millis(0),
                               .mode = it.spec.mode,
                               .note = it.spec.note},
-                  answer_wanted_by(now, std::min(now + it.spec.store_timeout, latest_answer(it)))});
+                  answer_wanted_by(now, std::min(now + it.spec.store_timeout, latest_answer(it))),
+                  &it.request});
   reschedule(it);
 }
 
@@ -275,7 +275,7 @@ void Engine::cancel(BootTime now, const RequestId& request) {
 }
 
 void Engine::end_acquire(BootTime now, Acquisition& it, Error error) {
-  effects_.notices.push_back(AcquireEnded{it.request, fail(std::move(error))});
+  effects_.notices.emplace_back(AcquireEnded{it.request, fail(std::move(error))});
   leave(now, it);
 }
 
@@ -296,7 +296,7 @@ void Engine::confirm(BootTime now, Acquisition& it) {
   set_phase(it, Phase::confirming);
   it.renew_in_flight = true;
   it.renew_sent = now;
-  effects_.calls.push_back(
+  effects_.calls.emplace_back(
       SendRenew{{RenewCall{it.spec.lock, it.request, it.spec.ttl}},
                 answer_wanted_by(now, std::min(now + it.spec.store_timeout, it.give_up_at)),
                 {}});
@@ -308,7 +308,7 @@ void Engine::hold(Acquisition& it, BootTime counted_from) {
   it.renew_at = counted_from + jittered(renewal_interval(it.grant->ttl), jitter_);
   it.failures = 0;
   set_phase(it, Phase::holding);
-  effects_.notices.push_back(AcquireEnded{it.request, *it.grant});
+  effects_.notices.emplace_back(AcquireEnded{it.request, *it.grant});
   reschedule(it);
 }
 
@@ -391,7 +391,7 @@ void Engine::send_renewals(BootTime now, std::span<Acquisition* const> due) {
     send.calls.push_back(RenewCall{it->spec.lock, it->request, it->spec.ttl});
     set_wake(*it, wake_of(*it));  // else each would wake once more, by itself
   }
-  effects_.calls.push_back(std::move(send));
+  effects_.calls.emplace_back(std::move(send));
 }
 
 void Engine::stop_renewing(const RequestId& request) {
@@ -418,7 +418,7 @@ bool Engine::call_off_renewal(const RequestId& request) {
 
 void Engine::change(Acquisition& it, LeaseState state) {
   it.state = state;
-  effects_.notices.push_back(LeaseChanged{it.request, state, it.grant->deadline});
+  effects_.notices.emplace_back(LeaseChanged{it.request, state, it.grant->deadline});
   reschedule(it);
 }
 
@@ -472,9 +472,10 @@ void Engine::leave(BootTime now, Acquisition& it) {
 
 void Engine::send_release(BootTime now, Acquisition& it) {
   it.release_in_flight = true;
-  effects_.calls.push_back(SendRelease{
+  effects_.calls.emplace_back(SendRelease{
       ReleaseCall{it.spec.lock, it.request, it.keep_for},
-      it.caller_waits ? answer_wanted_by(now, it.answer_by) : now + kBackgroundReleaseTimeout});
+      it.caller_waits ? answer_wanted_by(now, it.answer_by) : now + kBackgroundReleaseTimeout,
+      &it.request});
   reschedule(it);
 }
 
@@ -508,7 +509,7 @@ void Engine::release_replied(BootTime now, const RequestId& request,
 void Engine::answer_release(Acquisition& it, Result<ReleaseOutcome> result) {
   if (!it.caller_waits) return;
   it.caller_waits = false;
-  effects_.notices.push_back(ReleaseEnded{it.request, std::move(result)});
+  effects_.notices.emplace_back(ReleaseEnded{it.request, std::move(result)});
 }
 
 }  // namespace leasehold::engine

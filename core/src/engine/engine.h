@@ -5,7 +5,7 @@
 // test or a simulation can drive it through any interleaving in virtual time.
 #pragma once
 
-#include <map>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <span>
@@ -14,6 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "kit/few.h"
+#include "kit/recycled_memory.h"
 #include "leasehold/lease.h"
 #include "leasehold/random.h"
 #include "leasehold/store.h"
@@ -41,10 +43,12 @@ struct Grant {
   std::optional<Slot> slot = {};
 };
 
-// Calls to make. Each is answered by exactly one *_replied event.
+// Calls to make. Each is answered by exactly one *_replied event. Until then `asker` points to the
+// request of the call, for a completion that has no room for more than a pointer.
 struct SendAcquire {
   AcquireCall call;
   BootTime deadline;
+  const RequestId* asker;
 };
 struct SendRenew {
   std::vector<RenewCall> calls;
@@ -54,8 +58,10 @@ struct SendRenew {
 struct SendRelease {
   ReleaseCall call;
   BootTime deadline;
+  const RequestId* asker;
 };
 using StoreCall = std::variant<SendAcquire, SendRenew, SendRelease>;
+using Calls = kit::Few<StoreCall>;
 
 // Answers to callers who wait, and changes of leases that callers hold.
 struct AcquireEnded {
@@ -75,7 +81,7 @@ using Notice = std::variant<AcquireEnded, ReleaseEnded, LeaseChanged>;
 
 struct Effects {
   std::vector<Notice> notices;
-  std::vector<StoreCall> calls;
+  Calls calls;
 };
 
 class Engine {
@@ -118,7 +124,12 @@ class Engine {
   std::optional<BootTime> next_wake() const;
 
   Effects take_effects() { return std::exchange(effects_, {}); }
-  std::vector<Notice> take_notices() { return std::exchange(effects_.notices, {}); }
+  // The same in parts. What `into` had is dropped, and its memory is used for later notices.
+  void take_notices(std::vector<Notice>& into) {
+    into.clear();
+    into.swap(effects_.notices);
+  }
+  Calls take_calls() { return std::exchange(effects_.calls, {}); }
 
   // Nothing is on its way to or from the store, and nothing waits to be retried, except leases
   // that are held.
@@ -140,7 +151,7 @@ class Engine {
     Acquisition(const RequestId& id, AcquireSpec wanted, BootTime now)
         : request(id), spec(std::move(wanted)), started(now) {}
 
-    RequestId request;
+    const RequestId request;
     AcquireSpec spec;
     Phase phase = Phase::acquiring;
 
@@ -227,8 +238,9 @@ class Engine {
   Random& random_;  // for identities
   Jitter jitter_;
   const std::string store_;
-  std::unordered_map<RequestId, Acquisition> acquisitions_;
-  std::set<std::pair<BootTime, RequestId>> wakes_;
+  kit::RecycledMemory memory_;
+  std::pmr::unordered_map<RequestId, Acquisition> acquisitions_{&memory_};
+  std::pmr::set<std::pair<BootTime, RequestId>> wakes_{&memory_};
   std::size_t unsettled_ = 0;
   Effects effects_;
 };
