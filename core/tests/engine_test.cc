@@ -260,6 +260,61 @@ TEST_F(EngineTest, GrantUnderARetriedIdIsConfirmed) {
   EXPECT_TRUE(take_notice<AcquireEnded>().result);
 }
 
+// The call that was lost may come late, and be granted when the grant of the other is over.
+TEST_F(EngineTest, AConfirmationOfALaterGrantIsNotTakenForOneOfTheFirst) {
+  const auto request = acquire(4s, 0ms, 30s);
+  asked_for_lock(request, fail(unknown()));
+  pass(1s);
+  take<SendAcquire>();
+  now += 3s;
+  grant(request, 4s, /*token=*/7);
+  take<SendRenew>();
+  const BootTime renewing = now;
+  now += 1s;
+  renewal(request, RenewReply::renewed);
+  EXPECT_THAT(notices, IsEmpty()) << "it may be another grant";
+  take<SendAcquire>();
+  now += 1s;
+  reply(request, Granted{TokenNumber::of(9).value(), store, 4s, /*fresh=*/false});
+  const auto ended = take_notice<AcquireEnded>();
+  ASSERT_TRUE(ended.result);
+  EXPECT_EQ(ended.result->token, TokenNumber::of(9));
+  EXPECT_EQ(ended.result->deadline, renewing + 4s - drift_allowance(4s));
+}
+
+TEST_F(EngineTest, WhatIsToldOfAGrantIsNotBelievedAfterItsEnd) {
+  const auto request = acquire(4s, 0ms, 30s);
+  take<SendAcquire>();
+  now += 3s;
+  grant(request, 4s);
+  take<SendRenew>();
+  now += 2s;
+  renewal(request, RenewReply::renewed);
+  take<SendAcquire>();
+  now += 3s;
+  grant_again(request, 4s);
+  EXPECT_THAT(notices, IsEmpty());
+  asked_to_renew(request, RenewReply::gone);
+  take<SendAcquire>();
+  grant(request, 4s);
+  EXPECT_TRUE(take_notice<AcquireEnded>().result) << "a new one counts from the call that made it";
+}
+
+TEST_F(EngineTest, AConfirmationIsEnoughWhileNothingElseCanHaveBeenGranted) {
+  const auto request = wait_in_line(60s, 2s, 10s);
+  for (int i = 0; i < 10; ++i) {
+    pass(2s);
+    asked_for_lock(request, Queued{2s, "other"});
+  }
+  pass(2s);
+  take<SendAcquire>();
+  now += 1s;
+  grant_again(request, 10s);
+  now += 1s;
+  asked_to_renew(request, RenewReply::renewed);
+  EXPECT_TRUE(take_notice<AcquireEnded>().result) << "2 s ago the lock was somebody else's";
+}
+
 TEST_F(EngineTest, FirstGrantThatComesVeryLateIsConfirmed) {
   const auto request = acquire(4s, 0ms, 10s);
   take<SendAcquire>();

@@ -220,6 +220,8 @@ void Engine::acquire_replied(BootTime now, const RequestId& request, Result<Acqu
   if (const auto* grant = std::get_if<Granted>(&*reply)) return granted(now, it, *grant);
 
   it.answered = true;
+  it.granted_after = it.acquire_sent;
+  it.renewed.reset();
   if (auto* busy = std::get_if<Busy>(&*reply)) {
     it.ahead = std::move(busy->ahead);
     return wait_on(now, it, now + busy_poll(it.attempts - 1, jitter_));
@@ -284,7 +286,10 @@ void Engine::granted(BootTime now, Acquisition& it, const Granted& granted) {
   it.grant = Grant{it.request,  it.spec.lock, granted.token, granted.store,
                    granted.ttl, deadline,     it.spec.mode,  granted.slot};
   const bool made_by_this_call = granted.fresh || it.attempts == 1;
+  if (made_by_this_call) it.granted_after = it.acquire_sent;
   if (made_by_this_call && deadline - now >= granted.ttl / 2) return hold(it, it.acquire_sent);
+  const auto renewed = std::exchange(it.renewed, {});
+  if (!made_by_this_call && renewed && now < end_of_grant(*renewed, it)) return hold(it, *renewed);
   // Bounded: a grant that is over whenever its confirmation comes must not go round for ever.
   it.give_up_at = std::max(it.give_up_at, std::min(now + it.spec.store_timeout, latest_answer(it)));
   confirm(now, it);
@@ -303,8 +308,23 @@ void Engine::confirm(BootTime now, Acquisition& it) {
   reschedule(it);
 }
 
+BootTime Engine::end_of_grant(BootTime counted_from, const Acquisition& it) {
+  return counted_from + it.grant->ttl - drift_allowance(it.grant->ttl);
+}
+
+// If the grant that was told may be over, a late acquire of the same request may have been granted
+// since, and that is what was renewed: with another token, and perhaps another slot. The store is
+// asked which it is.
+void Engine::confirmed(BootTime now, Acquisition& it) {
+  if (now < end_of_grant(it.granted_after, it)) return hold(it, it.renew_sent);
+  set_phase(it, Phase::acquiring);
+  it.failures = 0;
+  it.renewed = it.renew_sent;
+  send_acquire(now, it);
+}
+
 void Engine::hold(Acquisition& it, BootTime counted_from) {
-  it.grant->deadline = counted_from + it.grant->ttl - drift_allowance(it.grant->ttl);
+  it.grant->deadline = end_of_grant(counted_from, it);
   it.renew_at = counted_from + jittered(renewal_interval(it.grant->ttl), jitter_);
   it.failures = 0;
   set_phase(it, Phase::holding);
@@ -337,9 +357,9 @@ void Engine::renew_replied(BootTime now, std::span<const RequestId> requests,
 
 void Engine::renewed(BootTime now, Acquisition& it) {
   if (it.phase == Phase::holding && it.state == LeaseState::lost) return;  // told; never taken back
-  const BootTime deadline = it.renew_sent + it.grant->ttl - drift_allowance(it.grant->ttl);
+  const BootTime deadline = end_of_grant(it.renew_sent, it);
   if (now >= deadline) return renewal_failed(now, it);
-  if (it.phase == Phase::confirming) return hold(it, it.renew_sent);
+  if (it.phase == Phase::confirming) return confirmed(now, it);
   const bool callers_saw_it_end = now >= it.grant->deadline;
   if (callers_saw_it_end) return change(it, LeaseState::lost);
   it.grant->deadline = std::max(it.grant->deadline, deadline);

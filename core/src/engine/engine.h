@@ -149,7 +149,7 @@ class Engine {
 
   struct Acquisition {
     Acquisition(const RequestId& id, AcquireSpec wanted, BootTime now)
-        : request(id), spec(std::move(wanted)), started(now) {}
+        : request(id), spec(std::move(wanted)), started(now), granted_after(now) {}
 
     const RequestId request;
     AcquireSpec spec;
@@ -157,6 +157,9 @@ class Engine {
 
     BootTime started;
     BootTime acquire_sent;
+    BootTime granted_after;           // what the store has granted was not granted before that
+    std::optional<BootTime> renewed;  // acquiring: the grant that it is asked for was, by a call
+                                      // sent then
     int attempts = 0;
     int failures = 0;  // in a row, of whatever is being tried
     bool call_in_flight = false;
@@ -218,6 +221,8 @@ class Engine {
   void end_acquire(BootTime now, Acquisition& it, Error error);
 
   void confirm(BootTime now, Acquisition& it);
+  void confirmed(BootTime now, Acquisition& it);
+  static BootTime end_of_grant(BootTime counted_from, const Acquisition& it);
   void hold(Acquisition& it, BootTime counted_from);
   void renewed(BootTime now, Acquisition& it);
   void renewal_failed(BootTime now, Acquisition& it);
