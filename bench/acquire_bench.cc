@@ -36,8 +36,8 @@ class ByHand {
       : lock_(std::move(lock)), recipe_(recipe) {
     check(sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr),
           SQLITE_OK);
-    check(sqlite3_exec(db_, "PRAGMA synchronous = NORMAL", nullptr, nullptr, nullptr), SQLITE_OK);
     check(sqlite3_busy_timeout(db_, 10'000), SQLITE_OK);
+    check(sqlite3_exec(db_, "PRAGMA synchronous = NORMAL", nullptr, nullptr, nullptr), SQLITE_OK);
     begin_ = prepare("BEGIN IMMEDIATE");
     commit_ = prepare("COMMIT");
     find_ =
