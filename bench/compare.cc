@@ -5,14 +5,18 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <cstdint>
 #include <cstring>
+#include <iostream>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <thread>
 #include <vector>
 
 #include "bench/report.h"
 #include "leasehold/client.h"
+#include "leasehold/process/child.h"
 
 namespace leasehold::bench {
 namespace {
@@ -26,43 +30,49 @@ std::chrono::duration<double, std::micro> processor_time() {
   return std::chrono::duration<double, std::micro>(micros(used.ru_utime) + micros(used.ru_stime));
 }
 
+struct Turn {
+  double done;
+  double processor_micros;  // all of them
+};
+
 // Workers of one side, connected once, working only in their side's turns.
-class Team {
+class Workers {
  public:
-  Team(const Side& side, int size)
+  virtual ~Workers() = default;
+  virtual Turn take_turn(std::chrono::milliseconds turn) = 0;
+  // How many microseconds each thing took that was done. After the last turn.
+  virtual std::vector<double> took() = 0;
+};
+
+class Threads final : public Workers {
+ public:
+  Threads(const Side& side, int size)
       : start_(size + 1), end_(size + 1), took_(static_cast<std::size_t>(size)) {
     for (std::vector<double>& took : took_) {
       const int worker = static_cast<int>(&took - took_.data());
       threads_.emplace_back([this, &side, &took, worker] { work(side.worker(worker), took); });
     }
   }
-  ~Team() {
+  ~Threads() override {
     over_ = true;
     start_.arrive_and_wait();
   }
 
-  void take_turn(std::chrono::milliseconds turn) {
+  Turn take_turn(std::chrono::milliseconds turn) override {
     done_ = 0;
     turn_over_ = false;
-    const auto began = Clock::now();
     const auto used = processor_time();
     start_.arrive_and_wait();
     std::this_thread::sleep_for(turn);
     turn_over_ = true;
     end_.arrive_and_wait();
-    const auto done = static_cast<double>(done_);
-    per_second_.push_back(done / std::chrono::duration<double>(Clock::now() - began).count());
-    processor_micros_.push_back((processor_time() - used).count() / std::max(done, 1.0));
+    return {static_cast<double>(done_), (processor_time() - used).count()};
   }
 
-  double last_rate() const { return per_second_.back(); }
-  double rate() { return percentile(per_second_, 0.5); }
-  // Of this process, for each that was done.
-  double processor_micros() { return percentile(processor_micros_, 0.5); }
-  double p99_micros() const {
+  std::vector<double> took() override {
     std::vector<double> all;
     for (const std::vector<double>& took : took_) all.insert(all.end(), took.begin(), took.end());
-    return percentile(all, 0.99);
+    return all;
   }
 
  private:
@@ -86,10 +96,78 @@ class Team {
   std::atomic<bool> over_ = false;
   std::atomic<bool> turn_over_ = false;
   std::atomic<long> done_ = 0;
+  std::vector<std::vector<double>> took_;  // by each worker
+  std::vector<std::jthread> threads_;
+};
+
+class Processes final : public Workers {
+ public:
+  Processes(const Side& side, int size) {
+    process::Command command{.argv = side.process, .in = process::Piped{}, .out = process::Piped{}};
+    command.parent_death_signal = SIGKILL;
+    for (int i = 0; i < size; ++i) children_.push_back(must(process::Child::start(command)));
+  }
+
+  Turn take_turn(std::chrono::milliseconds turn) override {
+    const std::string millis = std::to_string(turn.count()) + "\n";
+    for (process::Child& child : children_) process::write_all(child.in().get(), millis);
+    Turn all{};
+    for (process::Child& child : children_) {
+      std::istringstream line(process::read_until(child.out().get(), "\n"));
+      Turn one{};
+      if (!(line >> one.done >> one.processor_micros)) stop("a process has died");
+      all.done += one.done;
+      all.processor_micros += one.processor_micros;
+    }
+    return all;
+  }
+
+  std::vector<double> took() override {
+    std::vector<double> all;
+    for (process::Child& child : children_) {
+      child.in().reset();
+      std::istringstream numbers(process::read_all(child.out().get()));
+      for (double micros = 0; numbers >> micros;) all.push_back(micros);
+    }
+    return all;
+  }
+
+ private:
+  std::vector<process::Child> children_;
+};
+
+// How a side does, turn by turn.
+class Team {
+ public:
+  Team(const Side& side, const Effort& effort) {
+    const int size = side.in_flight.value_or(effort.in_flight);
+    if (side.process.empty()) {
+      workers_ = std::make_unique<Threads>(side, size);
+    } else {
+      workers_ = std::make_unique<Processes>(side, size);
+    }
+  }
+
+  void take_turn(std::chrono::milliseconds turn) {
+    const auto began = Clock::now();
+    const Turn taken = workers_->take_turn(turn);
+    per_second_.push_back(taken.done / std::chrono::duration<double>(Clock::now() - began).count());
+    processor_micros_.push_back(taken.processor_micros / std::max(taken.done, 1.0));
+  }
+
+  double last_rate() const { return per_second_.back(); }
+  double rate() { return percentile(per_second_, 0.5); }
+  // Of its processes, for each thing that was done.
+  double processor_micros() { return percentile(processor_micros_, 0.5); }
+  double p99_micros() {
+    auto all = workers_->took();
+    return percentile(all, 0.99);
+  }
+
+ private:
+  std::unique_ptr<Workers> workers_;
   std::vector<double> per_second_;
   std::vector<double> processor_micros_;
-  std::vector<std::vector<double>> took_;  // by each worker, in microseconds
-  std::vector<std::jthread> threads_;
 };
 
 void report_side(const std::string& what, Team& team) {
@@ -102,8 +180,8 @@ void report_side(const std::string& what, Team& team) {
 
 void compare(const std::string& what, const Side& ours, const Side& theirs, const Effort& effort,
              std::optional<double> at_least) {
-  Team our_team(ours, effort.in_flight);
-  Team their_team(theirs, effort.in_flight);
+  Team our_team(ours, effort);
+  Team their_team(theirs, effort);
   std::vector<double> ratios;
   for (int i = 0; i < effort.turns; ++i) {
     our_team.take_turn(effort.turn);
@@ -115,6 +193,16 @@ void compare(const std::string& what, const Side& ours, const Side& theirs, cons
   report_side("  " + theirs.name, their_team);
   report({"  ratio", format(ratio, "%.2f x"), at_least ? format(*at_least, ">= %.2f x") : "",
           !at_least || ratio >= *at_least});
+}
+
+int take_turns(const Side& side) {
+  Threads only(side, 1);
+  for (std::int64_t millis = 0; std::cin >> millis;) {
+    const Turn turn = only.take_turn(std::chrono::milliseconds(millis));
+    std::cout << turn.done << " " << turn.processor_micros << std::endl;
+  }
+  for (const double micros : only.took()) std::cout << micros << " ";
+  return 0;
 }
 
 Side one_client(const std::string& url) {

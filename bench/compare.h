@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace leasehold::bench {
 
@@ -17,7 +18,13 @@ namespace leasehold::bench {
 struct Side {
   std::string name;
   std::function<std::function<bool()>(int worker)> worker;
+  // A command, if every worker is a process of its own: it calls take_turns().
+  std::vector<std::string> process = {};
+  std::optional<int> in_flight = {};  // if not as many as on the other side
 };
+
+// For a process of a Side, whose parent tells it when it is its turn.
+int take_turns(const Side& side);
 
 // Which of several workers had the lock last. Thread safe.
 class Baton {

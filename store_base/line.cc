@@ -7,10 +7,6 @@
 
 namespace leasehold {
 
-void Rider::end(Stage how) {
-  if (move(Stage::begun, how) || move(Stage::gathered, how)) bell_.ring();
-}
-
 bool Line::go_first(BootTime now) {
   MutexLock lock(mutex_);
   if (out_since_) return false;
@@ -40,6 +36,8 @@ std::optional<BootTime> Line::gather(const std::shared_ptr<Rider>& rider, BootTi
   const bool is_free = !out_since_;
   const BootTime patient_until = out_since_.value_or(now) + patience_;
   if (now >= patient_until || !has_thread()) return std::nullopt;
+  if (gathered_.size() % kMostRiders == 0) gong_ = std::make_shared<kit::Gong>();
+  rider->gong_ = gong_;
   gathered_.push_back(rider);
   if (is_free) {  // the call before it came back a moment ago
     out_since_ = now;
@@ -55,16 +53,24 @@ Line::Ride Line::ride(const std::shared_ptr<Rider>& rider, BootTime now) {
   if (!patient_until) return Ride::on_its_own;
   const BootTime deadline = rider->context.deadline;
   const std::stop_token& stop = rider->context.stop;
-  const std::stop_callback on_stop(stop, [&] { rider->bell_.ring(); });
+  const std::stop_callback on_stop(stop, [&] { rider->gong_->strike(); });
+  const auto wait_until = [&](BootTime when) {
+    for (;;) {
+      const auto strokes = rider->gong_->strokes();
+      if (!rider->is_open() || stop.stop_requested() || BootClock::now() >= when) return;
+      rider->gong_->await_stroke_after(strokes, when);
+    }
+  };
 
-  rider->bell_.wait_until(std::min(*patient_until, deadline));
+  wait_until(std::min(*patient_until, deadline));
   if (rider->move(Stage::gathered, Stage::gone)) {
     const bool is_over = stop.stop_requested() || BootClock::now() >= deadline;
     return is_over ? Ride::not_begun : Ride::on_its_own;
   }
-  rider->bell_.wait_until(deadline);
+  wait_until(deadline);
   if (rider->move(Stage::begun, Stage::gone)) return Ride::not_finished;
-  return rider->stage_ == Stage::answered ? Ride::answered : Ride::on_its_own;
+  if (rider->stage_ == Stage::answered) return Ride::answered;
+  return stop.stop_requested() ? Ride::not_begun : Ride::on_its_own;
 }
 
 bool Line::next_batch(Batch& batch) {
@@ -93,7 +99,15 @@ std::size_t Line::gathered() {
 
 void Line::carry_all() {
   Batch batch;
-  while (next_batch(batch)) carry_(batch);
+  while (next_batch(batch)) {
+    carry_(batch);
+    const kit::Gong* struck = nullptr;  // mostly there is only one
+    for (const auto& rider : batch) {
+      if (rider->gong_.get() == struck) continue;
+      struck = rider->gong_.get();
+      rider->gong_->strike();
+    }
+  }
 }
 
 void Line::close() {

@@ -26,13 +26,14 @@ class Rider {
 
   const CallContext context;
 
-  // For the batch, before anything of this call is done. False: its caller has gone, and it must
-  // not be done. What a later call of that caller must be able to count on is settled before.
-  bool begin() { return move(Stage::gathered, Stage::begun); }
+  // For the batch, before anything of this call is done. False: its caller has gone or is stopped,
+  // and it must not be done. What a later call of that caller must be able to count on is settled
+  // before.
+  bool begin() { return !context.stop.stop_requested() && move(Stage::gathered, Stage::begun); }
   bool has_begun() const { return stage_ == Stage::begun; }
 
   // For the batch: it has its answer, or it was not done and goes on its own; only the first of
-  // these counts. The caller may go on at once.
+  // these counts. The caller goes on when the batch is over.
   void answered() { end(Stage::answered); }
   void left_behind() { end(Stage::left_behind); }
 
@@ -41,10 +42,11 @@ class Rider {
   enum class Stage { gathered, begun, answered, left_behind, gone };
 
   bool move(Stage from, Stage to) { return stage_.compare_exchange_strong(from, to); }
-  void end(Stage how);
+  void end(Stage how) { (void)(move(Stage::begun, how) || move(Stage::gathered, how)); }
+  bool is_open() const { return stage_ == Stage::gathered || stage_ == Stage::begun; }
 
   std::atomic<Stage> stage_ = Stage::gathered;
-  kit::Doorbell bell_;
+  std::shared_ptr<kit::Gong> gong_;  // struck when its batch is over
 };
 
 // The first call goes at once, on its own thread. While it is on its way others gather; when it is
@@ -53,8 +55,8 @@ class Rider {
 class Line {
  public:
   using Batch = std::vector<std::shared_ptr<Rider>>;
-  // Does the calls of a batch that begin(), and ends each. Called by one thread at a time, beside
-  // calls that go on their own. Must not throw.
+  // Does the calls of a batch that begin(), and ends each. When it returns, their callers are
+  // woken. Called by one thread at a time, beside calls that go on their own. Must not throw.
   using Carry = std::function<void(const Batch&)>;
 
   static constexpr std::size_t kMostRiders = 100;
@@ -100,6 +102,7 @@ class Line {
   bool mine_ LEASEHOLD_GUARDED_BY(mutex_) = false;  // what is out next is for the line's thread
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   Batch gathered_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::shared_ptr<kit::Gong> gong_ LEASEHOLD_GUARDED_BY(mutex_);  // of who gathered last
   std::thread thread_ LEASEHOLD_GUARDED_BY(mutex_);
 };
 

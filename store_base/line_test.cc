@@ -179,6 +179,19 @@ TEST_F(LineTest, WhoIsStoppedOrOutOfTimeBeforeItBeganIsNotDone) {
   EXPECT_THAT(done, ElementsAre(3));
 }
 
+TEST_F(LineTest, AStoppedRiderDoesNotBeginAnyMore) {
+  go_first();
+  std::stop_source stop;
+  const auto rider = std::make_shared<Numbered>(1, context(10s, stop.get_token()));
+  auto riding = std::async(std::launch::async, [&] { return line.ride(rider, BootClock::now()); });
+  while (line.gathered() == 0) std::this_thread::yield();
+  stop.request_stop();
+  EXPECT_FALSE(rider->begin());
+  rider->left_behind();
+  EXPECT_EQ(riding.get(), Ride::not_begun);
+  line.back();
+}
+
 TEST_F(LineTest, EachGivesUpByItsOwnTimeAndStopAlsoOnTheWay) {
   std::promise<void> go_on;
   auto waits = go_on.get_future().share();

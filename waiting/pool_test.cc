@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,24 @@ TEST(DoorbellTest, IsNotWaitedForLongerThanTold) {
   EXPECT_FALSE(bell.wait_until(BootClock::now() + 1ms));
   bell.ring();
   EXPECT_TRUE(bell.wait_until(BootClock::now() - 1s));
+}
+
+TEST(GongTest, WakesAllWhoSleepAndIsHeardByWhoComesLate) {
+  kit::Gong gong;
+  std::atomic<bool> written = false;
+  std::vector<std::thread> sleepers;
+  for (int i = 0; i < 5; ++i) {
+    sleepers.emplace_back([&] {
+      for (auto seen = gong.strokes(); !written; seen = gong.strokes()) {
+        gong.await_stroke_after(seen, BootTime::max());
+      }
+    });
+  }
+  written = true;
+  gong.strike();
+  for (auto& sleeper : sleepers) sleeper.join();
+  gong.await_stroke_after(gong.strokes() - 1, BootTime::max());
+  gong.await_stroke_after(gong.strokes(), BootClock::now() - 1s);
 }
 
 class PoolTest : public ::testing::Test {

@@ -23,4 +23,21 @@ class Doorbell {
   std::atomic<std::uint32_t> state_ = kSilent;
 };
 
+// For many sleepers, again and again: one call into the kernel wakes them all, so that who strikes
+// it is not pushed aside by each of them. Who wakes looks whether it was meant. Thread safe.
+class Gong {
+ public:
+  using Strokes = std::uint32_t;
+
+  // What was written before is seen by who wakes.
+  void strike();
+
+  Strokes strokes() const { return strokes_; }
+  // Until it has been struck more often than that, or `when`; or for no reason.
+  void await_stroke_after(Strokes seen, BootTime when);
+
+ private:
+  std::atomic<Strokes> strokes_ = 0;
+};
+
 }  // namespace leasehold::kit

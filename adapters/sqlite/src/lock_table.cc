@@ -92,31 +92,156 @@ Result<std::unique_ptr<LockTable>> LockTable::open(Options options, CallContext 
   return std::make_unique<LockTable>(std::move(file));
 }
 
-// ---- acquire -------------------------------------------------------------------------------
+// ---- calls that come together --------------------------------------------------------------
 
-Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::string& wake_address) {
-  if (queue_.is_here(call.request)) {
-    // Most asks of a waiter find that nothing has changed. To look keeps nobody from writing.
-    auto place = TRY(queue_.look(call));
-    if (place && place->signs_elsewhere) return std::move(place->reply);
+// What one transaction does.
+struct LockTable::Doing {
+  // A waiter that may have its turn.
+  struct Next {
+    const LockName& lock;
+    std::vector<Waiter> first;
+  };
+
+  const std::string& wake_address;
+  std::vector<AnyAsked> done = {};  // each with its reply, which counts when it is committed
+  std::vector<AnyAsked> need_numbers = {};
+  std::vector<Next> next = {};
+
+  void call_later(const LockName& lock, std::vector<Waiter> first) {
+    if (!first.empty()) next.push_back({lock, std::move(first)});
   }
-  for (int attempts = 0;; ++attempts) {
-    auto reply = try_acquire(call, wake_address);
-    if (!reply) {
-      queue_.forget_here(call.request);  // who has a place still will ask again
-      return fail(std::move(reply.error()));
+};
+
+namespace {
+
+// It is this call's alone, and leaves nothing in the transaction that others must not see. What the
+// database tells has other codes.
+bool is_refusal(const Error& error) {
+  return error.code == ErrorCode::invalid;
+}
+
+bool is_wanted(Rider& rider) {
+  return rider.has_begun() || rider.begin();
+}
+
+}  // namespace
+
+Status LockTable::answer(std::span<const AnyAsked> batch, const std::string& wake_address) {
+  std::vector<AnyAsked> open;
+  open.reserve(batch.size());
+  for (const AnyAsked& one : batch) {
+    auto* const* acquire = std::get_if<AskedAcquire*>(&one);
+    if (acquire == nullptr || !answer_by_look(**acquire)) open.push_back(one);
+  }
+  while (!open.empty()) {
+    TRY(answer_by_transaction(open, wake_address));
+    if (!open.empty()) TRY(numbers_.raise_ceiling());
+  }
+  return {};
+}
+
+// Most asks of a waiter find that nothing has changed. To look keeps nobody from writing.
+bool LockTable::answer_by_look(AskedAcquire& asked) {
+  if (!queue_.is_here(asked.call.request)) return false;
+  auto place = queue_.look(asked.call);
+  if (place && !(*place && (*place)->signs_elsewhere)) return false;
+  asked.answer(place ? Result<AcquireReply>(std::move((*place)->reply))
+                     : fail(std::move(place.error())));
+  return true;
+}
+
+// Leaves those in `open` that need numbers. If it fails, nothing of any is done.
+Status LockTable::answer_by_transaction(std::vector<AnyAsked>& open,
+                                        const std::string& wake_address) {
+  auto transaction = file_->begin();
+  if (!transaction) {
+    for (const AnyAsked& one : std::exchange(open, {})) {
+      std::visit([&](auto* asked) { asked->answer(fail(transaction.error())); }, one);
     }
-    if (*reply) return std::move(**reply);
-    auto raised = numbers_.raise_ceiling();
-    if (raised) continue;
-    // Who is in the way may be raising it.
-    if (!file_->worth_stepping_aside(attempts)) return fail(std::move(raised.error()));
+    return {};
+  }
+  Doing doing{wake_address};
+  doing.done.reserve(open.size());
+  Status committed;
+  for (const AnyAsked& one : open) {
+    if (committed) committed = std::visit([&](auto* it) { return perform(*it, doing); }, one);
+  }
+  if (committed) committed = transaction->commit();
+  if (!committed && committed.error().code != ErrorCode::outcome_unknown) {
+    for (const AnyAsked& one : open) std::visit([&](auto* asked) { undo(*asked); }, one);
+    return committed;
+  }
+  open = std::move(doing.need_numbers);
+  const auto tell = [&](auto* asked) {
+    if (!committed && *asked->reply) asked->reply = fail(committed.error());
+    asked->answered();
+  };
+  for (const AnyAsked& one : doing.done) std::visit(tell, one);
+  if (!committed) return {};
+  for (Doing::Next& it : doing.next) {
+    // What freed the lock is done; a waiter that is not reached looks for itself soon.
+    (void)queue_.wake_first(it.lock, std::move(it.first));
+  }
+  return {};
+}
+
+Status LockTable::perform(AskedAcquire& asked, Doing& doing) {
+  if (!is_wanted(asked)) return {};
+  auto reply = reply_to(asked.call, doing);
+  if (reply && !*reply) {
+    doing.need_numbers.emplace_back(&asked);
+    return {};
+  }
+  if (!reply) {
+    if (!is_refusal(reply.error())) return fail(std::move(reply.error()));
+    undo(asked);
+    asked.reply = fail(std::move(reply.error()));
+  } else {
+    asked.reply = std::move(**reply);
+  }
+  doing.done.emplace_back(&asked);
+  return {};
+}
+
+Status LockTable::perform(auto& asked, Doing& doing) {
+  if (!is_wanted(asked)) return {};
+  asked.reply = TRY(reply_to(asked.call, doing));
+  doing.done.emplace_back(&asked);
+  return {};
+}
+
+void LockTable::undo(AskedAcquire& asked) {
+  asked.reply.reset();
+  queue_.forget_here(asked.call.request);  // who has a place still will ask again
+}
+
+template <class Call, class Reply>
+Result<Reply> LockTable::answer_alone(const Call& call, const std::string& wake_address) {
+  Asked<Call, Reply> asked(call, {BootTime::max(), {}});
+  const AnyAsked one = &asked;
+  for (int attempts = 0;; ++attempts) {
+    auto done = answer({&one, 1}, wake_address);
+    if (asked.reply) return std::move(*asked.reply);
+    // Who is in the way may be raising the ceiling.
+    if (!file_->worth_stepping_aside(attempts)) return fail(std::move(done.error()));
   }
 }
 
-Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& call,
-                                                           const std::string& wake_address) {
-  auto transaction = TRY(file_->begin());
+Result<AcquireReply> LockTable::acquire(const AcquireCall& call, const std::string& wake_address) {
+  return answer_alone<AcquireCall, AcquireReply>(call, wake_address);
+}
+
+Result<std::vector<RenewReply>> LockTable::renew(const std::vector<RenewCall>& calls) {
+  return answer_alone<std::vector<RenewCall>, std::vector<RenewReply>>(calls, {});
+}
+
+Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
+  return answer_alone<ReleaseCall, ReleaseReply>(call, {});
+}
+
+// ---- acquire -------------------------------------------------------------------------------
+
+Result<std::optional<AcquireReply>> LockTable::reply_to(const AcquireCall& call, Doing& doing) {
   auto found = TRY(find(call.lock));
   const std::int64_t at = file_->now();
   const auto mine = TRY(own_grant(call, found, at));
@@ -125,26 +250,18 @@ Result<std::optional<AcquireReply>> LockTable::try_acquire(const AcquireCall& ca
     TRY(count_from(at, call.lock, found));
   }
   auto way = TRY(way_of(call, found, at));
-
-  std::optional<AcquireReply> reply;
-  std::vector<Waiter> next;
   if (!way.ahead) {
     if (found.last >= found.ceiling) return std::nullopt;
     auto granted = TRY(grant(call, found, way));
-    reply = granted;
-    if (found.has_waiters && way.room > 1) next = TRY(next_beside(call));
-  } else if (call.queue) {
-    TRY(queue_.enqueue(call, wake_address));
-    auto place = TRY(queue_.look(call));
-    // A free lock waits for somebody who was called just now.
-    reply =
-        place ? std::move(place->reply) : Queued{WaiterQueue::kWatchEvery, std::move(*way.ahead)};
-  } else {
-    reply = Busy{std::move(*way.ahead)};
+    if (found.has_waiters && way.room > 1) doing.call_later(call.lock, TRY(next_beside(call)));
+    return granted;
   }
-  TRY(transaction.commit());
-  (void)queue_.wake_first(call.lock, std::move(next));
-  return reply;
+  if (!call.queue) return Busy{std::move(*way.ahead)};
+  TRY(queue_.enqueue(call, doing.wake_address));
+  auto place = TRY(queue_.look(call));
+  if (place) return std::move(place->reply);
+  // A free lock waits for somebody who was called just now.
+  return Queued{WaiterQueue::kWatchEvery, std::move(*way.ahead)};
 }
 
 // What the request has been granted before.
@@ -285,8 +402,7 @@ Result<std::vector<Waiter>> LockTable::next_beside(const AcquireCall& call) {
 
 // ---- renew and release ---------------------------------------------------------------------
 
-Result<std::vector<RenewReply>> LockTable::renew(const std::vector<RenewCall>& calls) {
-  auto transaction = TRY(file_->begin());
+Result<std::vector<RenewReply>> LockTable::reply_to(const std::vector<RenewCall>& calls, Doing&) {
   auto statement = TRY(sql(renew_));
   std::vector<RenewReply> replies;
   replies.reserve(calls.size());
@@ -298,7 +414,6 @@ Result<std::vector<RenewReply>> LockTable::renew(const std::vector<RenewCall>& c
     const bool alive = file_->connection().changes() == 1 || TRY(many_.renew(call, at));
     replies.push_back(alive ? RenewReply::renewed : RenewReply::gone);
   }
-  TRY(transaction.commit());
   return replies;
 }
 
@@ -310,8 +425,7 @@ Result<bool> LockTable::run_on(Prepared& which, const LockName& lock, const Requ
   return file_->connection().changes() == 1;
 }
 
-Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
-  auto transaction = TRY(file_->begin());
+Result<ReleaseReply> LockTable::reply_to(const ReleaseCall& call, Doing& doing) {
   const bool keeps = call.keep_for > Millis(0);
   if (keeps) {
     auto keep = TRY(sql(keep_));
@@ -321,9 +435,7 @@ Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
   const bool released = alone || TRY(release_beside(call)) || TRY(queue_.leave(call.request)) ||
                         TRY(was_released(call));
   auto first = TRY(alone ? queue_.waiting(call.lock, 1) : next_that_fits(call.lock));
-  TRY(transaction.commit());
-  // The release is done; a waiter that is not reached looks for itself soon.
-  if (!keeps) (void)queue_.wake_first(call.lock, std::move(first));
+  if (!keeps) doing.call_later(call.lock, std::move(first));
   return released ? ReleaseReply::released : ReleaseReply::not_held;
 }
 

@@ -1,13 +1,15 @@
-// The locks of a store's file: one transaction per operation.
+// The locks of a store's file: one transaction for the calls that come together.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "many_holders.h"
 #include "record_table.h"
+#include "store_base/blocking_store.h"
 #include "store_file.h"
 #include "sweep.h"
 #include "token_numbers.h"
@@ -30,8 +32,15 @@ class LockTable {
   void be_patient(Patience patience) { file_->be_patient(std::move(patience)); }
   void hurry() { file_->hurry(); }
 
+  // Does those calls that begin(), in this order and one transaction, and answers them when it is
+  // committed. What has no answer then was certainly not done, and the error says why: another
+  // call's may be the reason, or there are no numbers at once. On its own it may be done.
+  //
   // `wake_address` is stored with a place in the queue. The process behind it gives signs of life
   // there; without one, the waiter is to ask again every two seconds.
+  [[nodiscard]] Status answer(std::span<const AnyAsked> batch, const std::string& wake_address);
+
+  // The same for one, which waits for numbers.
   [[nodiscard]] Result<AcquireReply> acquire(const AcquireCall& call,
                                              const std::string& wake_address);
   [[nodiscard]] Result<std::vector<RenewReply>> renew(const std::vector<RenewCall>& calls);
@@ -52,8 +61,21 @@ class LockTable {
   struct Found;
   struct Way;
 
-  Result<std::optional<AcquireReply>> try_acquire(const AcquireCall& call,
-                                                  const std::string& wake_address);
+  struct Doing;
+
+  template <class Call, class Reply>
+  Result<Reply> answer_alone(const Call& call, const std::string& wake_address);
+  bool answer_by_look(AskedAcquire& asked);
+  Status answer_by_transaction(std::vector<AnyAsked>& open, const std::string& wake_address);
+  Status perform(AskedAcquire& asked, Doing& doing);
+  Status perform(auto& asked, Doing& doing);
+  void undo(AskedAcquire& asked);
+  void undo(auto& asked) { asked.reply.reset(); }
+
+  // Inside a transaction. The first gives nothing if a number is needed, and none is left.
+  Result<std::optional<AcquireReply>> reply_to(const AcquireCall& call, Doing& doing);
+  Result<std::vector<RenewReply>> reply_to(const std::vector<RenewCall>& calls, Doing&);
+  Result<ReleaseReply> reply_to(const ReleaseCall& call, Doing& doing);
   Result<Found> find(const LockName& lock);
   Status count_from(std::int64_t at, const LockName& lock, Found& found);
   Result<std::optional<Granted>> own_grant(const AcquireCall& call, const Found& found,

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <span>
 #include <type_traits>
 
 #include "adapters/sqlite/description.h"
@@ -21,12 +23,15 @@ bool forked_after_first_use() {
   return getpid() != first;
 }
 
-// Every call works on the thread it comes from; a thread of its own listens for wake-ups once this
-// process has waited for a lock.
+// A call works on the thread it comes from, but those that gather meanwhile go together in one
+// transaction. A thread of its own listens for wake-ups once this process has waited for a lock.
 class SqliteStore final : public BlockingStore {
  public:
   SqliteStore(std::unique_ptr<LockTable> table, StoreTraits traits, Random& random)
-      : traits_(std::move(traits)), random_(random), table_(std::move(table)) {}
+      : BlockingStore(Calls::together),
+        traits_(std::move(traits)),
+        random_(random),
+        table_(std::move(table)) {}
   ~SqliteStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
@@ -42,10 +47,18 @@ class SqliteStore final : public BlockingStore {
     table_.reset();
   }
 
+  void answer(std::span<const AnyAsked> batch) override {
+    const CallContext limits = limits_of(batch);
+    const auto pass = turnstile_.enter(limits);
+    if (!pass) return;
+    table_->be_patient({limits});
+    // What has no answer is told on its own why.
+    (void)table_->answer(batch, std::ranges::any_of(batch, may_queue) ? wake_address() : nowhere());
+  }
+
   Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override {
     return with_table(context, [&](LockTable& table) {
-      static const std::string nowhere;
-      return table.acquire(call, call.queue ? wake_address() : nowhere);
+      return table.acquire(call, call.queue ? wake_address() : nowhere());
     });
   }
 
@@ -113,9 +126,18 @@ class SqliteStore final : public BlockingStore {
     return work(*table_);
   }
 
+  static bool may_queue(const AnyAsked& one) {
+    auto* const* acquire = std::get_if<AskedAcquire*>(&one);
+    return acquire != nullptr && (*acquire)->call.queue;
+  }
+
+  static const std::string& nowhere() {
+    static const std::string none;
+    return none;
+  }
+
   // Made when this process first waits, so that short programs do without.
   const std::string& wake_address() {
-    static const std::string nowhere;
     if (wake_socket_) {
       wake_socket_->sign_if_due();
     } else {
@@ -124,7 +146,7 @@ class SqliteStore final : public BlockingStore {
                            {.on_wake = [this](const RequestId& it) { events().nudged(it); },
                             .on_sign = [this] { give_sign(); }});
     }
-    return wake_socket_ ? wake_socket_->address() : nowhere;
+    return wake_socket_ ? wake_socket_->address() : nowhere();
   }
 
   // One for all that wait in this process.

@@ -45,12 +45,31 @@ class PowerLossTest : public testing::FaultyDiskTest {
     return std::get<Granted>(*reply);
   }
 
+  // A lock each, in one transaction.
+  std::vector<Granted> take_together(LockTable& table, const std::vector<RequestId>& requests) {
+    std::vector<std::unique_ptr<AskedAcquire>> asked;
+    std::vector<AnyAsked> batch;
+    for (const RequestId& request : requests) {
+      const LockName lock = name("job " + std::to_string(batch.size()));
+      const AcquireCall call{lock, request, OwnerLabel::parse("test").value(), Ttl::of(1h).value()};
+      asked.push_back(std::make_unique<AskedAcquire>(call, CallContext{BootTime::max(), {}}));
+      batch.push_back(asked.back().get());
+    }
+    table.be_patient({{BootClock::now() + 10s, {}}});
+    EXPECT_TRUE(table.answer(batch, ""));
+    std::vector<Granted> granted;
+    for (const auto& one : asked) granted.push_back(std::get<Granted>(one->reply.value().value()));
+    return granted;
+  }
+
+  void no_token_comes_again(int rounds, int together);
+
   int checkpoint_frames = 24;
   int frames_at_close = 8;
   FakeClock clock;
 };
 
-TEST_F(PowerLossTest, NoTokenComesAgainWhereverTheFilesAreCut) {
+void PowerLossTest::no_token_comes_again(int rounds, int together) {
   const std::string path = folder.file("work/locks.db");
   std::filesystem::create_directories(folder.file("work"));
   struct HandedOut {
@@ -63,14 +82,17 @@ TEST_F(PowerLossTest, NoTokenComesAgainWhereverTheFilesAreCut) {
     disk.ignore_syncs = true;  // the real disk underneath is not what is tested
     auto table = open(path, "boot-1");
     ASSERT_TRUE(table) << to_string(table.error());
-    for (int i = 0; i < 25; ++i) {
-      const RequestId request = RequestId::random(random);
-      const std::string lock = "job " + std::to_string(i % 3);
-      const auto granted = take(**table, lock, request);
-      ASSERT_TRUE(granted) << to_string(granted.error());
-      handed_out.push_back({disk.steps(), granted->token.value()});
-      lineage = granted->store;
-      ASSERT_TRUE((*table)->release({name(lock), request, 0ms}));
+    for (int i = 0; i < rounds; ++i) {
+      std::vector<RequestId> requests;
+      for (int one = 0; one < together; ++one) requests.push_back(RequestId::random(random));
+      for (const Granted& granted : take_together(**table, requests)) {
+        handed_out.push_back({disk.steps(), granted.token.value()});
+        lineage = granted.store;
+      }
+      for (int one = 0; one < together; ++one) {
+        const LockName lock = name("job " + std::to_string(one));
+        ASSERT_TRUE((*table)->release({lock, requests[static_cast<std::size_t>(one)], 0ms}));
+      }
       if (i % 7 == 6) {  // closing cuts the log
         table->reset();
         table = open(path, "boot-1");
@@ -78,7 +100,7 @@ TEST_F(PowerLossTest, NoTokenComesAgainWhereverTheFilesAreCut) {
       }
     }
   }
-  ASSERT_EQ(handed_out.back().token, 25);
+  ASSERT_EQ(handed_out.back().token, rounds * together);
   disk.record = false;
 
   int cuts = 0;
@@ -103,6 +125,37 @@ TEST_F(PowerLossTest, NoTokenComesAgainWhereverTheFilesAreCut) {
     }
   }
   EXPECT_GT(cuts, 500);
+}
+
+TEST_F(PowerLossTest, NoTokenComesAgainWhereverTheFilesAreCut) {
+  no_token_comes_again(25, 1);
+}
+
+// Some of a batch are granted from the next block of numbers.
+TEST_F(PowerLossTest, NoTokenOfABatchComesAgainWhereverTheFilesAreCut) {
+  no_token_comes_again(10, 3);
+}
+
+TEST_F(PowerLossTest, CommitOfABatchThatMayHaveHappenedIsUnknownToEach) {
+  auto table = open(folder.file("locks.db"), "boot-1").value();
+  const RequestId held = RequestId::random(random);
+  ASSERT_TRUE(take(*table, "held", held));
+  AskedAcquire acquired({name("job"), RequestId::random(random), OwnerLabel::parse("test").value(),
+                         Ttl::of(1h).value()},
+                        {BootTime::max(), {}});
+  AskedRelease released({name("held"), held, 0ms}, {BootTime::max(), {}});
+  AskedAcquire refused({name("held"), RequestId::random(random), OwnerLabel::parse("test").value(),
+                        Ttl::of(1h).value(), false, Mode::permit_of(2)},
+                       {BootTime::max(), {}});
+  disk.fail_write_of = "-wal";
+  disk.fail_write = SQLITE_IOERR_WRITE;
+  const std::vector<AnyAsked> batch{&refused, &acquired, &released};
+  ASSERT_TRUE(table->answer(batch, ""));
+  EXPECT_EQ(refused.reply->error().code, ErrorCode::invalid);
+  EXPECT_EQ(acquired.reply->error().code, ErrorCode::outcome_unknown);
+  EXPECT_EQ(released.reply->error().code, ErrorCode::outcome_unknown);
+  disk.fail_write = 0;
+  EXPECT_TRUE(take(*table, "held", held));
 }
 
 TEST_F(PowerLossTest, ProgramThatFindsNumbersLeftSyncsNothing) {
