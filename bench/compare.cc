@@ -1,5 +1,8 @@
 #include "bench/compare.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cstring>
@@ -16,23 +19,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+std::chrono::duration<double, std::micro> processor_time() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto micros = [](timeval time) { return 1e6 * time.tv_sec + time.tv_usec; };
+  return std::chrono::duration<double, std::micro>(micros(used.ru_utime) + micros(used.ru_stime));
+}
+
 // Workers of one side, connected once, working only in their side's turns.
 class Team {
  public:
-  Team(const Side& side, int size) : start_(size + 1), end_(size + 1) {
-    for (int i = 0; i < size; ++i) {
-      threads_.emplace_back([this, &side, i] {
-        const auto work = side.worker(i);
-        work();  // what is only done the first time is not measured
-        for (;;) {
-          start_.arrive_and_wait();
-          if (over_) return;
-          while (!turn_over_) {
-            if (work()) ++done_;
-          }
-          end_.arrive_and_wait();
-        }
-      });
+  Team(const Side& side, int size)
+      : start_(size + 1), end_(size + 1), took_(static_cast<std::size_t>(size)) {
+    for (std::vector<double>& took : took_) {
+      const int worker = static_cast<int>(&took - took_.data());
+      threads_.emplace_back([this, &side, &took, worker] { work(side.worker(worker), took); });
     }
   }
   ~Team() {
@@ -40,25 +41,62 @@ class Team {
     start_.arrive_and_wait();
   }
 
-  double per_second(std::chrono::milliseconds turn) {
+  void take_turn(std::chrono::milliseconds turn) {
     done_ = 0;
     turn_over_ = false;
     const auto began = Clock::now();
+    const auto used = processor_time();
     start_.arrive_and_wait();
     std::this_thread::sleep_for(turn);
     turn_over_ = true;
     end_.arrive_and_wait();
-    return static_cast<double>(done_) / std::chrono::duration<double>(Clock::now() - began).count();
+    const auto done = static_cast<double>(done_);
+    per_second_.push_back(done / std::chrono::duration<double>(Clock::now() - began).count());
+    processor_micros_.push_back((processor_time() - used).count() / std::max(done, 1.0));
+  }
+
+  double last_rate() const { return per_second_.back(); }
+  double rate() { return percentile(per_second_, 0.5); }
+  // Of this process, for each that was done.
+  double processor_micros() { return percentile(processor_micros_, 0.5); }
+  double p99_micros() const {
+    std::vector<double> all;
+    for (const std::vector<double>& took : took_) all.insert(all.end(), took.begin(), took.end());
+    return percentile(all, 0.99);
   }
 
  private:
+  void work(const std::function<bool()>& once, std::vector<double>& took) {
+    once();  // what is only done the first time is not measured
+    for (;;) {
+      start_.arrive_and_wait();
+      if (over_) return;
+      for (auto began = Clock::now(); !turn_over_;) {
+        if (once()) ++done_;
+        const auto ended = Clock::now();
+        took.push_back(std::chrono::duration<double, std::micro>(ended - began).count());
+        began = ended;
+      }
+      end_.arrive_and_wait();
+    }
+  }
+
   std::barrier<> start_;
   std::barrier<> end_;
   std::atomic<bool> over_ = false;
   std::atomic<bool> turn_over_ = false;
   std::atomic<long> done_ = 0;
+  std::vector<double> per_second_;
+  std::vector<double> processor_micros_;
+  std::vector<std::vector<double>> took_;  // by each worker, in microseconds
   std::vector<std::jthread> threads_;
 };
+
+void report_side(const std::string& what, Team& team) {
+  report({what, format(team.rate(), "%.0f per s"), ""});
+  report({"    processor time each; p99",
+          format(team.processor_micros(), "%.1f us; ") + format(team.p99_micros(), "%.0f us"), ""});
+}
 
 }  // namespace
 
@@ -66,17 +104,15 @@ void compare(const std::string& what, const Side& ours, const Side& theirs, cons
              std::optional<double> at_least) {
   Team our_team(ours, effort.in_flight);
   Team their_team(theirs, effort.in_flight);
-  std::vector<double> our_rates;
-  std::vector<double> their_rates;
   std::vector<double> ratios;
   for (int i = 0; i < effort.turns; ++i) {
-    our_rates.push_back(our_team.per_second(effort.turn));
-    their_rates.push_back(their_team.per_second(effort.turn));
-    ratios.push_back(our_rates.back() / their_rates.back());
+    our_team.take_turn(effort.turn);
+    their_team.take_turn(effort.turn);
+    ratios.push_back(our_team.last_rate() / their_team.last_rate());
   }
   const double ratio = percentile(ratios, 0.5);
-  report({what, format(percentile(our_rates, 0.5), "%.0f per s"), ""});
-  report({"  " + theirs.name, format(percentile(their_rates, 0.5), "%.0f per s"), ""});
+  report_side(what, our_team);
+  report_side("  " + theirs.name, their_team);
   report({"  ratio", format(ratio, "%.2f x"), at_least ? format(*at_least, ">= %.2f x") : "",
           !at_least || ratio >= *at_least});
 }
