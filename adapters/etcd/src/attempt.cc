@@ -87,12 +87,12 @@ void Attempt::send(wire::TxnRequest request, Answered then) {
                               self->part_is_done(then);
                             });
   }
-  session_.txn(std::move(request), once_within(context_),
-               [self = shared_from_this(),
-                then = std::move(then)](tl::expected<wire::TxnResponse, Failure> response) {
-                 self->response_ = std::move(response);
-                 self->part_is_done(then);
-               });
+  session_.ride->go(call_.lock, call_.mode, std::move(request), once_within(context_),
+                    [self = shared_from_this(),
+                     then = std::move(then)](tl::expected<wire::TxnResponse, Failure> response) {
+                      self->response_ = std::move(response);
+                      self->part_is_done(then);
+                    });
 }
 
 void Attempt::part_is_done(const Answered& then) {

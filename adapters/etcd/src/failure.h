@@ -29,6 +29,8 @@ struct Failure {
 
   // Of a call that a connection took: refused or ambiguous.
   static Failure of(const grpc::Status& status);
+  // The answer is not one to what was asked.
+  static Failure misfit() { return {.words = "the answer does not fit the transaction"}; }
 
   bool ambiguous() const { return kind == Kind::ambiguous; }
   // It was taken, and what came back is not the server's word.

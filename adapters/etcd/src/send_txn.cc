@@ -15,7 +15,7 @@ void send_txn(Transport& transport, wire::TxnRequest request, Limits limits,
       [expected = std::move(expected),
        done = std::move(done)](tl::expected<wire::TxnResponse, Failure> response) {
         if (response && !expected.is(*response)) {
-          response = tl::unexpected(Failure{.words = "the answer does not fit the transaction"});
+          response = tl::unexpected(Failure::misfit());
         }
         done(std::move(response));
       });

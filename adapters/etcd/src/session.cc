@@ -109,10 +109,11 @@ class Withdrawal final : public std::enable_shared_from_this<Withdrawal> {
       *txn.add_success() = put(session_.keys.withdrawn(request_, lease), "", lease);
       *txn.add_failure() = put(session_.keys.withdrawn(request_, lease), "", lease);
     }
-    session_.txn(std::move(txn), limits_,
-                 [self = shared_from_this()](tl::expected<wire::TxnResponse, Failure> response) {
-                   self->stepped(response);
-                 });
+    session_.ride->go(
+        claim_.lock, claim_.mode, std::move(txn), limits_,
+        [self = shared_from_this()](const tl::expected<wire::TxnResponse, Failure>& response) {
+          self->stepped(response);
+        });
   }
 
  private:

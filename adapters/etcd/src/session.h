@@ -11,6 +11,8 @@
 #include "leasehold/store.h"
 #include "leases.h"
 #include "options.h"
+#include "ride.h"
+#include "road.h"
 #include "send_txn.h"
 #include "transactions.h"
 #include "transport.h"
@@ -23,12 +25,14 @@ struct Session {
       : address(std::move(options.address)),
         keys(std::move(options.prefix)),
         transport(std::move(opened)),
+        ride(std::make_shared<Ride>(std::make_unique<TransportRoad>(*transport))),
         leases(*transport),
         watcher(*transport, listener) {}
 
   const std::string address;
   const Keys keys;
   const std::unique_ptr<Transport> transport;
+  const std::shared_ptr<Ride> ride;
   Leases leases;
   Claims claims;
   Watcher watcher;

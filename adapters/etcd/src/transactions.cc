@@ -177,6 +177,40 @@ namespace {
 
 using Operations = google::protobuf::RepeatedPtrField<wire::RequestOp>;
 
+// Whether one of its operations, or of those nested in it, is so.
+template <class Is>
+bool any_in(const wire::TxnRequest& request, Is is) {
+  const auto any = [&](const Operations& operations) {
+    return std::any_of(operations.begin(), operations.end(), [&](const wire::RequestOp& op) {
+      return op.has_txn() ? any_in(op.txn(), is) : is(op);
+    });
+  };
+  return any(request.success()) || any(request.failure());
+}
+
+}  // namespace
+
+int operations_in(const wire::TxnRequest& request) {
+  int nested = 0;
+  for (const Operations* branch : {&request.success(), &request.failure()}) {
+    for (const wire::RequestOp& op : *branch) {
+      if (op.has_txn()) nested = std::max(nested, operations_in(op.txn()));
+    }
+  }
+  return std::max({request.compare_size(), request.success_size(), request.failure_size()}) +
+         nested;
+}
+
+bool puts_something(const wire::TxnRequest& request) {
+  return any_in(request, [](const wire::RequestOp& op) { return op.has_put(); });
+}
+
+bool changes_something(const wire::TxnRequest& request) {
+  return any_in(request, [](const wire::RequestOp& op) { return !op.has_range(); });
+}
+
+namespace {
+
 // The numbers of the fields are the same in request and response.
 std::vector<int> kinds_of(const Operations& operations) {
   std::vector<int> kinds;

@@ -53,6 +53,15 @@ wire::RequestOp newest_in(const KeyRange& range, std::int64_t count);
 // The newest that was created before `revision`.
 wire::RequestOp newest_before(const KeyRange& range, std::int64_t revision);
 
+// ---- the whole
+
+// As the server counts them for its --max-txn-ops: of its three lists the longest, and on top of
+// that the most that one of the transactions in it has.
+int operations_in(const wire::TxnRequest& request);
+// In any of its branches.
+bool puts_something(const wire::TxnRequest& request);
+bool changes_something(const wire::TxnRequest& request);
+
 // ---- what came back
 
 // What a transaction must be answered with. A server, or whatever sits between, that answers

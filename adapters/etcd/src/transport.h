@@ -2,6 +2,7 @@
 // try again. Nothing here blocks, except close().
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,6 +35,12 @@ struct Limits {
   bool repeat = false;   // it may be done twice: after an ambiguous failure it is tried again
   bool patient = false;  // each server gets its share of all the time to be reached
 };
+
+// So long before its deadline a call is answered: at the deadline itself the caller stops
+// listening, and would not hear what is known.
+inline BootClock::duration early_by(BootClock::duration left) {
+  return std::min<BootClock::duration>(std::max(left, BootClock::duration(0)) / 10, Millis(100));
+}
 
 class Transport;
 

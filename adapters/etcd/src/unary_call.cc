@@ -1,5 +1,4 @@
 // One call to a server, from its first attempt to its answer.
-#include <grpc/support/time.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -10,28 +9,11 @@
 #include <atomic>
 #include <utility>
 
+#include "grpc_time.h"
 #include "transport.h"
 #include "wire.pb.h"
 
 namespace leasehold::etcd {
-namespace {
-
-// gRPC's own clock, so that a moved wall clock moves no deadline.
-gpr_timespec grpc_time(BootClock::duration from_now) {
-  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                      gpr_time_from_nanos(from_now.count(), GPR_TIMESPAN));
-}
-
-// A little before the deadline: at the deadline itself the caller stops listening, and would not
-// hear what is known.
-BootTime earlier_than(BootTime deadline) {
-  const BootClock::duration left = deadline - BootClock::now();
-  return deadline -
-         std::min<BootClock::duration>(std::max(left, BootClock::duration(0)) / 10, Millis(100));
-}
-
-}  // namespace
-
 template <class Request, class Response>
 class UnaryCall final : public PendingCall,
                         public std::enable_shared_from_this<UnaryCall<Request, Response>> {
@@ -233,7 +215,7 @@ class UnaryCall final : public PendingCall,
 
 template <class Request, class Response>
 void Transport::call(const char* method, Request request, Limits limits, Done<Response> done) {
-  limits.deadline = earlier_than(limits.deadline);
+  limits.deadline -= early_by(limits.deadline - BootClock::now());
   auto call = std::make_shared<UnaryCall<Request, Response>>(*this, method, std::move(request),
                                                              std::move(limits), done);
   if (!enter(*call)) {
