@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <list>
 #include <map>
+#include <random>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -338,6 +341,61 @@ TEST_P(StoreWireConformance, OfCallsAtTheSameTimeEachSaysWhatIsKnown) {
         EXPECT_TRUE(direct.release_another(asked[i].first, next));
       }
     }
+  }
+}
+
+// They share batches with callers who do not, and what was on its way for them is taken back.
+TEST_P(StoreWireConformance, CallersThatGiveUpAtAnyTimeLeaveNothingBehind) {
+  constexpr int kCallers = 12;
+  constexpr int kLocks = 4;
+  Client faulty = proxied_client();
+  Client direct = direct_client();
+  ASSERT_TRUE(faulty.inspect(lock_name("lock 0")));
+  for (rig::TcpProxy* proxy : server->proxies()) proxy->delay(2ms);
+  std::array<std::atomic<int>, kLocks> inside{};
+  std::atomic<int> granted = 0;
+  std::atomic<int> given_up = 0;
+  const auto call = [&](int caller) {
+    std::minstd_rand random(static_cast<unsigned>(caller + 1));
+    for (int i = 0; i < 25; ++i) {
+      const auto which = static_cast<std::size_t>(random() % kLocks);
+      const bool is_patient = random() % 3 == 0;
+      std::stop_source stop;
+      AcquireOptions options{
+          .ttl = 10min,
+          .wait = Millis(random() % 40),
+          .store_timeout = is_patient ? Millis(30'000) : Millis(1 + random() % 20)};
+      if (random() % 4 == 0) options.stop = stop.get_token();
+      auto asked = std::async(std::launch::async, [&] {
+        return faulty.acquire(lock_name("lock " + std::to_string(which)), options);
+      });
+      if (options.stop.stop_possible()) {
+        (void)asked.wait_for(std::chrono::milliseconds(random() % 10));
+        stop.request_stop();
+      }
+      auto lease = asked.get();
+      if (!lease) {
+        ++given_up;
+        continue;
+      }
+      ++granted;
+      EXPECT_EQ(++inside[which], 1) << "two holders";
+      --inside[which];
+      if (random() % 2 == 0) (void)lease->release(Millis(1 + random() % 20));
+    }
+  };
+  std::vector<std::jthread> callers;
+  for (int i = 0; i < kCallers; ++i) callers.emplace_back(call, i);
+  callers.clear();
+  EXPECT_GT(granted, 0);
+  EXPECT_GT(given_up, 0);
+  for (rig::TcpProxy* proxy : server->proxies()) proxy->delay(0ms);
+  for (int i = 0; i < kLocks; ++i) {
+    const LockName lock = lock_name("lock " + std::to_string(i));
+    wait_until([&] {
+      const auto status = direct.inspect(lock);
+      return status && status->holders.empty() && status->waiters.empty();
+    });
   }
 }
 
