@@ -282,12 +282,14 @@ BEGIN
   IF a_mode < 0 THEN o_slot := NULL; END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION @S.must_attend(a_lock text) RETURNS boolean LANGUAGE sql
-BEGIN ATOMIC
-  SELECT EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
+-- In SQL it would be planned anew at each call.
+CREATE OR REPLACE FUNCTION @S.must_attend(a_lock text) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
     OR EXISTS (SELECT 1 FROM @S.withdrawn w
                WHERE w.lock = a_lock AND w.at > clock_timestamp() - interval '1 hour');
-END;
+END $$;
 
 -- With outcome 'conflict' the lock is in use in the mode `o_used`, or was set so by an operator.
 CREATE OR REPLACE FUNCTION @S.acquire(
@@ -382,11 +384,13 @@ BEGIN
 
   -- What has a place was judged when it came: the permits may have been set since.
   o_used := coalesce(l.permits, o_used);
-  IF NOT @S.mix(a_mode, coalesce(o_used, a_mode))
-     AND NOT EXISTS (SELECT 1 FROM @S.waiter WHERE request = a_request) THEN
-    o_outcome := 'conflict';
-    o_set := l.permits IS NOT NULL;
-    RETURN;
+  IF NOT @S.mix(a_mode, coalesce(o_used, a_mode)) THEN  -- with the rest it would be planned anew
+    PERFORM 1 FROM @S.waiter WHERE request = a_request;
+    IF NOT FOUND THEN
+      o_outcome := 'conflict';
+      o_set := l.permits IS NOT NULL;
+      RETURN;
+    END IF;
   END IF;
 
   -- It comes after its own release: nobody waits for it any more.
