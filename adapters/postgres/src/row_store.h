@@ -22,7 +22,7 @@ class RowStore final : public CommonStore {
 
   Status suits(const Server&) const override { return {}; }
   std::vector<const Statement*> statements() const override {
-    return {&acquire_, &renew_, &release_};
+    return {&acquire_, &renew_, &release_, &doze_};
   }
   const StoreId& own(const StoreId& rows, const StoreId&) const override { return rows; }
 
@@ -36,6 +36,7 @@ class RowStore final : public CommonStore {
   const Statement acquire_;
   const Statement renew_;
   const Statement release_;
+  const Statement doze_;
   Listener listener_;
 };
 
