@@ -33,7 +33,8 @@ CREATE TABLE IF NOT EXISTS @S.lock(
   last_released uuid,
   note text NOT NULL DEFAULT '',
   crowd bigint NOT NULL DEFAULT 0,
-  permits bigint) WITH (fillfactor = 50);
+  permits bigint,
+  no_bells_until timestamptz NOT NULL DEFAULT '-infinity') WITH (fillfactor = 50);
 
 CREATE TABLE IF NOT EXISTS @S.holder(
   request uuid PRIMARY KEY,
@@ -57,7 +58,9 @@ CREATE UNLOGGED TABLE IF NOT EXISTS @S.waiter(
   presence bigint,
   alive_until timestamptz NOT NULL,
   mode bigint NOT NULL,
-  note text NOT NULL);
+  note text NOT NULL,
+  pid integer,
+  role name NOT NULL DEFAULT session_user);
 CREATE INDEX IF NOT EXISTS waiter_by_place ON @S.waiter(lock, place);
 
 CREATE UNLOGGED TABLE IF NOT EXISTS @S.withdrawn(
@@ -80,7 +83,7 @@ CREATE OR REPLACE FUNCTION @S.refuse_null() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE null_value_not_allowed USING MESSAGE =
-    'leasehold: invalid: an argument is NULL, or the arrays are not equally long; only the presence of a waiter may be NULL';
+    'leasehold: invalid: an argument is NULL, or the arrays are not equally long; only presence and pid of a waiter may be NULL';
 END $$;
 
 -- What others did while this one waited for a lock's row would not be seen.
@@ -100,6 +103,77 @@ END $$;
 
 CREATE OR REPLACE FUNCTION @S.listens(a_presence bigint) RETURNS boolean LANGUAGE sql
 RETURN a_presence IS NULL OR NOT pg_try_advisory_xact_lock_shared(a_presence);
+
+-- Two advisory locks of a session that may doze. It has the first to itself while it does. Who rings
+-- shares the second from before it looks at the first until it commits.
+CREATE OR REPLACE FUNCTION @S.bell(a_presence bigint, a_pid integer) RETURNS bigint LANGUAGE sql IMMUTABLE
+RETURN a_presence # a_pid;
+CREATE OR REPLACE FUNCTION @S.rope(a_presence bigint, a_pid integer) RETURNS bigint LANGUAGE sql IMMUTABLE
+RETURN ~ (a_presence # a_pid);
+
+CREATE OR REPLACE FUNCTION @S.is_lively(a_granted_at timestamptz) RETURNS boolean LANGUAGE sql
+RETURN a_granted_at > clock_timestamp() - interval '200 ms';
+
+-- Sleeps until it is rung or the time is over: who rings ends the statement, and reaches this
+-- session alone. Then 'ask': one of the requests may be granted; 'doze': none of them, but their
+-- locks still change hands quickly; 'listen': as things are, a notification will come.
+CREATE OR REPLACE FUNCTION @S.doze(a_presence bigint, a_requests uuid[], a_ms bigint) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  w record;
+  asking uuid;
+  next_step text := 'listen';
+BEGIN
+  -- Somebody found it awake, and is about to notify it.
+  IF NOT pg_try_advisory_xact_lock(@S.bell(a_presence, pg_backend_pid())) THEN RETURN 'listen'; END IF;
+  -- What it was notified of just before, it would read only when it does not doze any more.
+  FOREACH asking IN ARRAY a_requests LOOP
+    SELECT lock, place INTO w FROM @S.waiter WHERE request = asking;
+    CONTINUE WHEN NOT FOUND;
+    PERFORM 1 FROM @S.waiter WHERE lock = w.lock AND place < w.place;
+    CONTINUE WHEN FOUND;
+    PERFORM 1 FROM @S.lock WHERE name = w.lock AND expires_at <= clock_timestamp();
+    IF FOUND THEN RETURN 'ask'; END IF;
+  END LOOP;
+  PERFORM pg_sleep(a_ms / 1000.0);
+  FOREACH asking IN ARRAY a_requests LOOP
+    PERFORM 1 FROM @S.waiter r JOIN @S.lock l ON l.name = r.lock
+      WHERE r.request = asking AND @S.is_lively(l.granted_at);
+    IF FOUND THEN next_step := 'doze'; END IF;
+  END LOOP;
+  -- Somebody found it dozing, and may ring when it does not any more.
+  IF NOT pg_try_advisory_xact_lock(@S.rope(a_presence, pg_backend_pid())) THEN RETURN 'ask'; END IF;
+  RETURN next_step;
+EXCEPTION WHEN query_canceled THEN RETURN 'ask';
+END $$;
+
+-- Those of a client's requests that come next; its own session is this one.
+CREATE OR REPLACE FUNCTION @S.first_in_line(a_presence bigint, a_requests uuid[]) RETURNS SETOF uuid LANGUAGE sql
+BEGIN ATOMIC
+  SELECT w.request FROM @S.waiter w WHERE w.request = ANY (a_requests)
+    AND NOT EXISTS (SELECT 1 FROM @S.waiter o WHERE o.lock = w.lock AND o.place < w.place
+                    AND (o.presence = a_presence OR @S.listens(o.presence)));
+END;
+
+-- Of a lock whose row is locked: who is woken before this commits waits for that when it asks.
+CREATE OR REPLACE FUNCTION @S.wake(a_lock text, a_request uuid, a_presence bigint, a_pid integer,
+                        a_role name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF a_pid IS NOT NULL THEN
+    -- Waits at most for the last instant of a doze.
+    PERFORM pg_advisory_xact_lock_shared(@S.rope(a_presence, a_pid));
+    -- A session that is found awake cannot begin to doze before this commits.
+    IF NOT pg_try_advisory_xact_lock_shared(@S.bell(a_presence, a_pid)) THEN
+      IF a_role = current_user AND has_function_privilege('pg_cancel_backend(integer)', 'EXECUTE') THEN
+        PERFORM pg_cancel_backend(a_pid);
+        RETURN;
+      END IF;
+      UPDATE @S.lock SET no_bells_until = clock_timestamp() + interval '1 minute' WHERE name = a_lock;
+    END IF;
+  END IF;
+  PERFORM pg_notify('leasehold_' || to_hex(a_presence), a_request::text);
+END $$;
 
 CREATE OR REPLACE FUNCTION @S.mix(a_mode bigint, a_other bigint) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN a_mode > 0 OR a_other > 0 THEN a_mode = a_other ELSE true END;
@@ -127,7 +201,7 @@ BEGIN
       CONTINUE;
     END IF;
     IF a_tell AND w.presence IS NOT NULL THEN
-      PERFORM pg_notify('leasehold_' || to_hex(w.presence), w.request::text);
+      PERFORM @S.wake(a_lock, w.request, w.presence, w.pid, w.role);
     END IF;
     IF a_mode > 0 AND NOT (w.mode = a_mode OR a_set AND w.mode > 0) THEN
       o_request := NULL;
@@ -181,7 +255,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION @S.enqueue(a_lock text, a_request uuid, a_owner text, a_presence bigint,
-                           a_free_at timestamptz, a_mode bigint, a_note text)
+                           a_free_at timestamptz, a_mode bigint, a_note text, a_pid integer)
 RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -189,12 +263,12 @@ DECLARE
   patience interval := CASE WHEN a_presence IS NULL THEN '100 ms' ELSE '2 s' END;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  INSERT INTO @S.waiter(request, lock, place, owner, presence, alive_until, mode, note)
+  INSERT INTO @S.waiter(request, lock, place, owner, presence, alive_until, mode, note, pid)
     SELECT a_request, a_lock, coalesce(max(place), 0) + 1, a_owner, a_presence,
-           clock_timestamp() + interval '6 s', a_mode, a_note
+           clock_timestamp() + interval '6 s', a_mode, a_note, a_pid
     FROM @S.waiter WHERE lock = a_lock
     ON CONFLICT (request) DO UPDATE
-      SET presence = excluded.presence, alive_until = excluded.alive_until;
+      SET presence = excluded.presence, alive_until = excluded.alive_until, pid = excluded.pid;
   UPDATE @S.lock SET attend = true WHERE name = a_lock AND NOT attend;
   SELECT count(*) INTO ahead FROM (
     SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock
@@ -282,19 +356,22 @@ BEGIN
   IF a_mode < 0 THEN o_slot := NULL; END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION @S.must_attend(a_lock text) RETURNS boolean LANGUAGE sql
-BEGIN ATOMIC
-  SELECT EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
+-- In SQL it would be planned anew at each call.
+CREATE OR REPLACE FUNCTION @S.must_attend(a_lock text) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN EXISTS (SELECT 1 FROM @S.waiter w WHERE w.lock = a_lock)
     OR EXISTS (SELECT 1 FROM @S.withdrawn w
                WHERE w.lock = a_lock AND w.at > clock_timestamp() - interval '1 hour');
-END;
+END $$;
 
 -- With outcome 'conflict' the lock is in use in the mode `o_used`, or was set so by an operator.
 CREATE OR REPLACE FUNCTION @S.acquire(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_presence bigint,
-  a_mode bigint DEFAULT 0, a_note text DEFAULT '',
+  a_mode bigint DEFAULT 0, a_note text DEFAULT '', a_pid integer DEFAULT NULL,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
-  OUT o_recheck_ms bigint, OUT o_fresh boolean, OUT o_slot bigint, OUT o_used bigint, OUT o_set boolean)
+  OUT o_recheck_ms bigint, OUT o_fresh boolean, OUT o_slot bigint, OUT o_used bigint, OUT o_set boolean,
+  OUT o_lively boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   l record;
@@ -382,11 +459,13 @@ BEGIN
 
   -- What has a place was judged when it came: the permits may have been set since.
   o_used := coalesce(l.permits, o_used);
-  IF NOT @S.mix(a_mode, coalesce(o_used, a_mode))
-     AND NOT EXISTS (SELECT 1 FROM @S.waiter WHERE request = a_request) THEN
-    o_outcome := 'conflict';
-    o_set := l.permits IS NOT NULL;
-    RETURN;
+  IF NOT @S.mix(a_mode, coalesce(o_used, a_mode)) THEN  -- with the rest it would be planned anew
+    PERFORM 1 FROM @S.waiter WHERE request = a_request;
+    IF NOT FOUND THEN
+      o_outcome := 'conflict';
+      o_set := l.permits IS NOT NULL;
+      RETURN;
+    END IF;
   END IF;
 
   -- It comes after its own release: nobody waits for it any more.
@@ -416,7 +495,9 @@ BEGIN
     IF o_token % 64 = 0 THEN PERFORM @S.sweep(), @S.session_sweep(); END IF;
   ELSIF a_queue AND NOT is_withdrawn THEN
     o_outcome := 'queued';
-    o_recheck_ms := @S.enqueue(a_lock, a_request, a_owner, a_presence, free_at, a_mode, a_note);
+    o_recheck_ms := @S.enqueue(a_lock, a_request, a_owner, a_presence, free_at, a_mode, a_note, a_pid);
+    o_lively := a_pid IS NOT NULL AND a_mode = 0 AND l.crowd = 0
+      AND @S.is_lively(l.granted_at) AND l.no_bells_until < clock_timestamp();
   ELSE
     o_outcome := 'busy';
   END IF;
@@ -459,11 +540,15 @@ BEGIN ATOMIC
 END;
 
 -- `a_doubtful`: an acquire of this request may still be on its way.
+-- With somebody told to come next it is durable only with that one's grant, or a little later: a
+-- crash before may take it back, and the lock is free when the lease would have ended.
 CREATE OR REPLACE FUNCTION @S.release(a_lock text, a_request uuid, a_keep_ms bigint, a_doubtful boolean)
 RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   was_released boolean;
   is_free boolean;
+  next_one uuid;
+  is_alone boolean := pg_current_xact_id_if_assigned() IS NULL;  -- in its transaction, so far
 BEGIN
   IF num_nulls(a_lock, a_request, a_keep_ms, a_doubtful) > 0 THEN PERFORM @S.refuse_null(); END IF;
   IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM @S.refuse_isolation(); END IF;
@@ -496,7 +581,11 @@ BEGIN
       WHERE name = a_lock AND request = a_request AND expires_at > clock_timestamp() AND NOT kept;
     IF FOUND THEN
       IF EXISTS (SELECT 1 FROM @S.waiter WHERE lock = a_lock) THEN
-        PERFORM @S.first_waiter(a_lock, NULL, true);
+        next_one := (@S.first_waiter(a_lock, NULL, true)).o_request;
+        -- The next grant makes this durable too, and need not wait for the disk twice.
+        IF next_one IS NOT NULL AND is_alone AND NOT a_doubtful THEN
+          PERFORM set_config('synchronous_commit', 'off', true);
+        END IF;
       END IF;
       RETURN true;
     END IF;

@@ -8,6 +8,8 @@
 namespace leasehold::postgres {
 namespace {
 
+constexpr int kLively = 9;
+
 Result<AcquireReply> read_acquire(const Rows& rows, const AcquireCall& call) {
   const std::string_view outcome = rows.text(0);
   if (outcome == "granted") {
@@ -34,12 +36,16 @@ RowStore::RowStore(Options options, Random& random)
     : CommonStore(options, random,
                   {.status = "status", .force_release = "force_release", .record = "record"},
                   options.connections, Calls::together),
-      acquire_(statement("acquire", "SELECT * FROM @S.acquire($1, $2, $3, $4, $5, $6, $7, $8)")),
+      acquire_(
+          statement("acquire", "SELECT * FROM @S.acquire($1, $2, $3, $4, $5, $6, $7, $8, $9)")),
       renew_(statement("renew", "SELECT @S.renew($1, $2, $3)")),
       release_(statement("release", "SELECT @S.release($1, $2, $3, $4)")),
       together_(statement("together", Together::kSql)),
-      listener_([this](const CallContext& context) { return connect(context); },
-                [this](const RequestId& request) { events().nudged(request); }, random, closing_) {}
+      doze_(statement("doze", "SELECT @S.doze($1, $2, $3)")),
+      listener_(
+          {doze_, statement("", "SELECT @S.first_in_line($1, $2)")},
+          [this](const CallContext& context) { return connect(context); },
+          [this](const RequestId& request) { events().nudged(request); }, random, closing_) {}
 
 Result<std::unique_ptr<Store>> RowStore::open(Options options, Random& random,
                                               const CallContext& context) {
@@ -75,20 +81,23 @@ void RowStore::answer(std::span<const AnyAsked> batch) {
 }
 
 Result<AcquireReply> RowStore::do_acquire(const AcquireCall& call, const CallContext& context) {
-  std::optional<std::int64_t> presence;
+  std::optional<Listener::Presence> presence;
   if (call.queue && !server_.pooled) presence = listener_.presence(context);
-  const std::string presence_text = presence ? std::to_string(*presence) : "";
+  const std::string number_text = presence ? std::to_string(presence->number) : "";
+  const std::string pid_text = presence ? std::to_string(presence->pid) : "";
   const std::string request = call.request.hex();
   if (call.queue) listener_.waits(call.request);
-  const auto rows = TRY(ask(acquire_,
-                            {call.lock.str().c_str(), request.c_str(), call.owner.str().c_str(),
-                             number(call.ttl.length()).c_str(), call.queue ? "t" : "f",
-                             presence ? presence_text.c_str() : nullptr,
-                             std::to_string(call.mode.code()).c_str(), call.note.str().c_str()},
-                            context, Look::if_rested));
+  const auto rows =
+      TRY(ask(acquire_,
+              {call.lock.str().c_str(), request.c_str(), call.owner.str().c_str(),
+               number(call.ttl.length()).c_str(), call.queue ? "t" : "f",
+               presence ? number_text.c_str() : nullptr, std::to_string(call.mode.code()).c_str(),
+               call.note.str().c_str(), presence ? pid_text.c_str() : nullptr},
+              context, Look::if_rested));
   auto reply = read_acquire(rows, call);
   const bool waits = reply && std::holds_alternative<Queued>(*reply);
   if (call.queue && reply && !waits) listener_.waits_no_more(call.request);
+  if (waits && rows.flag(kLively)) listener_.doze();
   return reply;
 }
 

@@ -23,7 +23,7 @@ class RowStore final : public CommonStore {
 
   Status suits(const Server&) const override { return {}; }
   std::vector<const Statement*> statements() const override {
-    return {&acquire_, &renew_, &release_, &together_};
+    return {&acquire_, &renew_, &release_, &together_, &doze_};
   }
   const StoreId& own(const StoreId& rows, const StoreId&) const override { return rows; }
 
@@ -39,6 +39,7 @@ class RowStore final : public CommonStore {
   const Statement renew_;
   const Statement release_;
   const Statement together_;
+  const Statement doze_;
   Listener listener_;
 };
 
