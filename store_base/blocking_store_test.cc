@@ -6,7 +6,6 @@
 
 #include <array>
 #include <chrono>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <latch>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "leasehold/random.h"
+#include "testing/sleeps.h"
 
 namespace leasehold {
 namespace {
@@ -146,13 +146,6 @@ TEST_F(BlockingStoreTest, ClosedStoreAnswersAtOnce) {
   EXPECT_EQ(store.closed, 1);
 }
 
-bool sleeps(pid_t thread) {
-  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string number, name, state;
-  file >> number >> name >> state;
-  return state == "S";
-}
-
 TEST_F(BlockingStoreTest, CloseReturnsWhenEveryCompletionHas) {
   std::promise<void> closing;
   std::latch inside(1);
@@ -167,7 +160,7 @@ TEST_F(BlockingStoreTest, CloseReturnsWhenEveryCompletionHas) {
   std::thread caller([&] {
     store.release({lock(), RequestId::random(system_random())}, context(), [&](const auto& reply) {
       EXPECT_TRUE(reply);
-      while (!returned && !sleeps(closer)) std::this_thread::yield();
+      while (!returned && !testing::sleeps(closer)) std::this_thread::yield();
       EXPECT_FALSE(returned);
     });
   });

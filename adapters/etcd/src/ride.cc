@@ -14,6 +14,10 @@ constexpr int kFewestOperations = 16;
 // Well below what a server usually takes in one request, 1.5 MB.
 constexpr std::size_t kMostBytes = 512 * 1024;
 
+tl::unexpected<Failure> was_closed() {
+  return tl::unexpected(Failure{.kind = Failure::Kind::closed});
+}
+
 }  // namespace
 
 // ---- who rides -----------------------------------------------------------------------------
@@ -78,10 +82,57 @@ struct Ride::Batch {
   }
 };
 
+// ---- closing -------------------------------------------------------------------------------
+
+// What close() waits for: it may send, and tell riders, on a thread that no call of the road knows.
+class Ride::Running {
+ public:
+  explicit Running(Ride& ride) : ride_(ride) {
+    MutexLock guard(ride_.mutex_);
+    may_ = !ride_.closed_;
+    if (may_) ++ride_.running_;
+  }
+  ~Running() {
+    if (!may_) return;
+    MutexLock guard(ride_.mutex_);
+    if (--ride_.running_ == 0) ride_.at_rest_.notify_all();
+  }
+  Running(const Running&) = delete;
+
+  // Not when the ride is closed.
+  bool may() const { return may_; }
+
+ private:
+  Ride& ride_;
+  bool may_;
+};
+
+void Ride::close() {
+  std::vector<RiderPointer> gathered;
+  {
+    MutexLock guard(mutex_);
+    closed_ = true;
+    road_->call_off();
+    at_rest_.wait(mutex_, [this]() LEASEHOLD_REQUIRES(mutex_) { return running_ == 0; });
+    gathered = take_gathered();
+  }
+  for (const RiderPointer& it : gathered) tell(*it, was_closed());
+}
+
+std::vector<Ride::RiderPointer> Ride::take_gathered() {
+  std::vector<RiderPointer> all;
+  for (auto& [lock, line] : lines_) all.insert(all.end(), line.begin(), line.end());
+  lines_.clear();
+  turns_.clear();
+  return all;
+}
+
 // ---- going ---------------------------------------------------------------------------------
 
 void Ride::go(const LockName& lock, Mode mode, wire::TxnRequest txn, Limits limits,
               Done<wire::TxnResponse> done) {
+  const Running running(*this);
+  if (!running.may()) return done(was_closed());
   if (limits.repeat || !changes_something(txn)) {
     return road_->send(std::move(txn), std::move(limits), std::move(done));
   }
@@ -162,8 +213,10 @@ void Ride::learn(const Answer& answer, bool puts, bool shared) {
 }
 
 // The first in the line of each lock. Never two of one lock: the server evaluates all conditions
-// before it does anything, and would grant both. The second goes with the next batch, so that they
-// keep their order. Those who can stand beside each other need none, and go at once.
+// before it does anything, and would grant both. The second goes with the next batch, mostly after
+// the first was answered. Not so behind one that hangs, and beside what is repeated for each alone:
+// then either may come first. They are in different transactions then, and the later one finds what
+// the other did. Those who can stand beside each other need no order, and go at once.
 std::vector<Ride::BatchPointer> Ride::depart() {
   if (trip_ || turns_.empty()) return {};
   const BatchPointer batch = begin_batch();
@@ -234,20 +287,17 @@ bool may_be_anothers(const Failure& failure) {
 void Ride::came_back(const BatchPointer& batch, Answer answer) {
   const bool each_again = batch->is_shared() && !answer && may_be_anothers(answer.error());
   std::vector<BatchPointer> next;
-  std::vector<RiderPointer> gathered;
   {
     MutexLock guard(mutex_);
     std::erase(on_their_way_, batch);
     learn(answer, batch->puts(), batch->is_shared());
     if (each_again) next = each_alone(*batch);
-    if (!answer && answer.error().kind == Failure::Kind::closed) gathered = take_gathered();
     if (batch->trip) {
       for (BatchPointer& it : back(*batch->trip)) next.push_back(std::move(it));
     }
   }
   send(next);
   if (!each_again) tell_each(*batch, answer);
-  for (const RiderPointer& it : gathered) tell(*it, answer);
 }
 
 std::vector<Ride::BatchPointer> Ride::each_alone(const Batch& batch) {
@@ -258,14 +308,6 @@ std::vector<Ride::BatchPointer> Ride::each_alone(const Batch& batch) {
     alone.back()->add(it);
   }
   return alone;
-}
-
-std::vector<Ride::RiderPointer> Ride::take_gathered() {
-  std::vector<RiderPointer> all;
-  for (auto& [lock, line] : lines_) all.insert(all.end(), line.begin(), line.end());
-  lines_.clear();
-  turns_.clear();
-  return all;
 }
 
 void Ride::tell_each(const Batch& batch, Answer& answer) {
@@ -312,6 +354,8 @@ Failure left_on_the_way(bool stopped) {
 }  // namespace
 
 void Ride::look() {
+  const Running running(*this);
+  if (!running.may()) return;
   const BootTime now = road_->now();
   std::vector<std::pair<RiderPointer, Failure>> leaving;
   std::vector<BatchPointer> next;
@@ -372,7 +416,7 @@ BootTime Ride::due() const {
 }
 
 void Ride::wake_at(BootTime when) {
-  if (when >= wakes_at_) return;
+  if (closed_ || when >= wakes_at_) return;
   wakes_at_ = when;
   road_->call_at(when, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->look();

@@ -29,10 +29,13 @@ class Road {
   virtual BootTime now() const = 0;
   // Calls it once, then or soon after, never on this thread. Replaces what was asked for before.
   virtual void call_at(BootTime when, std::function<void()> what) = 0;
+  // What was asked for does not begin any more, but may have begun.
+  virtual void call_off() = 0;
 };
 
-// Thread safe, never blocks. A call alone goes at once, those behind it wait for its answer. Each
-// call has its own deadline and stop token, and is told what became of its own transaction.
+// Thread safe; nothing blocks, except close(). A call alone goes at once, those behind it wait for
+// its answer. Each call has its own deadline and stop token, and is told what became of its own
+// transaction.
 class Ride final : public std::enable_shared_from_this<Ride> {
  public:
   // Nobody waits longer than that for what is on its way.
@@ -45,7 +48,13 @@ class Ride final : public std::enable_shared_from_this<Ride> {
   void go(const LockName& lock, Mode mode, wire::TxnRequest txn, Limits limits,
           Done<wire::TxnResponse> done);
 
+  // Later calls are answered at once. When it returns, so is who had not left, and nothing runs
+  // here by itself any more: the rest comes from the road, which is to be closed next. Not on a
+  // thread that a completion is called on.
+  void close();
+
  private:
+  class Running;
   struct Rider;
   struct Batch;
   using RiderPointer = std::shared_ptr<Rider>;
@@ -82,6 +91,9 @@ class Ride final : public std::enable_shared_from_this<Ride> {
 
   const std::unique_ptr<Road> road_;
   Mutex mutex_;
+  ConditionVariable at_rest_;
+  bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
+  int running_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
   TripNumber last_trip_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
   std::optional<Trip> trip_ LEASEHOLD_GUARDED_BY(mutex_);  // the one that others wait for
   // Who has gathered, a line for each lock; and those locks, by who is next.

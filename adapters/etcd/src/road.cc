@@ -19,4 +19,9 @@ void TransportRoad::call_at(BootTime when, std::function<void()> what) {
   });
 }
 
+void TransportRoad::call_off() {
+  MutexLock lock(mutex_);
+  alarm_.reset();
+}
+
 }  // namespace leasehold::etcd

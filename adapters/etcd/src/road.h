@@ -19,6 +19,7 @@ class TransportRoad final : public Road {
   void send(wire::TxnRequest request, Limits limits, Done<wire::TxnResponse> done) override;
   BootTime now() const override { return BootClock::now(); }
   void call_at(BootTime when, std::function<void()> what) override;
+  void call_off() override;
 
  private:
   Transport& transport_;

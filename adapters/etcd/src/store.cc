@@ -69,6 +69,7 @@ void EtcdStore::close() {
   if (housekeeper_.joinable()) housekeeper_.join();
   session_.watcher.close();
   revoke_unused_leases();
+  session_.ride->close();  // it still sends by the transport
   session_.transport->close();
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <future>
+#include <latch>
 #include <map>
 #include <set>
 #include <thread>
@@ -141,13 +142,12 @@ class Crowd {
                       std::move(done));
     });
   }
-  LockStatus status(const std::string& lock) {
+  std::future<Result<LockStatus>> inspect(const std::string& lock) {
     return ask<LockStatus>([&](auto done) {
-             store_->inspect(lock_name(lock), {BootClock::now() + 60s, {}}, std::move(done));
-           })
-        .get()
-        .value();
+      store_->inspect(lock_name(lock), {BootClock::now() + 60s, {}}, std::move(done));
+    });
   }
+  LockStatus status(const std::string& lock) { return inspect(lock).get().value(); }
   std::optional<LockStatus::Holder> holder(const std::string& lock) {
     return status(lock).holder();
   }
@@ -157,6 +157,8 @@ class Crowd {
     ASSERT_TRUE(is_granted(acquire(first).get()));
     ASSERT_EQ(release(first).get().value(), ReleaseReply::released);
   }
+
+  Store& store() { return *store_; }
 
  private:
   template <class Reply, class Call>
@@ -387,6 +389,41 @@ TEST_F(RidersTest, WhoIsCancelledOrOutOfTimeLeavesTheOthersAlone) {
     ASSERT_TRUE(crowd.release(all[i]).get());
     EXPECT_FALSE(other.holder(all[i].lock));
   }
+}
+
+// On an alarm's thread, which no call to the server knows of. No answer of the server may be waited
+// for there, because that thread may be the one to tell it.
+TEST_F(RidersTest, CloseWaitsForTheCompletionOfWhoLeaves) {
+  const auto failed_at_once = [](auto answer) {
+    return answer.wait_for(0s) == std::future_status::ready && !answer.get();
+  };
+  Crowd crowd = through_proxy();
+  ASSERT_TRUE(is_granted(crowd.acquire({.lock = "held"}).get())) << "so that its lease is needed";
+  std::stop_source stop;
+  std::latch told(1);
+  std::promise<void> ended;
+  proxy().hold(true);
+  const auto first = crowd.acquire({.lock = "first"});
+  crowd.store().acquire({lock_name("leaves"), new_request(), OwnerLabel::parse("crowd").value(),
+                         Ttl::of(30s).value(), /*queue=*/false, Mode()},
+                        {BootClock::now() + 60s, stop.get_token()}, [&](const auto&) {
+                          told.count_down();
+                          bool ride_closed = false;
+                          bool calls_ended = false;
+                          while (!ride_closed && !calls_ended) {
+                            ride_closed = failed_at_once(crowd.acquire({.lock = "late"}));
+                            calls_ended = failed_at_once(crowd.inspect("late"));
+                          }
+                          EXPECT_FALSE(calls_ended) << "that is the end of the store";
+                          ended.set_value();
+                        });
+  stop.request_stop();
+  told.wait();
+  proxy().hold(false);
+  crowd.store().close();
+  const auto end = ended.get_future();
+  EXPECT_EQ(end.wait_for(0s), std::future_status::ready);
+  end.wait();
 }
 
 TEST_F(RidersTest, FrozenServerCostsNobodyMoreThanItsOwnTime) {

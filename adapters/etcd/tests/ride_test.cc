@@ -2,8 +2,14 @@
 #include "ride.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <latch>
+#include <thread>
 
 #include "joined_txn.h"
+#include "testing/sleeps.h"
 #include "transactions.h"
 
 namespace leasehold::etcd {
@@ -26,13 +32,17 @@ class TestRoad final : public Road {
   };
 
   void send(wire::TxnRequest request, Limits limits, Done<wire::TxnResponse> done) override {
-    if (closed) return done(tl::unexpected(Failure{.kind = Failure::Kind::closed}));
+    if (on_send) on_send();
     sent.push_back({std::move(request), std::move(limits), std::move(done)});
   }
   BootTime now() const override { return now_; }
   void call_at(BootTime when, std::function<void()> what) override {
     alarm_at_ = when;
     alarm_ = std::move(what);
+  }
+  void call_off() override {
+    alarm_ = nullptr;
+    if (on_call_off) on_call_off();
   }
 
   void pass(Millis time) {
@@ -42,9 +52,12 @@ class TestRoad final : public Road {
   }
   // What is to be called now.
   void ring() { ring_until(now_); }
+  // What has been asked for, as if it had begun already.
+  std::function<void()> alarm() const { return alarm_; }
 
   std::vector<Sent> sent;
-  bool closed = false;
+  std::function<void()> on_send;
+  std::function<void()> on_call_off;
 
  private:
   void ring_until(BootTime until) {
@@ -381,17 +394,6 @@ TEST_F(RideTest, FullServerStillLetsKeysGo) {
   EXPECT_TRUE(answers.at(calls - 1));
 }
 
-TEST_F(RideTest, AllAreToldWhenItIsClosed) {
-  go_behind({"a", "b"});
-  for (int i = 0; i < 1000; ++i) go("a");
-  road.closed = true;
-  refuse(0, {.kind = Failure::Kind::ambiguous});
-  EXPECT_THAT(answers, SizeIs(1003));
-  EXPECT_EQ(failure_of(1002), Failure::Kind::closed);
-  go("late");
-  EXPECT_EQ(failure_of(1003), Failure::Kind::closed);
-}
-
 // ---- deadlines and stop tokens -------------------------------------------------------------
 
 TEST_F(RideTest, EachHasItsOwnDeadline) {
@@ -473,6 +475,112 @@ TEST_F(RideTest, WhoHasLeftIsNotRepeated) {
   refuse(1, refusal(Failure::Meaning::lease_gone));
   ASSERT_THAT(road.sent, SizeIs(3));
   EXPECT_THAT(keys_of(2), ElementsAre("long"));
+}
+
+// ---- closing -------------------------------------------------------------------------------
+
+TEST_F(RideTest, AllAreToldWhenItIsClosed) {
+  go_behind({"a", "b"});
+  for (int i = 0; i < 1000; ++i) go("a");
+  ride->close();
+  EXPECT_THAT(answers, SizeIs(1002)) << "all but the one that is on its way";
+  EXPECT_EQ(failure_of(1002), Failure::Kind::closed);
+  refuse(0, {.kind = Failure::Kind::ambiguous});
+  EXPECT_EQ(failure_of(0), Failure::Kind::ambiguous);
+  go("late");
+  go("late", {.deadline = road.now() + 1s, .repeat = true});
+  EXPECT_EQ(failure_of(1003), Failure::Kind::closed);
+  EXPECT_EQ(failure_of(1004), Failure::Kind::closed);
+  ride->close();
+  EXPECT_THAT(road.sent, SizeIs(1));
+}
+
+TEST_F(RideTest, WhoIsToldOfTheCloseMayAskAgain) {
+  go("first");
+  bool told = false;
+  ride->go(LockName::parse("a").value(), {}, put_at("a"), {.deadline = road.now() + 10s},
+           [&](const Answer&) {
+             go("again");
+             told = true;
+           });
+  ride->close();
+  EXPECT_TRUE(told);
+  EXPECT_EQ(failure_of(1), Failure::Kind::closed);
+}
+
+TEST_F(RideTest, AlarmThatComesAfterTheCloseDoesNothing) {
+  std::stop_source stop;
+  go("first");
+  go("short", {.deadline = road.now() + 1s, .stop = stop.get_token()});
+  answer(0);
+  const auto alarm = road.alarm();
+  ASSERT_TRUE(alarm);
+  ride->close();
+  EXPECT_FALSE(road.alarm());
+  stop.request_stop();
+  EXPECT_FALSE(road.alarm());
+  road.pass(1s);
+  alarm();
+  EXPECT_THAT(answers, SizeIs(1)) << "the road tells it, when it is closed";
+  refuse(1, {.kind = Failure::Kind::ambiguous});
+  EXPECT_EQ(failure_of(1), Failure::Kind::ambiguous);
+}
+
+// What an alarm does when the ride is closed, which must wait for it.
+class CloseDuringAlarmTest : public RideTest {
+ protected:
+  CloseDuringAlarmTest() {
+    road.on_call_off = [this] { closing_.count_down(); };
+  }
+
+  // On the alarm's thread: until it is seen whether close() waits.
+  void hold() {
+    inside_.count_down();
+    closing_.wait();
+    while (!returned_ && !testing::sleeps(closer_)) std::this_thread::yield();
+    EXPECT_FALSE(returned_);
+    held_ = true;
+  }
+  void close_during(const std::function<void()>& alarm) {
+    std::jthread thread(alarm);
+    inside_.wait();
+    ride->close();
+    returned_ = true;
+  }
+
+  bool held_ = false;
+
+ private:
+  const pid_t closer_ = gettid();
+  std::latch inside_{1};
+  std::latch closing_{1};
+  std::atomic<bool> returned_ = false;
+};
+
+TEST_F(CloseDuringAlarmTest, WaitsForTheCompletionOfWhoLeaves) {
+  go("first");
+  ride->go(LockName::parse("short").value(), {}, put_at("short"), {.deadline = road.now() + 1s},
+           [this](const Answer&) {
+             hold();
+             go("again");
+           });
+  answer(0);
+  close_during([this] { road.pass(1s); });
+  EXPECT_TRUE(held_);
+  EXPECT_EQ(failure_of(1), Failure::Kind::closed);
+  refuse(1, {.kind = Failure::Kind::ambiguous});
+}
+
+TEST_F(CloseDuringAlarmTest, WaitsForWhatGoesWithoutWaiting) {
+  go("slow");
+  go("a");
+  road.on_send = [this] { hold(); };
+  close_during([this] { road.pass(Ride::kPatience); });
+  EXPECT_TRUE(held_);
+  EXPECT_THAT(keys_of(1), ElementsAre("a"));
+  answer(0);
+  answer(1);
+  EXPECT_THAT(answers, SizeIs(2));
 }
 
 }  // namespace
