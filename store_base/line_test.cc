@@ -234,16 +234,18 @@ TEST_F(LineTest, WhoNeedNotWaitForTheOthersIsWokenBeforeTheBatchIsOver) {
   std::promise<void> go_on;
   auto waits = go_on.get_future().share();
   on_rider = [&](Rider& rider) {
+    const bool is_first = static_cast<Numbered&>(rider).number == 1;
+    if (!is_first) waits.wait();
     rider.left_behind();
-    if (static_cast<Numbered&>(rider).number == 1) return rider.wake();
-    waits.wait();
+    if (is_first) rider.wake();
   };
   go_first();
   auto woken = ride(1);
   auto last = ride(2);
   line.back();
-  EXPECT_EQ(woken.get(), Ride::on_its_own);
+  EXPECT_EQ(woken.wait_for(20s), std::future_status::ready);
   go_on.set_value();
+  EXPECT_EQ(woken.get(), Ride::on_its_own);
   EXPECT_EQ(last.get(), Ride::on_its_own);
 }
 
