@@ -19,7 +19,7 @@
 namespace {
 
 using namespace leasehold::bench;
-using kit::Fd;
+using leasehold::kit::Fd;
 using leasehold::rig::Port;
 using leasehold::rig::ServerProcess;
 using leasehold::rig::TempFolder;

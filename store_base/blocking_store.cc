@@ -149,15 +149,6 @@ Result<Reply> BlockingStore::alone(const Call& call, const CallContext& context)
 }
 
 template <class Call, class Reply>
-Result<Reply> BlockingStore::go_first(Asked<Call, Reply>& asked) {
-  const AnyAsked one = &asked;
-  carry({&one, 1});
-  line_->back();
-  if (asked.reply) return std::move(*asked.reply);
-  return alone<Reply>(asked.call, asked.context);
-}
-
-template <class Call, class Reply>
 Result<Reply> BlockingStore::ride(const std::shared_ptr<Asked<Call, Reply>>& asked, BootTime now) {
   switch (line_->ride(asked, now)) {
     case Line::Ride::answered:
@@ -184,8 +175,11 @@ void BlockingStore::ask_with_others(Call call, CallContext context, const Comple
     return finish<Call, Reply>(call, context, fail(std::move(*objection)), done);
   }
   if (line_->go_first(now)) {
-    Asked<Call, Reply> asked(std::move(call), std::move(context));
-    return finish(asked.call, asked.context, go_first(asked), done);
+    auto reply = [&] {
+      const Line::First first(*line_);
+      return alone<Reply>(call, context);
+    }();
+    return finish(call, context, std::move(reply), done);
   }
   const auto asked = std::make_shared<Asked<Call, Reply>>(std::move(call), std::move(context));
   finish(asked->call, asked->context, ride(asked, now), done);

@@ -61,7 +61,8 @@ struct AskedRider : Rider {
   virtual AnyAsked asked() = 0;
 };
 
-// One call of a batch. Used by one thread at a time: the one that answers, then the one that asked.
+// One call of a batch. Only `reply` changes: the batch writes it before answered(), and its caller
+// reads it after that. One that has gone reads nothing.
 template <class Call, class Reply>
 struct Asked final : AskedRider {
   Asked(Call what, CallContext limits) : AskedRider(std::move(limits)), call(std::move(what)) {}
@@ -76,7 +77,7 @@ struct Asked final : AskedRider {
   std::optional<Result<Reply>> reply = {};
 };
 
-// Until when somebody of the batch still wants its answer. No stop ends a batch of several.
+// Until when somebody who rides wants an answer. No stop ends a batch of several.
 CallContext limits_of(std::span<const AnyAsked> batch);
 
 // Keeps the rules of Store that are the same for every such store:
@@ -126,7 +127,8 @@ class BlockingStore : public Store, protected OnceRecords {
   // begun is unknown. By default each by its method.
   virtual void answer(std::span<const AnyAsked> batch);
 
-  // An acquire has got its first place in a queue. On its caller's thread, while others may go.
+  // An acquire was told that it waits, the first time or again. On its caller's thread, while
+  // others may go.
   virtual Result<AcquireReply> queued(const AcquireCall&, const CallContext&, Queued place) {
     return place;
   }
@@ -175,8 +177,6 @@ class BlockingStore : public Store, protected OnceRecords {
   void ask(Call call, CallContext context, const Completion<Reply>& done);
   template <class Call, class Reply>
   void ask_with_others(Call call, CallContext context, const Completion<Reply>& done);
-  template <class Call, class Reply>
-  Result<Reply> go_first(Asked<Call, Reply>& asked);
   template <class Call, class Reply>
   Result<Reply> ride(const std::shared_ptr<Asked<Call, Reply>>& asked, BootTime now);
   template <class Reply, class Call>

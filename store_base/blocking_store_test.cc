@@ -182,15 +182,14 @@ TEST_F(BlockingStoreTest, StoreThatThrowsIsAnUnknownOutcome) {
 class TogetherTest : public BlockingStoreTest {
  protected:
   TogetherTest() : BlockingStoreTest(BlockingStore::Calls::together) {
+    store.on_release = [this](const auto&) {
+      out_.count_down();
+      go_on_.wait();
+      return ReleaseReply::released;
+    };
     store.on_batch = [this](std::span<const AnyAsked> batch) {
-      if (is_first_) {
-        is_first_ = false;
-        out_.count_down();
-        go_on_.wait();
-      } else {
-        sizes.push_back(batch.size());
-        if (then) return then(batch);
-      }
+      sizes.push_back(batch.size());
+      if (then) return then(batch);
       store.answer_each(batch);
     };
     threads_.emplace_back([this] { EXPECT_TRUE(release()); });
@@ -230,7 +229,6 @@ class TogetherTest : public BlockingStoreTest {
   std::function<void(std::span<const AnyAsked>)> then;
 
  private:
-  bool is_first_ = true;
   bool has_gone_ = false;
   std::latch out_{1};
   std::latch go_on_{1};
@@ -329,6 +327,22 @@ TEST_F(TogetherTest, EachHasItsOwnDeadlineAndStop) {
   EXPECT_TRUE(store.doubts().doubts(late));
   EXPECT_TRUE(store.doubts().doubts(stopped_request));
   EXPECT_EQ(std::get<Busy>(patient->value()).ahead, "patient");
+}
+
+TEST_F(TogetherTest, WhatABatchLeavesIsNotBegunAfterItsTime) {
+  std::atomic<int> done = 0;
+  store.on_acquire = [&](const AcquireCall& call) {
+    ++done;
+    return name_of_lock(call);
+  };
+  then = [](std::span<const AnyAsked> batch) {
+    while (!std::get<AskedAcquire*>(batch[0])->is_over()) std::this_thread::yield();
+  };
+  std::optional<Result<AcquireReply>> late;
+  gather_acquire("late", {BootClock::now() + 20ms, {}}, late);
+  let_go();
+  EXPECT_EQ(late->error().code, ErrorCode::unavailable);
+  EXPECT_EQ(done, 0);
 }
 
 TEST_F(TogetherTest, WhoIsStoppedBeforeItsBatchIsCancelledAndNotDone) {

@@ -17,14 +17,14 @@ bool Line::go_first(BootTime now) {
 void Line::back() {
   MutexLock lock(mutex_);
   if (gathered_.empty()) return out_since_.reset();
-  mine_ = true;
+  to_carry_ = true;
   handed_over_.notify_one();
 }
 
 bool Line::has_thread() {
   if (thread_.joinable()) return true;
   try {
-    thread_ = std::thread([this] { carry_all(); });
+    thread_ = std::thread([this] { run(); });
     return true;
   } catch (const std::system_error&) {
     return false;
@@ -41,7 +41,7 @@ std::optional<BootTime> Line::gather(const std::shared_ptr<Rider>& rider, BootTi
   gathered_.push_back(rider);
   if (is_free) {  // the call before it came back a moment ago
     out_since_ = now;
-    mine_ = true;
+    to_carry_ = true;
     handed_over_.notify_one();
   }
   return patient_until;
@@ -62,26 +62,26 @@ Line::Ride Line::ride(const std::shared_ptr<Rider>& rider, BootTime now) {
     }
   };
 
+  const auto not_done = [&] { return rider->is_over() ? Ride::not_begun : Ride::on_its_own; };
+
   wait_until(std::min(*patient_until, deadline));
-  if (rider->move(Stage::gathered, Stage::gone)) {
-    const bool is_over = stop.stop_requested() || BootClock::now() >= deadline;
-    return is_over ? Ride::not_begun : Ride::on_its_own;
-  }
+  if (rider->move(Stage::gathered, Stage::gone)) return not_done();
   wait_until(deadline);
   if (rider->move(Stage::begun, Stage::gone)) return Ride::not_finished;
-  if (rider->stage_ == Stage::answered) return Ride::answered;
-  return stop.stop_requested() ? Ride::not_begun : Ride::on_its_own;
+  return rider->stage_ == Stage::answered ? Ride::answered : not_done();
 }
 
 bool Line::next_batch(Batch& batch) {
   batch.clear();
   MutexLock lock(mutex_);
-  if (mine_ && gathered_.empty()) {
-    mine_ = false;
-    out_since_.reset();
+  for (;;) {
+    std::erase_if(gathered_, [](const auto& it) { return !it->is_open(); });
+    if (to_carry_ && !gathered_.empty()) break;
+    if (to_carry_) out_since_.reset();
+    to_carry_ = false;
+    handed_over_.wait(mutex_, [this]() LEASEHOLD_REQUIRES(mutex_) { return to_carry_ || closed_; });
+    if (!to_carry_) return false;
   }
-  handed_over_.wait(mutex_, [this]() LEASEHOLD_REQUIRES(mutex_) { return mine_ || closed_; });
-  if (!mine_) return false;
   out_since_ = BootClock::now();
   std::stable_partition(gathered_.begin(), gathered_.end(),
                         [](const auto& it) { return it->context.urgent; });
@@ -97,7 +97,7 @@ std::size_t Line::gathered() {
   return gathered_.size();
 }
 
-void Line::carry_all() {
+void Line::run() {
   Batch batch;
   while (next_batch(batch)) {
     carry_(batch);

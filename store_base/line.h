@@ -33,9 +33,18 @@ class Rider {
   bool has_begun() const { return stage_ == Stage::begun; }
 
   // For the batch: it has its answer, or it was not done and goes on its own; only the first of
-  // these counts. The caller goes on when the batch is over.
+  // these counts. The caller goes on when the batch is over, or at wake().
   void answered() { end(Stage::answered); }
   void left_behind() { end(Stage::left_behind); }
+  // Wakes those of its batch that need not wait any more, before the batch is over.
+  void wake() {
+    if (gong_) gong_->strike();
+  }
+
+  // Its caller wants it no more.
+  bool is_over() const {
+    return context.stop.stop_requested() || BootClock::now() >= context.deadline;
+  }
 
  private:
   friend class Line;
@@ -49,9 +58,10 @@ class Rider {
   std::shared_ptr<kit::Gong> gong_;  // struck when its batch is over
 };
 
-// The first call goes at once, on its own thread. While it is on its way others gather; when it is
-// back, a thread of the line takes all of them along together, and so on until nobody waits. Nobody
-// waits long: when a batch has been out for its patience, a call goes on its own. Thread safe.
+// The first call goes at once, on its caller's thread. While it is on its way others gather; when
+// it is back, a thread of the line takes all of them along together, and so on until nobody waits.
+// Nobody waits long: when a batch has been out for its patience, a call goes on its own. Thread
+// safe.
 class Line {
  public:
   using Batch = std::vector<std::shared_ptr<Rider>>;
@@ -70,6 +80,15 @@ class Line {
   // True if nothing is on its way: the call goes first, and back() follows when it has come back.
   bool go_first(BootTime now) LEASEHOLD_EXCLUDES(mutex_);
   void back() LEASEHOLD_EXCLUDES(mutex_);
+  class First {
+   public:
+    explicit First(Line& line) : line_(line) {}
+    ~First() { line_.back(); }
+    First(const First&) = delete;
+
+   private:
+    Line& line_;
+  };
 
   enum class Ride {
     answered,
@@ -80,7 +99,7 @@ class Line {
   // Blocks until one of these is known. With the last the batch still uses the rider.
   Ride ride(const std::shared_ptr<Rider>& rider, BootTime now) LEASEHOLD_EXCLUDES(mutex_);
 
-  // How many wait for the next batch.
+  // How many have come for the next batch, and perhaps gone.
   std::size_t gathered() LEASEHOLD_EXCLUDES(mutex_);
 
   // When no call waits or comes any more.
@@ -91,7 +110,7 @@ class Line {
   std::optional<BootTime> gather(const std::shared_ptr<Rider>& rider, BootTime now)
       LEASEHOLD_EXCLUDES(mutex_);
   bool has_thread() LEASEHOLD_REQUIRES(mutex_);
-  void carry_all() LEASEHOLD_EXCLUDES(mutex_);
+  void run() LEASEHOLD_EXCLUDES(mutex_);
   bool next_batch(Batch& batch) LEASEHOLD_EXCLUDES(mutex_);
 
   const Carry carry_;
@@ -99,7 +118,7 @@ class Line {
   Mutex mutex_;
   ConditionVariable handed_over_;
   std::optional<BootTime> out_since_ LEASEHOLD_GUARDED_BY(mutex_);  // nothing: nothing is out
-  bool mine_ LEASEHOLD_GUARDED_BY(mutex_) = false;  // what is out next is for the line's thread
+  bool to_carry_ LEASEHOLD_GUARDED_BY(mutex_) = false;  // the thread is to take who has gathered
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   Batch gathered_ LEASEHOLD_GUARDED_BY(mutex_);
   std::shared_ptr<kit::Gong> gong_ LEASEHOLD_GUARDED_BY(mutex_);  // of who gathered last

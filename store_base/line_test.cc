@@ -219,6 +219,50 @@ TEST_F(LineTest, EachGivesUpByItsOwnTimeAndStopAlsoOnTheWay) {
   EXPECT_EQ(patient.get(), Ride::answered);
 }
 
+TEST_F(LineTest, WhoIsLeftBehindWhenItsTimeIsOverIsNotDone) {
+  on_rider = [](Rider& rider) {
+    while (!rider.is_over()) std::this_thread::yield();
+    rider.left_behind();
+  };
+  go_first();
+  auto late = ride(1, context(20ms));
+  line.back();
+  EXPECT_THAT(late.get(), ::testing::AnyOf(Ride::not_begun, Ride::not_finished));
+}
+
+TEST_F(LineTest, WhoNeedNotWaitForTheOthersIsWokenBeforeTheBatchIsOver) {
+  std::promise<void> go_on;
+  auto waits = go_on.get_future().share();
+  on_rider = [&](Rider& rider) {
+    const bool is_first = static_cast<Numbered&>(rider).number == 1;
+    if (!is_first) waits.wait();
+    rider.left_behind();
+    if (is_first) rider.wake();
+  };
+  go_first();
+  auto woken = ride(1);
+  auto last = ride(2);
+  line.back();
+  EXPECT_EQ(woken.wait_for(20s), std::future_status::ready);
+  go_on.set_value();
+  EXPECT_EQ(woken.get(), Ride::on_its_own);
+  EXPECT_EQ(last.get(), Ride::on_its_own);
+}
+
+TEST_F(LineTest, NoBatchIsMadeOfThoseWhoHaveGone) {
+  go_first();
+  std::stop_source stop;
+  auto first = ride(1, context(10s, stop.get_token()));
+  auto second = ride(2, context(10s, stop.get_token()));
+  stop.request_stop();
+  EXPECT_EQ(first.get(), Ride::not_begun);
+  EXPECT_EQ(second.get(), Ride::not_begun);
+  line.back();
+  while (!line.go_first(BootClock::now())) std::this_thread::yield();
+  line.back();
+  EXPECT_TRUE(batches.empty());
+}
+
 TEST_F(LineTest, WhoIsLeftBehindGoesOnItsOwn) {
   on_rider = [](Rider& rider) {
     if (static_cast<Numbered&>(rider).number == 1) {

@@ -65,12 +65,16 @@ void RowStore::do_close() {
 // What is certain not to be done goes on its own: if the server refused, or was not asked.
 void RowStore::answer(std::span<const AnyAsked> batch) {
   if (batch.size() == 1) return CommonStore::answer(batch);
+  for (const AnyAsked& one : batch) {
+    std::visit([this](auto* asked) { waits_no_more(asked->call); }, one);
+  }
   Together together(batch, doubts());
   if (!together.is_several()) return;
   const CallContext limits = limits_of(batch);
   auto connection = healthy_connection(limits, Look::if_rested);
   if (!connection) return;
   const auto all = together.begin();
+  if (together.is_empty()) return;
   const auto rows =
       run_on(*connection, together_,
              {all.locks.c_str(), all.requests.c_str(), all.owners.c_str(), all.ttls.c_str(),
@@ -88,16 +92,18 @@ Result<AcquireReply> RowStore::do_acquire(const AcquireCall& call, const CallCon
   const std::string request = call.request.hex();
   if (call.queue) listener_.waits(call.request);
   const auto rows =
-      TRY(ask(acquire_,
-              {call.lock.str().c_str(), request.c_str(), call.owner.str().c_str(),
-               number(call.ttl.length()).c_str(), call.queue ? "t" : "f",
-               presence ? number_text.c_str() : nullptr, std::to_string(call.mode.code()).c_str(),
-               call.note.str().c_str(), presence ? pid_text.c_str() : nullptr},
-              context, Look::if_rested));
-  auto reply = read_acquire(rows, call);
+      ask(acquire_,
+          {call.lock.str().c_str(), request.c_str(), call.owner.str().c_str(),
+           number(call.ttl.length()).c_str(), call.queue ? "t" : "f",
+           presence ? number_text.c_str() : nullptr, std::to_string(call.mode.code()).c_str(),
+           call.note.str().c_str(), presence ? pid_text.c_str() : nullptr},
+          context, Look::if_rested);
+  auto reply = rows ? read_acquire(*rows, call) : fail(rows.error());
   const bool waits = reply && std::holds_alternative<Queued>(*reply);
-  if (call.queue && reply && !waits) listener_.waits_no_more(call.request);
-  if (waits && rows.flag(kLively)) listener_.doze();
+  // If nobody knows whether it waits, its release will come.
+  const bool may_wait = waits || (!reply && reply.error().code == ErrorCode::outcome_unknown);
+  if (!may_wait) waits_no_more(call);
+  if (waits && rows->flag(kLively)) listener_.doze();
   return reply;
 }
 
@@ -121,7 +127,7 @@ Result<std::vector<RenewReply>> RowStore::do_renew(const std::vector<RenewCall>&
 }
 
 Result<ReleaseReply> RowStore::do_release(const ReleaseCall& call, const CallContext& context) {
-  listener_.waits_no_more(call.request);
+  waits_no_more(call);
   const auto rows =
       TRY(ask(release_,
               {call.lock.str().c_str(), call.request.hex().c_str(), number(call.keep_for).c_str(),

@@ -8,8 +8,8 @@
 
 namespace leasehold::postgres {
 
-// A call alone works on the thread it comes from, on a connection that it has alone, and is one
-// round trip, and so are those together that gather meanwhile. A thread of its own listens for
+// A call alone goes on its caller's thread, with a connection to itself, in one round trip. Those
+// that gather meanwhile share one connection and one round trip. A thread of its own listens for
 // wake-ups once this client has waited for a lock.
 class RowStore final : public CommonStore {
  public:
@@ -34,6 +34,13 @@ class RowStore final : public CommonStore {
   Result<ReleaseReply> do_release(const ReleaseCall& call, const CallContext& context) override;
   Status do_set_permits(const SetPermitsCall& call, const CallContext& context) override;
   void do_close() override;
+
+  // Those who wait on say so when they ask on their own.
+  void waits_no_more(const AcquireCall& call) {
+    if (call.queue) listener_.waits_no_more(call.request);
+  }
+  void waits_no_more(const ReleaseCall& call) { listener_.waits_no_more(call.request); }
+  void waits_no_more(const std::vector<RenewCall>&) {}
 
   const Statement acquire_;
   const Statement renew_;

@@ -24,9 +24,11 @@ void Together::add(AskedRelease& asked) {
   if (is_first && is_plain) releases_.push_back(&asked);
 }
 
-// A renewal may wait for a row. It goes on its own at once, so that nobody waits with it.
+// A renewal may wait for a row. It goes on its own at once, so that nobody waits with it, nor it
+// with them.
 void Together::add(AskedRenew& asked) {
   asked.left_behind();
+  asked.wake();
 }
 
 Together::Arguments Together::begin() {

@@ -24,6 +24,7 @@ class Together {
   static constexpr const char* kSql =
       "SELECT o_place, o_token, o_store FROM @S.acquire_many($1, $2, $3, $4, $5)"
       " UNION ALL SELECT o_place, NULL, NULL FROM @S.release_many($6, $7)";
+  bool is_empty() const { return acquires_.empty() && releases_.empty(); }
   struct Arguments {
     TextArray locks, requests, owners, ttls, notes;
     TextArray released_locks, released_requests;

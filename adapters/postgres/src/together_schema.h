@@ -1,7 +1,7 @@
 // The SQL for calls of lease rows that go together: one transaction for many locks.
 //
-// It does what acquire() and release() decide by their first statement, and leaves the rest to them:
-// they are asked on their own. A row that another transaction has locked is left too, so that nobody
+// It does what acquire() and release() decide by their first statement. What that leaves undone goes
+// on its own. A row that another transaction has locked is left too, so that nobody
 // waits behind a stranger, and two batches cannot block each other. The rows are locked by a
 // statement of its own, so that the tokens are drawn when they are.
 #pragma once
@@ -9,8 +9,8 @@
 namespace leasehold::postgres {
 
 inline constexpr const char* kTogetherSchema = R"sql(
--- Of each that is granted: its place among the arguments. Only a row that is not there yet can make
--- it wait, for one who makes the same: not long.
+-- Of each that is granted: its place among the arguments. It waits for no row of a lock; for one who
+-- makes the same name, not long.
 CREATE OR REPLACE FUNCTION @S.acquire_many(
   a_locks text[], a_requests uuid[], a_owners text[], a_ttls_ms bigint[], a_notes text[])
 RETURNS TABLE (o_place bigint, o_token bigint, o_store uuid)

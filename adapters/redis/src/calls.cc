@@ -251,6 +251,11 @@ LockValue LockValue::parse(std::string_view value) {
   return ours;
 }
 
+Status check_count(const Value& reply, std::size_t count) {
+  if (reply.items.size() == count) return {};
+  return unexpected_reply();
+}
+
 Result<AcquireReply> read_acquire(const Value& reply, const AcquireCall& call) {
   switch (reply.at(0).integer) {
     case 1: {

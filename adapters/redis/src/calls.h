@@ -55,6 +55,7 @@ struct LockValue {
 };
 
 // These fail with `outcome_unknown` if the server answers what it never should.
+[[nodiscard]] Status check_count(const resp::Value& reply, std::size_t count);
 [[nodiscard]] Result<AcquireReply> read_acquire(const resp::Value& reply, const AcquireCall& call);
 [[nodiscard]] Result<std::vector<RenewReply>> read_renew(const resp::Value& reply,
                                                          std::size_t count);

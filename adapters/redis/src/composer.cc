@@ -29,14 +29,15 @@ Parts::Answer answer_to(Asked& asked) {
   };
 }
 
-// `answer_each` is told the reply of a script for many. If that was refused, nothing was done, and
-// each asks on its own.
+// `answer_each` is told the reply of a script for many, which has `head` parts before those of
+// each. If the script was refused, nothing was done, and each asks on its own.
 template <class Asked, class AnswerEach>
-Parts::Answer answer_to_many(std::vector<Asked*> many, AnswerEach answer_each) {
-  return [many = std::move(many), answer_each](Result<resp::Value> reply) {
-    if (reply) return answer_each(many, *reply);
-    if (reply.error().code != ErrorCode::outcome_unknown) return;
-    for (Asked* asked : many) asked->answer(fail(reply.error()));
+Parts::Answer answer_to_many(std::vector<Asked*> many, std::size_t head, AnswerEach answer_each) {
+  return [many = std::move(many), head, answer_each](Result<resp::Value> reply) {
+    Status known = reply ? check_count(*reply, head + many.size()) : fail(reply.error());
+    if (known) return answer_each(many, *reply);
+    if (known.error().code != ErrorCode::outcome_unknown) return;
+    for (Asked* asked : many) asked->answer(fail(known.error()));
   };
 }
 
@@ -85,10 +86,10 @@ class Composer::Sorting {
 
   Parts parts() && {
     if (!acquires_.empty()) {
-      parts_.add(std::move(acquire_), answer_to_many(std::move(acquires_), answer_acquires));
+      parts_.add(std::move(acquire_), answer_to_many(std::move(acquires_), 1, answer_acquires));
     }
     if (!releases_.empty()) {
-      parts_.add(std::move(release_), answer_to_many(std::move(releases_), answer_releases));
+      parts_.add(std::move(release_), answer_to_many(std::move(releases_), 0, answer_releases));
     }
     return std::move(parts_);
   }

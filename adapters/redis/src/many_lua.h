@@ -3,7 +3,7 @@
 
 namespace leasehold::redis {
 
-// What is not as simple as that is not done here, but asked on its own. No lock twice.
+// Anything else is left undone, and its call goes alone. Each lock may be named once.
 
 // KEYS: store, token; of each: lock, queue, permits, released
 // ARGV: of each: request, ttl, "<number of the call> <owner>" and the note

@@ -189,6 +189,7 @@ void Server::run_together(const CallContext& context,
     if (!whole) break;
     auto reply = (*loan)->call(wait, scripts[i].command(true));
     if (!reply) whole = fail(reply.error());
+    is_broken = is_broken || is_over(reply);
     replied(i, checked(std::move(reply)));
   }
   if (is_broken || !whole) drop(*loan);

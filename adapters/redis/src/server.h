@@ -38,7 +38,7 @@ class Server {
   void run_together(const CallContext& context,
                     const std::function<std::span<const ScriptCall>()>& compose,
                     const std::function<void(std::size_t, Result<resp::Value>)>& replied);
-  // The same; the reply may be an error of the server.
+  // As run(), but the reply may be an error of the server.
   [[nodiscard]] Result<resp::Value> answer(const ScriptCall& call, const CallContext& context);
 
   // A connection that is alive, as far as this side knows.

@@ -253,6 +253,22 @@ TEST_F(RedisTogether, NothingIsGrantedWhereTheStoreCannotBeUsed) {
   cli({"CONFIG", "SET", "maxmemory", "0"});
 }
 
+// Something between client and server has eaten a part of it.
+TEST_F(RedisTogether, AnAnswerThatIsTooShortIsAnUnknownOutcome) {
+  AskedAcquire& first = acquire("first");
+  AskedAcquire& second = acquire("second");
+  const std::vector<AnyAsked> batch{&first, &second};
+  const auto parts = composer.begin(batch);
+  ASSERT_EQ(parts.answers.size(), 1u);
+  resp::Value reply;
+  reply.type = resp::Type::array;
+  parts.answers[0](reply);
+  for (const AskedAcquire* it : {&first, &second}) {
+    ASSERT_TRUE(it->reply);
+    EXPECT_EQ(it->reply->error().code, ErrorCode::outcome_unknown);
+  }
+}
+
 TEST_F(RedisTogether, AScriptThatWasForgottenIsSentInFull) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(cli({"SCRIPT", "FLUSH"}), "OK");

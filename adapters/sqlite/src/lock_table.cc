@@ -135,7 +135,9 @@ Status LockTable::answer(std::span<const AnyAsked> batch, const std::string& wak
   }
   while (!open.empty()) {
     TRY(answer_by_transaction(open, wake_address));
-    if (!open.empty()) TRY(numbers_.raise_ceiling());
+    if (open.empty()) return {};
+    for (const AnyAsked& one : batch) std::visit([](auto* asked) { asked->wake(); }, one);
+    TRY(numbers_.raise_ceiling());
   }
   return {};
 }

@@ -32,9 +32,10 @@ class LockTable {
   void be_patient(Patience patience) { file_->be_patient(std::move(patience)); }
   void hurry() { file_->hurry(); }
 
-  // Does those calls that begin(), in this order and one transaction, and answers them when it is
-  // committed. What has no answer then was certainly not done, and the error says why: another
-  // call's may be the reason, or there are no numbers at once. On its own it may be done.
+  // First looks for those who wait; then does the others that begin(), in this order and one
+  // transaction, or two if numbers are needed, and answers them when it is committed. What has no
+  // answer then was certainly not done, and the error says why: another call's may be the reason,
+  // or there are no numbers at once. On its own it may be done.
   //
   // `wake_address` is stored with a place in the queue. The process behind it gives signs of life
   // there; without one, the waiter is to ask again every two seconds.

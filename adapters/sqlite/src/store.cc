@@ -52,7 +52,7 @@ class SqliteStore final : public BlockingStore {
     const auto pass = turnstile_.enter(limits);
     if (!pass) return;
     table_->be_patient({limits});
-    // What has no answer is told on its own why.
+    // A call without an answer goes alone, and learns the reason there.
     (void)table_->answer(batch, std::ranges::any_of(batch, may_queue) ? wake_address() : nowhere());
   }
 
