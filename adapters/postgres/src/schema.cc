@@ -47,8 +47,8 @@ END $do$
 )sql";
 
 std::string creation(const SchemaPlace& place, Random& random) {
-  std::string ddl =
-      std::string(kMeta) + kPartFunctions + kCounterSchema + kRowSchema + kTogetherSchema + kAdvisorySchema;
+  std::string ddl = std::string(kMeta) + kPartFunctions + kCounterSchema + kRowSchema +
+                    kTogetherSchema + kAdvisorySchema;
   ddl +=
       "INSERT INTO @S.meta(version, row_store, session_store, token_ceiling, server_start,"
       " counter_file) VALUES (@VERSION, '" +

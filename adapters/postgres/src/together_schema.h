@@ -1,9 +1,9 @@
 // The SQL for calls of lease rows that go together: one transaction for many locks.
 //
-// It does what acquire() and release() decide by their first statement. What that leaves undone goes
-// on its own. A row that another transaction has locked is left too, so that nobody
-// waits behind a stranger, and two batches cannot block each other. The rows are locked by a
-// statement of its own, so that the tokens are drawn when they are.
+// It does what acquire() and release() decide by their first statement. What that leaves undone
+// goes on its own. A row that another transaction has locked is left too, so that nobody waits
+// behind a stranger, and two batches cannot block each other. The rows are locked by a statement of
+// its own, so that the tokens are drawn when they are.
 #pragma once
 
 namespace leasehold::postgres {
