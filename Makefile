@@ -36,7 +36,7 @@ mutants: ## put known bugs into the adapters: each must turn a test red
 	@scripts/need build stores test npm
 	@scripts/mutants
 
-bench: ## measure, beside hand-written clients of every store: 11 minutes besides the build (QUICK=1: three)
+bench: ## measure, beside hand-written clients of every store: a quarter of an hour besides the build (QUICK=1: four minutes)
 	@scripts/need build stores bench
 	@cmake --preset bench --log-level=WARNING
 	@cmake --build --preset bench
