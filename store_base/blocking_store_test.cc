@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "kit/tests/sleeps.h"
 #include "leasehold/random.h"
-#include "testing/sleeps.h"
 
 namespace leasehold {
 namespace {

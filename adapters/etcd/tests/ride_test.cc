@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "joined_txn.h"
-#include "testing/sleeps.h"
+#include "kit/tests/sleeps.h"
 #include "transactions.h"
 
 namespace leasehold::etcd {
