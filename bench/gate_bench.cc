@@ -111,7 +111,7 @@ class Clients {
  public:
   Clients(std::uint16_t port, Request request) : request_(std::move(request)) {
     for (int i = 0; i < kConnections; ++i) {
-      clients_.push_back({.socket = leasehold::testing::connect_to(port)});
+      clients_.push_back({.socket = leasehold::rig::connect_to(port)});
       epoll_event event{.events = EPOLLIN, .data = {.u32 = static_cast<std::uint32_t>(i)}};
       if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, clients_.back().socket.get(), &event) != 0) {
         stop("epoll failed");
