@@ -249,6 +249,27 @@ TEST_F(LineTest, WhoNeedNotWaitForTheOthersIsWokenBeforeTheBatchIsOver) {
   EXPECT_EQ(last.get(), Ride::on_its_own);
 }
 
+TEST_F(LineTest, WhoLeavesItsBatchBeforeItBeganIsNotDone) {
+  std::stop_source stop;
+  std::future<Ride> stopped;
+  on_batch = [&] {
+    stop.request_stop();
+    stopped.wait();
+  };
+  Numbers done;
+  on_rider = [&](Rider& rider) {
+    done.push_back(static_cast<Numbered&>(rider).number);
+    rider.answered();
+  };
+  go_first();
+  stopped = ride(1, context(10s, stop.get_token()));
+  auto other = ride(2);
+  line.back();
+  EXPECT_EQ(other.get(), Ride::answered);
+  EXPECT_EQ(stopped.get(), Ride::not_begun);
+  EXPECT_THAT(done, ElementsAre(2));
+}
+
 TEST_F(LineTest, NoBatchIsMadeOfThoseWhoHaveGone) {
   go_first();
   std::stop_source stop;
