@@ -42,7 +42,7 @@ class Composer {
   [[nodiscard]] Result<ScriptCall> script_of(const std::vector<RenewCall>& calls);
   [[nodiscard]] Result<ScriptCall> script_of(const ReleaseCall& call);
 
-  // Begins them. The order of the calls of one lock is kept.
+  // Begins them. The calls of one lock go in their order, unless the server has forgotten a script.
   Parts begin(std::span<const AnyAsked> batch);
 
  private:
