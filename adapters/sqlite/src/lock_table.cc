@@ -103,6 +103,7 @@ struct LockTable::Doing {
   };
 
   const std::string& wake_address;
+  std::optional<std::int64_t> counted_to = {};  // what was drawn, and is written at the end
   std::vector<AnyAsked> done = {};  // each with its reply, which counts when it is committed
   std::vector<AnyAsked> need_numbers = {};
   std::vector<Next> next = {};
@@ -168,6 +169,7 @@ Status LockTable::answer_by_transaction(std::vector<AnyAsked>& open,
   for (const AnyAsked& one : open) {
     if (committed) committed = std::visit([&](auto* it) { return perform(*it, doing); }, one);
   }
+  if (committed && doing.counted_to) committed = count_to(*doing.counted_to);
   if (committed) committed = transaction->commit();
   if (!committed && committed.error().code != ErrorCode::outcome_unknown) {
     for (const AnyAsked& one : open) std::visit([&](auto* asked) { undo(*asked); }, one);
@@ -245,6 +247,7 @@ Result<ReleaseReply> LockTable::release(const ReleaseCall& call) {
 
 Result<std::optional<AcquireReply>> LockTable::reply_to(const AcquireCall& call, Doing& doing) {
   auto found = TRY(find(call.lock));
+  found.last = doing.counted_to.value_or(found.last);
   const std::int64_t at = file_->now();
   const auto mine = TRY(own_grant(call, found, at));
   if (mine) return *mine;
@@ -255,6 +258,7 @@ Result<std::optional<AcquireReply>> LockTable::reply_to(const AcquireCall& call,
   if (!way.ahead) {
     if (found.last >= found.ceiling) return std::nullopt;
     auto granted = TRY(grant(call, found, way));
+    doing.counted_to = granted.token.value();
     if (found.has_waiters && way.room > 1) doing.call_later(call.lock, TRY(next_beside(call)));
     return granted;
   }
@@ -371,8 +375,6 @@ Status LockTable::count_from(std::int64_t at, const LockName& lock, Found& found
 Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found, const Way& way) {
   const std::int64_t token = found.last + 1;
   const std::int64_t at = file_->now();
-  auto count = TRY(sql(count_));
-  TRY(count->bind(1, token).run());
   const Granted granted{TokenNumber::of(token).value(), found.store, call.ttl.length(),
                         /*fresh=*/true, way.slot};
   TRY(call.mode.is_exclusive() ? write_holder(call, granted, at) : many_.add(call, granted, at));
@@ -385,6 +387,11 @@ Result<Granted> LockTable::grant(const AcquireCall& call, const Found& found, co
     TRY(queue_.leave(call.request));
   }
   return granted;
+}
+
+Status LockTable::count_to(std::int64_t token) {
+  auto statement = TRY(sql(count_));
+  return statement->bind(1, token).run();
 }
 
 Status LockTable::write_holder(const AcquireCall& call, const Granted& granted, std::int64_t at) {

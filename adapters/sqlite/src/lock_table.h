@@ -87,6 +87,7 @@ class LockTable {
   Status check_use(const AcquireCall& call, Mode used, bool set = false);
   Status check_has_permits(const LockName& lock);
   Result<Granted> grant(const AcquireCall& call, const Found& found, const Way& way);
+  Status count_to(std::int64_t token);
   Status write_holder(const AcquireCall& call, const Granted& granted, std::int64_t at);
   Result<std::vector<Waiter>> next_beside(const AcquireCall& call);
   Result<std::vector<Waiter>> next_that_fits(const LockName& lock);
