@@ -7,6 +7,7 @@
 
 #include "postgres_under_test.h"
 #include "testing/mode_conformance.h"
+#include "testing/partitions_conformance.h"
 #include "user_connection.h"
 
 namespace leasehold::testing {
@@ -23,6 +24,12 @@ INSTANTIATE_TEST_SUITE_P(Postgres, StoreConformance,
                          name_of_store_case);
 
 INSTANTIATE_TEST_SUITE_P(Postgres, ModeConformance,
+                         ::testing::Values(StoreCase{
+                             "rows",
+                             [] { return std::make_unique<PostgresUnderTest>("mode=rows"); }}),
+                         name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Postgres, PartitionsConformance,
                          ::testing::Values(StoreCase{
                              "rows",
                              [] { return std::make_unique<PostgresUnderTest>("mode=rows"); }}),

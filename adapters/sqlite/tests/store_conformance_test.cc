@@ -1,4 +1,5 @@
 #include "testing/mode_conformance.h"
+#include "testing/partitions_conformance.h"
 
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -63,6 +64,11 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance,
                          name_of_store_case);
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, ModeConformance,
+                         ::testing::Values(StoreCase{
+                             "file", [] { return std::make_unique<SqliteFile>(); }}),
+                         name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, PartitionsConformance,
                          ::testing::Values(StoreCase{
                              "file", [] { return std::make_unique<SqliteFile>(); }}),
                          name_of_store_case);
