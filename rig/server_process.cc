@@ -64,7 +64,7 @@ void ServerProcess::kill() {
 }
 
 void ServerProcess::freeze() {
-  child_->signal_group(SIGSTOP);
+  child_->freeze();
 }
 
 void ServerProcess::thaw() {

@@ -37,7 +37,7 @@ class ServerProcess {
 
   void stop(int signal = SIGTERM);  // SIGKILL after ten seconds
   void kill();                      // SIGKILL
-  void freeze();
+  void freeze();                    // returns when it stands still
   void thaw();
   bool runs();
   pid_t pid() const;

@@ -1,7 +1,6 @@
 #include "testing/worker.h"
 
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <stdexcept>
 
@@ -63,9 +62,7 @@ void Worker::tell(std::string_view order) {
 }
 
 void Worker::freeze() {
-  child_.signal(SIGSTOP);
-  siginfo_t info{};
-  waitid(P_PID, static_cast<id_t>(child_.pid()), &info, WSTOPPED | WNOWAIT);
+  child_.freeze();
 }
 
 void Worker::thaw() {

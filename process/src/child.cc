@@ -97,4 +97,14 @@ bool Child::signal_group(int number) {
   return kill(-pid_, number) == 0;
 }
 
+void Child::freeze() {
+  if (!signal_group(SIGSTOP)) return;
+  siginfo_t info{};
+  const auto wait = [&] {
+    return waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
+  };
+  while (wait() != 0 && errno == EINTR) {
+  }
+}
+
 }  // namespace leasehold::process

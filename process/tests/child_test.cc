@@ -198,9 +198,7 @@ TEST(Child, SeesAStop) {
   auto child = Child::start({.argv = {"sleep", "60"}});
   ASSERT_TRUE(child);
   EXPECT_FALSE(child->take_stop());
-  child->signal(SIGSTOP);
-  siginfo_t info{};
-  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child->pid()), &info, WSTOPPED | WNOWAIT), 0);
+  child->freeze();
   EXPECT_EQ(child->take_stop(), SIGSTOP);
   EXPECT_FALSE(child->take_stop()) << "each stop is told once";
 }

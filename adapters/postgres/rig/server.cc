@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <thread>
 
 #include "leasehold/process/io.h"
 #include "rig/output_of.h"
@@ -33,6 +35,15 @@ std::vector<pid_t> children_of(pid_t parent) {
   const std::string pid = std::to_string(parent);
   std::ifstream list("/proc/" + pid + "/task/" + pid + "/children");
   return {std::istream_iterator<pid_t>(list), {}};
+}
+
+// Its parent alone is told when a process stops.
+bool runs(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(stat, line);
+  const std::size_t end_of_name = line.rfind(") ");
+  return end_of_name != std::string::npos && !std::strchr("TZX", line[end_of_name + 2]);
 }
 
 }  // namespace
@@ -159,7 +170,12 @@ void PostgresServer::stop() {
 }
 
 void PostgresServer::freeze() {
-  signal_all(SIGSTOP);
+  process_->freeze();  // it starts no more of them
+  const auto backends = children_of(process_->pid());
+  for (const pid_t backend : backends) ::kill(backend, SIGSTOP);
+  for (const pid_t backend : backends) {
+    while (runs(backend)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void PostgresServer::thaw() {

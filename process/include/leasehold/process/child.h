@@ -55,6 +55,9 @@ class Child {
   // another one before its leader was reaped and its last member is gone. The signal goes to the
   // child alone if it leads no group.
   bool signal_group(int number);
+  // SIGSTOP to its group or to it alone; returns when it has stopped, with all its threads, or has
+  // ended.
+  void freeze();
 
  private:
   friend class Launch;
