@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "leasehold/run_while_held.h"
+#include "leasehold/several_locks.h"
 #include "testing/raw_store.h"
 #include "testing/results.h"
 
@@ -110,6 +111,64 @@ TEST_P(LockPatternsConformance, WorkBehindLostRepliesRunsOnce) {
   ASSERT_TRUE(ran) << to_string(ran.error());
   EXPECT_EQ(worked, 1);
   EXPECT_TRUE(client().acquire("job", {.wait = 30s}));
+}
+
+// ---- several locks -------------------------------------------------------------------------
+
+TEST_P(LockPatternsConformance, SeveralLocksAreAllTakenOrNone) {
+  Client one = client();
+  Client two = client();
+  auto held = acquire_all(one, {"c", "a", "b"});
+  ASSERT_TRUE(held) << to_string(held.error());
+  EXPECT_TRUE(held->require(1s));
+  for (const char* lock : {"a", "b", "c"}) EXPECT_TRUE(bad(two.acquire(lock), ErrorCode::busy));
+  const auto refused = acquire_all(two, {"0", "b", "d"});
+  ASSERT_TRUE(bad(refused, ErrorCode::busy));
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("because of 'b'"));
+  EXPECT_TRUE(good(one.acquire("0"))) << "it was given back";
+  EXPECT_TRUE(good(one.acquire("d")));
+  EXPECT_EQ(held->release().value(), ReleaseOutcome::released);
+  for (const char* lock : {"a", "b", "c"}) EXPECT_TRUE(good(two.acquire(lock))) << lock;
+}
+
+TEST_P(LockPatternsConformance, SeveralLocksTheOtherWayRoundDoNotDeadlock) {
+  const auto work = [&](std::initializer_list<std::string_view> locks) {
+    Client own = client();
+    for (int i = 0; i < 10; ++i) {
+      auto held = acquire_all(own, locks, {.wait = 60s});
+      ASSERT_TRUE(held) << to_string(held.error());
+      ASSERT_TRUE(good(held->release()));
+    }
+  };
+  auto other = std::async(std::launch::async, [&] { work({"a", "b", "c"}); });
+  work({"c", "b", "a"});
+  other.get();
+}
+
+TEST_P(LockPatternsConformance, TheFirstLossOfSeveralIsTold) {
+  Client one = client();
+  Client operators = client();
+  auto held = acquire_all(one, {"a", "b"}, {.ttl = 3s});
+  ASSERT_TRUE(held) << to_string(held.error());
+  const Lease& second = held->each().back();
+  ASSERT_TRUE(good(operators.force_release(second.lock(), second.request())));
+  wait_for(held->lost());
+  EXPECT_TRUE(bad(held->require(), ErrorCode::lost));
+  EXPECT_EQ(held->release().value(), ReleaseOutcome::too_late);
+  EXPECT_TRUE(good(operators.acquire("a", {.wait = 30s})));
+}
+
+TEST_P(LockPatternsConformance, SeveralTokensAreThoseOfTheirLocks) {
+  Client one = client();
+  const auto held = acquire_all_fenced(one, {"a", "b"});
+  if (!fenced()) {
+    EXPECT_TRUE(bad(held, ErrorCode::unsafe_for_correctness));
+    return;
+  }
+  ASSERT_TRUE(held) << to_string(held.error());
+  for (const FencedLease& lease : held->each()) {
+    EXPECT_EQ(lease.token().lineage.lock, lease.lock());
+  }
 }
 
 }  // namespace leasehold::testing
