@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "leasehold/reentrant_lock.h"
 #include "leasehold/run_while_held.h"
 #include "leasehold/several_locks.h"
 #include "testing/raw_store.h"
@@ -169,6 +170,35 @@ TEST_P(LockPatternsConformance, SeveralTokensAreThoseOfTheirLocks) {
   for (const FencedLease& lease : held->each()) {
     EXPECT_EQ(lease.token().lineage.lock, lease.lock());
   }
+}
+
+// ---- reentrant -----------------------------------------------------------------------------
+
+TEST_P(LockPatternsConformance, ReentrantLockIsOneGrantUntilTheLastHasGone) {
+  const auto faults = std::make_shared<Faults>();
+  ReentrantLock lock(faulty_client(faults), lock_name("job"));
+  Client other = client();
+  auto outer = lock.acquire();
+  auto inner = lock.acquire();
+  ASSERT_TRUE(outer && inner);
+  EXPECT_EQ(outer->lease().request(), inner->lease().request());
+  EXPECT_EQ(faults->calls(Operation::acquire), 1);
+  EXPECT_EQ(outer->release().value(), ReleaseOutcome::released);
+  EXPECT_TRUE(bad(other.acquire("job"), ErrorCode::busy));
+  EXPECT_EQ(inner->release().value(), ReleaseOutcome::released);
+  EXPECT_TRUE(good(other.acquire("job")));
+}
+
+TEST_P(LockPatternsConformance, ReentrantLockThatWasLostIsTakenAnewWhenAllHaveGone) {
+  ReentrantLock lock(client(), lock_name("job"));
+  Client operators = client();
+  auto outer = lock.acquire({.ttl = 3s});
+  ASSERT_TRUE(outer) << to_string(outer.error());
+  ASSERT_TRUE(good(operators.force_release(lock_name("job"), outer->lease().request())));
+  wait_for(outer->lease().lost());
+  EXPECT_TRUE(bad(lock.acquire(), ErrorCode::lost));
+  EXPECT_EQ(outer->release().value(), ReleaseOutcome::too_late);
+  EXPECT_TRUE(good(lock.acquire({.wait = 30s})));
 }
 
 }  // namespace leasehold::testing
