@@ -6,6 +6,8 @@
 #include <future>
 #include <thread>
 
+#include "leasehold/permits.h"
+#include "leasehold/read_write_lock.h"
 #include "leasehold/reentrant_lock.h"
 #include "leasehold/run_while_held.h"
 #include "leasehold/several_locks.h"
@@ -199,6 +201,71 @@ TEST_P(LockPatternsConformance, ReentrantLockThatWasLostIsTakenAnewWhenAllHaveGo
   EXPECT_TRUE(bad(lock.acquire(), ErrorCode::lost));
   EXPECT_EQ(outer->release().value(), ReleaseOutcome::too_late);
   EXPECT_TRUE(good(lock.acquire({.wait = 30s})));
+}
+
+// ---- readers and writers, permits ----------------------------------------------------------
+
+TEST_P(LockPatternsConformance, ReadersAndAWriterKeepApartOrAreRefused) {
+  Client one = client();
+  ReadWriteLock lock(one, lock_name("catalogue"));
+  auto first = lock.read();
+  if (!one.store().modes) {
+    EXPECT_TRUE(bad(first, ErrorCode::unsupported));
+    EXPECT_TRUE(good(lock.write())) << "that is an exclusive lock";
+    return;
+  }
+  ASSERT_TRUE(first) << to_string(first.error());
+  ReadWriteLock elsewhere(client(), lock_name("catalogue"));
+  auto second = elsewhere.read();
+  ASSERT_TRUE(second) << to_string(second.error());
+  EXPECT_TRUE(bad(elsewhere.write(), ErrorCode::busy));
+  EXPECT_TRUE(good(first->release()));
+  EXPECT_TRUE(good(second->release()));
+  const auto writer = elsewhere.write();
+  ASSERT_TRUE(writer) << to_string(writer.error());
+  EXPECT_TRUE(bad(lock.read(), ErrorCode::busy));
+}
+
+TEST_P(LockPatternsConformance, PermitsHaveSlotsAndFencesOfTheirOwnOrAreRefused) {
+  Client one = client();
+  auto permits = Permits::of(one, "gpu", 2).value();
+  auto first = permits.acquire();
+  if (!one.store().modes) {
+    EXPECT_TRUE(bad(first, ErrorCode::unsupported));
+    return;
+  }
+  ASSERT_TRUE(first) << to_string(first.error());
+  auto elsewhere = Permits::of(client(), "gpu", 2).value();
+  const auto second = elsewhere.acquire();
+  ASSERT_TRUE(second) << to_string(second.error());
+  EXPECT_EQ(first->slot(), Slot{0});
+  EXPECT_EQ(first->resource().str(), "gpu#0");
+  EXPECT_EQ(second->resource().str(), "gpu#1");
+  EXPECT_TRUE(bad(elsewhere.acquire(), ErrorCode::busy));
+  EXPECT_TRUE(good(first->release()));
+  const auto third = elsewhere.acquire_fenced();
+  if (!fenced()) {
+    EXPECT_TRUE(bad(third, ErrorCode::unsafe_for_correctness));
+    return;
+  }
+  ASSERT_TRUE(third) << to_string(third.error());
+  EXPECT_EQ(third->resource().str(), "gpu#0");
+  EXPECT_EQ(third->token().lineage.lock.str(), "gpu");
+}
+
+TEST_P(LockPatternsConformance, FencedReadersHaveTokensOfTheirOwn) {
+  Client one = client();
+  if (!one.store().modes || !fenced()) return;  // told by the cases above
+  ReadWriteLock lock(one, lock_name("catalogue"));
+  auto first = lock.read_fenced();
+  auto second = lock.read_fenced();
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first->token().number, second->token().number);
+  ASSERT_TRUE(good(first->release()));
+  ASSERT_TRUE(good(second->release()));
+  const auto writer = lock.write_fenced();
+  ASSERT_TRUE(writer) << to_string(writer.error());
+  EXPECT_GT(writer->token().number, second->token().number);
 }
 
 }  // namespace leasehold::testing
