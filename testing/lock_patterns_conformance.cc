@@ -11,8 +11,10 @@
 #include "leasehold/reentrant_lock.h"
 #include "leasehold/run_while_held.h"
 #include "leasehold/several_locks.h"
+#include "leasehold/single_flight.h"
 #include "testing/raw_store.h"
 #include "testing/results.h"
+#include "testing/value_cache.h"
 
 namespace leasehold::testing {
 
@@ -266,6 +268,31 @@ TEST_P(LockPatternsConformance, FencedReadersHaveTokensOfTheirOwn) {
   const auto writer = lock.write_fenced();
   ASSERT_TRUE(writer) << to_string(writer.error());
   EXPECT_GT(writer->token().number, second->token().number);
+}
+
+// ---- single flight -------------------------------------------------------------------------
+
+TEST_P(LockPatternsConformance, ManyWhoFindNoValueComputeItOnce) {
+  ValuesInMemory cache;
+  std::atomic<int> computed = 0;
+  std::vector<std::future<Result<Fetched>>> callers;
+  for (int i = 0; i < 6; ++i) {
+    callers.push_back(std::async(std::launch::async, [&] {
+      SingleFlight flight(client(), cache);
+      const auto compute = [&](std::stop_token) -> Result<std::string> {
+        ++computed;
+        return "a";
+      };
+      return flight.fetch(lock_name("front page"), compute,
+                          {.fresh_for = 1h, .lock = {.wait = 60s}});
+    }));
+  }
+  for (auto& caller : callers) {
+    const auto got = caller.get();
+    ASSERT_TRUE(got) << to_string(got.error());
+    EXPECT_EQ(got->value, "a");
+  }
+  EXPECT_EQ(computed, 1);
 }
 
 }  // namespace leasehold::testing
