@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "leasehold/permits.h"
+#include "leasehold/rate_limit.h"
 #include "leasehold/read_write_lock.h"
 #include "leasehold/reentrant_lock.h"
 #include "leasehold/run_while_held.h"
@@ -293,6 +294,36 @@ TEST_P(LockPatternsConformance, ManyWhoFindNoValueComputeItOnce) {
     EXPECT_EQ(got->value, "a");
   }
   EXPECT_EQ(computed, 1);
+}
+
+// ---- rate limit ----------------------------------------------------------------------------
+
+TEST_P(LockPatternsConformance, TurnsAreNoMoreThanTheRateOrRefused) {
+  constexpr Rate rate{2, 1500ms};
+  Client one = client();
+  auto limit = RateLimit::of(one, "calls", rate);
+  if (!one.store().modes || !one.store().keeps_after_release) {
+    EXPECT_TRUE(bad(limit, ErrorCode::unsupported));
+    return;
+  }
+  const BootTime began = BootClock::now();
+  for (int turn = 0; turn < 6; ++turn) {
+    auto elsewhere = RateLimit::of(client(), "calls", rate).value();
+    ASSERT_TRUE(good(elsewhere.take_turn({.wait = 60s})));
+  }
+  // By the store's clock, which may be one of milliseconds.
+  EXPECT_GE(BootClock::now() - began, 2 * (rate.interval - 20ms));
+}
+
+TEST_P(LockPatternsConformance, TurnCountsThoughItsReleaseIsLost) {
+  const auto faults = std::make_shared<Faults>();
+  Client one = faulty_client(faults);
+  auto limit = RateLimit::of(one, "calls", {1, 1min});
+  if (!limit) return;  // told by the case above
+  faults->always(Operation::release, Fault::lose_request);
+  ASSERT_TRUE(good(limit->take_turn({.store_timeout = 200ms})));
+  auto elsewhere = RateLimit::of(client(), "calls", {1, 1min}).value();
+  EXPECT_TRUE(bad(elsewhere.take_turn(), ErrorCode::busy));
 }
 
 }  // namespace leasehold::testing

@@ -7,12 +7,14 @@
 
 #include "fake_store.h"
 #include "leasehold/permits.h"
+#include "leasehold/rate_limit.h"
 #include "leasehold/read_write_lock.h"
 #include "testing/results.h"
 
 namespace leasehold {
 namespace {
 
+using namespace std::chrono_literals;
 using namespace leasehold::testing;
 using ::testing::HasSubstr;
 
@@ -37,6 +39,7 @@ TEST_F(LockModesTest, StoreWithoutModesRefusesReadersAndPermits) {
   auto permits = Permits::of(client, "gpu", 4).value();
   EXPECT_TRUE(bad(permits.acquire(), ErrorCode::unsupported));
   EXPECT_TRUE(bad(permits.acquire_fenced(), ErrorCode::unsupported));
+  EXPECT_TRUE(bad(RateLimit::of(client, "calls", {}), ErrorCode::unsupported));
   EXPECT_EQ(faults->calls(Operation::acquire), 0);
 }
 
@@ -57,6 +60,14 @@ TEST_F(LockModesTest, WrongPermitsAreRefusedAtOnce) {
   const auto too_long = Permits::of(client, std::string(508, 'x'), 1);
   ASSERT_TRUE(bad(too_long, ErrorCode::invalid)) << "no room for '#9999'";
   EXPECT_THAT(too_long.error().message, HasSubstr("resource name"));
+}
+
+TEST_F(LockModesTest, WrongRatesAreRefusedAtOnce) {
+  for (const Rate rate :
+       {Rate{0, 1s}, Rate{Mode::kMostPermits + 1, 1s}, Rate{1, 99ms}, Rate{1, 25h}, Rate{1, -1s}}) {
+    EXPECT_TRUE(bad(RateLimit::of(client, "calls", rate), ErrorCode::invalid))
+        << rate.count << " in " << rate.interval.count();
+  }
 }
 
 }  // namespace
