@@ -1,5 +1,7 @@
 #include "testing/memory_store.h"
 
+#include <algorithm>
+
 namespace leasehold::testing {
 
 MemoryStore::MemoryStore(Guarantee guarantee) : id_(StoreId::random(system_random())) {
@@ -9,13 +11,26 @@ MemoryStore::MemoryStore(Guarantee guarantee) : id_(StoreId::random(system_rando
   traits_.instead = "Use a store that writes to disk.";
 }
 
-void MemoryStore::end(const RequestId& request) {
-  {
-    const MutexLock lock(mutex_);
-    for (auto& [name, row] : rows_) {
-      if (row.holder == request) row.holder.reset();
-    }
+void MemoryStore::give_at_most(Millis ttl) {
+  const MutexLock lock(mutex_);
+  longest_ = ttl;
+}
+
+std::optional<RequestId> MemoryStore::holder(const LockName& lock) {
+  const MutexLock locked(mutex_);
+  const Row& row = rows_[lock];
+  return row.expires > BootClock::now() ? row.holder : std::nullopt;
+}
+
+void MemoryStore::take_away(const RequestId& request) {
+  const MutexLock lock(mutex_);
+  for (auto& [name, row] : rows_) {
+    if (row.holder == request) row.holder.reset();
   }
+}
+
+void MemoryStore::end(const RequestId& request) {
+  take_away(request);
   events().ended(request);
 }
 
@@ -25,8 +40,9 @@ Result<AcquireReply> MemoryStore::do_acquire(const AcquireCall& call, const Call
   const BootTime now = BootClock::now();
   const bool held = row.holder && row.expires > now;
   if (held && row.holder != call.request) return Busy{row.owner};
-  if (!held) row = {row.token + 1, call.request, call.owner.str(), now + call.ttl.length()};
-  return Granted{TokenNumber::of(row.token).value(), id_, call.ttl.length(), !held};
+  const Millis ttl = std::min(call.ttl.length(), longest_);
+  if (!held) row = {row.token + 1, call.request, call.owner.str(), now + ttl};
+  return Granted{TokenNumber::of(row.token).value(), id_, ttl, !held};
 }
 
 Result<std::vector<RenewReply>> MemoryStore::do_renew(const std::vector<RenewCall>& calls,

@@ -17,7 +17,13 @@ class MemoryStore final : public BlockingStore {
 
   const StoreTraits& traits() const override { return traits_; }
 
-  // Tells the engine that the holder's grant is over.
+  // Leases of any length last no longer.
+  void give_at_most(Millis ttl);
+  std::optional<RequestId> holder(const LockName& lock);
+
+  // Ends the holder's grant, and does not tell.
+  void take_away(const RequestId& request);
+  // The same, and tells the engine.
   void end(const RequestId& request);
 
  private:
@@ -38,6 +44,7 @@ class MemoryStore final : public BlockingStore {
   const StoreId id_;
   Mutex mutex_;
   std::map<LockName, Row> rows_ LEASEHOLD_GUARDED_BY(mutex_);
+  Millis longest_ LEASEHOLD_GUARDED_BY(mutex_) = Millis::max();
 };
 
 }  // namespace leasehold::testing

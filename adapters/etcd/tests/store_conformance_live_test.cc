@@ -1,4 +1,5 @@
 #include "etcd_under_test.h"
+#include "testing/lock_patterns_conformance.h"
 #include "testing/mode_conformance.h"
 #include "testing/partitions_conformance.h"
 
@@ -12,6 +13,11 @@ INSTANTIATE_TEST_SUITE_P(Etcd, ModeConformance,
                          name_of_store_case);
 
 INSTANTIATE_TEST_SUITE_P(Etcd, PartitionsConformance,
+                         ::testing::Values(StoreCase{
+                             "one", [] { return std::make_unique<EtcdUnderTest>(); }}),
+                         name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Etcd, LockPatternsConformance,
                          ::testing::Values(StoreCase{
                              "one", [] { return std::make_unique<EtcdUnderTest>(); }}),
                          name_of_store_case);

@@ -8,6 +8,7 @@
 #include "adapters/postgres/rig/pgbouncer.h"
 #include "leasehold/postgres/transaction_lock.h"
 #include "postgres_under_test.h"
+#include "testing/lock_patterns_conformance.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -21,6 +22,12 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreConformance,
+                         ::testing::Values(StoreCase{
+                             "advisory",
+                             [] { return std::make_unique<PostgresUnderTest>("mode=advisory"); }}),
+                         name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Postgres, LockPatternsConformance,
                          ::testing::Values(StoreCase{
                              "advisory",
                              [] { return std::make_unique<PostgresUnderTest>("mode=advisory"); }}),

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "postgres_under_test.h"
+#include "testing/lock_patterns_conformance.h"
 #include "testing/mode_conformance.h"
 #include "testing/partitions_conformance.h"
 #include "user_connection.h"
@@ -30,6 +31,12 @@ INSTANTIATE_TEST_SUITE_P(Postgres, ModeConformance,
                          name_of_store_case);
 
 INSTANTIATE_TEST_SUITE_P(Postgres, PartitionsConformance,
+                         ::testing::Values(StoreCase{
+                             "rows",
+                             [] { return std::make_unique<PostgresUnderTest>("mode=rows"); }}),
+                         name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Postgres, LockPatternsConformance,
                          ::testing::Values(StoreCase{
                              "rows",
                              [] { return std::make_unique<PostgresUnderTest>("mode=rows"); }}),

@@ -9,6 +9,7 @@
 #include "kit/threads/thread_safety.h"
 #include "leasehold/sqlite/adapter.h"
 #include "leasehold/url.h"
+#include "testing/lock_patterns_conformance.h"
 #include "testing/raw_store.h"
 
 namespace leasehold::testing {
@@ -69,6 +70,11 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, ModeConformance,
                          name_of_store_case);
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, PartitionsConformance,
+                         ::testing::Values(StoreCase{
+                             "file", [] { return std::make_unique<SqliteFile>(); }}),
+                         name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, LockPatternsConformance,
                          ::testing::Values(StoreCase{
                              "file", [] { return std::make_unique<SqliteFile>(); }}),
                          name_of_store_case);

@@ -7,6 +7,7 @@
 #include "leasehold/zookeeper/adapter.h"
 #include "one_server.h"
 #include "rig/tcp_proxy.h"
+#include "testing/lock_patterns_conformance.h"
 #include "testing/mode_conformance.h"
 #include "testing/partitions_conformance.h"
 #include "testing/raw_store.h"
@@ -59,6 +60,11 @@ INSTANTIATE_TEST_SUITE_P(Zookeeper, ModeConformance,
                          name_of_store_case);
 
 INSTANTIATE_TEST_SUITE_P(Zookeeper, PartitionsConformance,
+                         ::testing::Values(StoreCase{
+                             "one", [] { return std::make_unique<ZookeeperFolder>(); }}),
+                         name_of_store_case);
+
+INSTANTIATE_TEST_SUITE_P(Zookeeper, LockPatternsConformance,
                          ::testing::Values(StoreCase{
                              "one", [] { return std::make_unique<ZookeeperFolder>(); }}),
                          name_of_store_case);
