@@ -85,15 +85,14 @@ void LockWatches::set_in(const std::shared_ptr<Session>& session, const RequestI
   if (!lock) return;
   const std::string folder = store_.folder(*lock);
   session->tell_of(folder, id);
-  session->server().children(folder, true,
-                             [this, session, id, folder](int rc, const auto&, const NodeStat&) {
-                               const Outcome outcome = outcome_of(rc);
-                               if (outcome == Outcome::done) return is_set(session, id);
-                               if (outcome == Outcome::no_node)
-                                 return set_for_folder(session, id, folder);
-                               session->tell_no_more(folder, id);
-                               set_later(id);
-                             });
+  const auto listed = [this, session, id, folder](int rc, const auto&, const NodeStat&) {
+    const Outcome outcome = outcome_of(rc);
+    if (outcome == Outcome::done) return is_set(session, id);
+    if (outcome == Outcome::no_node) return set_for_folder(session, id, folder);
+    session->tell_no_more(folder, id);
+    set_later(id);
+  };
+  session->server().children(folder, true, listed);
 }
 
 // Nobody has used the lock yet, or the server has swept its folder.
