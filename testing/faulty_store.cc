@@ -106,10 +106,14 @@ class FaultyStore final : public Store {
     });
   }
   void inspect(LockName lock, CallContext context, Completion<LockStatus> done) override {
-    inner_->inspect(std::move(lock), std::move(context), std::move(done));
+    with_fault(Operation::inspect, std::move(done), [&](Completion<LockStatus> then) {
+      inner_->inspect(std::move(lock), std::move(context), std::move(then));
+    });
   }
   void list(CallContext context, Completion<std::vector<LockStatus>> done) override {
-    inner_->list(std::move(context), std::move(done));
+    with_fault(Operation::list, std::move(done), [&](Completion<std::vector<LockStatus>> then) {
+      inner_->list(std::move(context), std::move(then));
+    });
   }
   void set_permits(LockName lock, std::optional<std::int64_t> permits, CallContext context,
                    Completion<std::monostate> done) override {
@@ -119,6 +123,7 @@ class FaultyStore final : public Store {
     inner_->rotate_store_id(std::move(context), std::move(done));
   }
   OnceRecords* once_records() override { return inner_->once_records(); }
+  ChangeHints* change_hints() override { return inner_->change_hints(); }
 
  private:
   template <class Reply, class Send>

@@ -11,7 +11,7 @@
 
 namespace leasehold::testing {
 
-enum class Operation { acquire, renew, release, force_release };
+enum class Operation { acquire, renew, release, force_release, inspect, list };
 
 enum class Fault {
   lose_reply,    // it is done, and the answer is lost: outcome_unknown

@@ -8,30 +8,58 @@
 
 namespace leasehold::cli {
 
-void declare_lease(Arguments& arguments, LeaseOptions& into, const std::string& holder,
-                   const std::string& usual_owner) {
+namespace {
+
+void declare_name(Arguments& arguments, LeaseOptions& into) {
   arguments.positional("NAME", into.name,
                        "The lock's name; one that begins with a dash stands after --");
   declare_store(arguments, into.store);
+}
+
+void declare_ttl(Arguments& arguments, LeaseOptions& into, const std::string& holder) {
   arguments.duration(
       "--ttl", into.ttl,
       "How long the lock stays taken if this machine dies; renewed while " + holder + " runs",
       kTtls);
-  arguments.duration("--wait", into.wait,
-                     "How long to wait for a busy lock, or for a store whose servers cannot be "
-                     "reached yet; with 0 not at all");
+}
+
+void declare_fenced(Arguments& arguments, LeaseOptions& into, const std::string& holder) {
   arguments.flag(
       "--fenced", into.fenced,
       "Give " + holder + " a token for a fence; refused by stores that cannot make safe ones");
+}
+
+void declare_labels(Arguments& arguments, LeaseOptions& into, const std::string& usual_owner) {
+  arguments.option("--owner", "LABEL", into.owner,
+                   "Who holds it, for people to read; default " + usual_owner);
+  arguments.option("--note", "TEXT", into.note,
+                   "What 'leasehold show' tells of this holder, as an address; at most 1024 bytes");
+}
+
+}  // namespace
+
+void declare_lease(Arguments& arguments, LeaseOptions& into, const std::string& holder,
+                   const std::string& usual_owner) {
+  declare_name(arguments, into);
+  declare_ttl(arguments, into, holder);
+  arguments.duration("--wait", into.wait,
+                     "How long to wait for a busy lock, or for a store whose servers cannot be "
+                     "reached yet; with 0 not at all");
+  declare_fenced(arguments, into, holder);
   arguments.flag("--shared", into.shared,
                  "Hold it beside others who share it; who wants it alone waits for all of them");
   arguments.number("--permits", into.permits,
                    "Hold one of so many permits. All who use the lock name the same number",
                    kPermitCounts);
-  arguments.option("--owner", "LABEL", into.owner,
-                   "Who holds it, for people to read; default " + usual_owner);
-  arguments.option("--note", "TEXT", into.note,
-                   "What 'leasehold show' tells of this holder, as an address; at most 1024 bytes");
+  declare_labels(arguments, into, usual_owner);
+}
+
+void declare_lease_alone(Arguments& arguments, LeaseOptions& into, const std::string& holder,
+                         const std::string& usual_owner) {
+  declare_name(arguments, into);
+  declare_ttl(arguments, into, holder);
+  declare_fenced(arguments, into, holder);
+  declare_labels(arguments, into, usual_owner);
 }
 
 Result<Mode> chosen_mode(const LeaseOptions& options) {

@@ -32,6 +32,10 @@ inline constexpr Range<std::int64_t> kPermitCounts{1, Mode::kMostPermits};
 void declare_lease(Arguments& arguments, LeaseOptions& into, const std::string& holder,
                    const std::string& usual_owner);
 
+// The same without --wait, --shared and --permits: for who waits as long as it takes, and alone.
+void declare_lease_alone(Arguments& arguments, LeaseOptions& into, const std::string& holder,
+                         const std::string& usual_owner);
+
 // --owner, else host:pid:program.
 [[nodiscard]] Result<OwnerLabel> chosen_owner(const LeaseOptions& options,
                                               const std::string& program);

@@ -109,4 +109,15 @@ std::string lock_json(const std::optional<StoreTraits>& store, const LockStatus&
   return json_text({{"store", store_of(store)}, {"lock", lock_of(lock)}});
 }
 
+std::string seen_json(const LockStatus& lock) {
+  return json_line({{"event", "seen"},
+                    {"time", rfc3339(std::chrono::system_clock::now())},
+                    {"lock", lock_of(lock)}});
+}
+
+std::string unseen_json(const std::string& why) {
+  return json_line(
+      {{"event", "unseen"}, {"time", rfc3339(std::chrono::system_clock::now())}, {"message", why}});
+}
+
 }  // namespace leasehold::cli

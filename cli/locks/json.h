@@ -24,4 +24,8 @@ std::string locks_json(const std::optional<StoreTraits>& store,
                        const std::vector<LockStatus>& locks);
 std::string lock_json(const std::optional<StoreTraits>& store, const LockStatus& lock);
 
+// One line each, of what was seen now: a lock, or why it cannot be seen.
+std::string seen_json(const LockStatus& lock);
+std::string unseen_json(const std::string& why);
+
 }  // namespace leasehold::cli

@@ -72,7 +72,7 @@ tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
   end_rest_of_group();
   const process::ExitStatus status = child_->wait();
   tell_rest();
-  return CommandEnd{status, termed_ || killed_, terminal_given_};
+  return CommandEnd{status, termed_ || killed_, terminal_given_, asked_to_end_};
 }
 
 void Supervisor::watch_until_end() {
@@ -180,6 +180,7 @@ void Supervisor::on_signal(int number) {
     case SIGTTIN:
       return;  // the wrapper's own
     default:
+      asked_to_end_ = asked_to_end_ || Signals::asks_to_end(number);
       child_->signal_group(number);
   }
 }

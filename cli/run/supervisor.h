@@ -28,6 +28,7 @@ struct CommandEnd {
   process::ExitStatus status;
   bool for_lease = false;     // ended from here, because the lease was lost or about to be
   bool had_terminal = false;  // it was in the foreground: Ctrl-C went to it alone
+  bool asked_to_end = false;  // a signal that asks to end was passed on to it
 };
 
 // Why a command was not started, and what to exit with.
@@ -83,6 +84,7 @@ class Supervisor {
   bool killed_ = false;
   bool loss_told_ = false;
   bool late_told_ = false;
+  bool asked_to_end_ = false;
 };
 
 }  // namespace leasehold::cli

@@ -2,6 +2,7 @@
 
 #include <system_error>
 
+#include "blocking_answer.h"
 #include "client_core.h"
 #include "kit/try.h"
 #include "leasehold/registry.h"
@@ -9,29 +10,14 @@
 namespace leasehold {
 namespace {
 
-// A call's completion may come on any thread, and after the caller has given up waiting for it.
-template <class Reply>
-struct Answer {
-  Mutex mutex;
-  ConditionVariable changed;
-  std::optional<Result<Reply>> reply LEASEHOLD_GUARDED_BY(mutex);
-};
-
 template <class Reply, class Send>
 Result<Reply> ask(detail::ClientCore& core, const CallOptions& options, Send send) {
   TRY(core.check_process());
   TRY(detail::check_store_timeout(options.store_timeout));
-  const auto answer = std::make_shared<Answer<Reply>>();
-  send(core.store(), CallContext{core.clock().now() + options.store_timeout, options.stop},
-       [answer](Result<Reply> reply) {
-         MutexLock lock(answer->mutex);
-         answer->reply = std::move(reply);
-         answer->changed.notify_one();
-       });
-  MutexLock lock(answer->mutex);
-  answer->changed.wait(
-      answer->mutex, [&]() LEASEHOLD_REQUIRES(answer->mutex) { return answer->reply.has_value(); });
-  return std::move(*answer->reply);
+  return detail::wait_for_answer<Reply>([&](auto done) {
+    send(core.store(), CallContext{core.clock().now() + options.store_timeout, options.stop},
+         std::move(done));
+  });
 }
 
 Result<OnceRecords*> records_of(detail::ClientCore& core) {
@@ -100,6 +86,20 @@ Result<ReleaseReply> Client::force_release(const LockName& lock, const RequestId
   return ask<ReleaseReply>(*core_, options, [&](Store& store, CallContext context, auto done) {
     store.force_release(lock, seen, std::move(context), std::move(done));
   });
+}
+
+Result<Watch> Client::watch(const LockName& lock, LockObserver observer, WatchOptions options) {
+  return core_->watch(lock, std::move(observer), options);
+}
+
+Result<Watch> Client::watch(std::string_view lock, LockObserver observer, WatchOptions options) {
+  auto name = TRY(LockName::parse(lock));
+  return core_->watch(name, std::move(observer), options);
+}
+
+Result<Watch> Client::watch_prefix(std::string_view prefix, LocksObserver observer,
+                                   WatchOptions options) {
+  return core_->watch_prefix(prefix, std::move(observer), options);
 }
 
 Status Client::set_permits(const LockName& lock, std::optional<std::int64_t> permits,

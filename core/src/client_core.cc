@@ -67,6 +67,7 @@ ClientCore::ClientCore(std::unique_ptr<Store> store, ConnectOptions options)
       engine_(store_->traits().queues,
               options.random != nullptr ? *options.random : system_random(),
               store_->traits().address),
+      watches_(*store_, clock_),
       timer_([this] {
         make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
           armed_for_.reset();
@@ -84,6 +85,7 @@ ClientCore::~ClientCore() {
                       [this]() LEASEHOLD_REQUIRES(mutex_) { return engine_.settled(); });
   }
   store_->close();  // first: it ends the calls that the threads below may be in
+  watches_.stop();
   timer_.stop();
   for (TaskThreads& lane : renewals_) lane.stop();
   calls_.stop();
@@ -203,6 +205,46 @@ void ClientCore::resume_renewing(const LeaseControl& lease) {
   make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
     engine.resume_renewing(clock_.now(), lease.grant.request);
   }));
+}
+
+// ---- watching ------------------------------------------------------------------------------
+
+Status ClientCore::check_watch(bool has_observer, const WatchOptions& options) const {
+  TRY(check_process());
+  if (!has_observer) return fail(ErrorCode::invalid, "there is no observer to tell");
+  const auto every = options.look_every;
+  if (!every || (*every >= kSoonestLook && *every <= kLatestLook)) return {};
+  return fail(ErrorCode::invalid, "look_every is " + std::to_string(every->count()) +
+                                      " ms; it must be between 10 ms and 1 h");
+}
+
+Result<Watch> ClientCore::begin_watch(const Watched& what, Observer::Callback callback,
+                                      const WatchOptions& options) {
+  try {
+    auto observer = watches_.add(what, options.look_every, std::move(callback));
+    return Watch(shared_from_this(), std::move(observer));
+  } catch (const std::system_error& error) {
+    return fail(cannot_start(error));
+  }
+}
+
+Result<Watch> ClientCore::watch(const LockName& lock, LockObserver observer,
+                                const WatchOptions& options) {
+  TRY(check_watch(static_cast<bool>(observer), options));
+  return begin_watch(
+      lock,
+      [observer = std::move(observer)](const Result<std::vector<LockStatus>>& now) {
+        if (!now) return observer(fail(now.error()));
+        observer(now->front());
+      },
+      options);
+}
+
+Result<Watch> ClientCore::watch_prefix(std::string_view prefix, LocksObserver observer,
+                                       const WatchOptions& options) {
+  TRY(check_watch(static_cast<bool>(observer), options));
+  if (!prefix.empty()) TRY(LockName::parse(prefix));
+  return begin_watch(Prefix{std::string(prefix)}, std::move(observer), options);
 }
 
 void ClientCore::nudged(const RequestId& request) {

@@ -20,6 +20,7 @@
 #include "own_process.h"
 #include "task_threads.h"
 #include "wake_timer.h"
+#include "watch/watch_hub.h"
 
 namespace leasehold::detail {
 
@@ -80,7 +81,8 @@ struct LeaseControl {
 // Threads: the timer thread only declares loss by time and finds out what is due; renewals that are
 // due run on `renewals_`, where nothing else can delay them, some threads per lane
 // (engine/timing.h) in use; other store calls that are due on `calls_`, the users' stop callbacks
-// on `callbacks_`; the first attempt of an acquire or release is made on the caller's own thread.
+// on `callbacks_`; those who watch have threads of their own (watch/watch_hub.h); the first attempt
+// of an acquire or release is made on the caller's own thread.
 class ClientCore final : public StoreEvents, public std::enable_shared_from_this<ClientCore> {
  public:
   static std::shared_ptr<ClientCore> make(std::unique_ptr<Store> store, ConnectOptions options);
@@ -99,6 +101,11 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   void resume_renewing(const LeaseControl& lease) LEASEHOLD_EXCLUDES(mutex_);
   std::optional<Error> renewal_error() LEASEHOLD_EXCLUDES(mutex_);
 
+  Result<Watch> watch(const LockName& lock, LockObserver observer, const WatchOptions& options);
+  Result<Watch> watch_prefix(std::string_view prefix, LocksObserver observer,
+                             const WatchOptions& options);
+  void unwatch(const std::shared_ptr<Observer>& observer) { watches_.remove(observer); }
+
   // Fails with `unsupported` if the store grants exclusive locks only.
   Status check_modes() const;
   // Fails with `invalid` in a forked child.
@@ -107,6 +114,10 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   void nudged(const RequestId& request) override LEASEHOLD_EXCLUDES(mutex_);
   void ended(const RequestId& request) override LEASEHOLD_EXCLUDES(mutex_);
+  void changed(const LockName& lock) override { watches_.changed(lock); }
+  void any_changed() override { watches_.any_changed(); }
+  void tells_changes() override { watches_.tells(); }
+  void tells_no_changes(const Error& why) override { watches_.tells_no_more(why); }
 
  private:
   ClientCore(std::unique_ptr<Store> store, ConnectOptions options);
@@ -127,6 +138,10 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   Result<LeasePointer> take(const LockName& lock, const AcquireOptions& options)
       LEASEHOLD_EXCLUDES(mutex_);
+
+  Status check_watch(bool has_observer, const WatchOptions& options) const;
+  Result<Watch> begin_watch(const Watched& what, Observer::Callback callback,
+                            const WatchOptions& options);
 
   // Gives the engine one event, tells what came of it, and returns the calls to make.
   template <class Event>
@@ -185,6 +200,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   TaskThreads callbacks_{1};
   TaskThreads calls_{4};
   std::array<Lane, engine::kRenewalLanes> renewals_;
+  WatchHub watches_;
   WakeTimer timer_;
 };
 

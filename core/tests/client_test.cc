@@ -509,8 +509,8 @@ TEST_F(ClientTest, ForEverIsATimeToo) {
 
 TEST_F(ClientTest, StoreWithoutACapabilitySaysSo) {
   Client client = connect();
-  EXPECT_EQ(client.list().error().code, ErrorCode::unsupported);
-  EXPECT_EQ(client.inspect(LockName::parse("x").value()).error().address, "memory:");
+  EXPECT_EQ(client.rotate_store_id().error().code, ErrorCode::unsupported);
+  EXPECT_EQ(client.rotate_store_id().error().address, "memory:");
   EXPECT_EQ(client.recall(LockName::parse("x").value(), "key").error().code,
             ErrorCode::unsupported);
   EXPECT_EQ(client.recorded_keys(LockName::parse("x").value()).error().address, "memory:");

@@ -56,6 +56,7 @@ Result<std::unique_ptr<Store>> EtcdStore::open(Options options, const CallContex
 
 void EtcdStore::start(StoreEvents& events) {
   events_ = &events;
+  lock_watches_.tell(events);
   housekeeper_ = std::jthread([this](const std::stop_token& stop) { housekeeping(stop); });
 }
 
@@ -68,6 +69,7 @@ void EtcdStore::close() {
   wake_.notify_all();
   if (housekeeper_.joinable()) housekeeper_.join();
   session_.watcher.close();
+  lock_watches_.close();
   revoke_unused_leases();
   session_.ride->close();  // it still sends by the transport
   session_.transport->close();
@@ -98,8 +100,9 @@ void EtcdStore::housekeeping(const std::stop_token& stop) {
     end_expired();
     refresh_waiters();
     session_.watcher.move_to(session_.transport->current());
+    lock_watches_.keep(session_.transport->current());
     session_.transport->tidy();
-    if (!session_.claims.empty()) last_used = BootClock::now();
+    if (!session_.claims.empty() || !lock_watches_.empty()) last_used = BootClock::now();
     const bool rest = BootClock::now() - last_used > kIdleAfter;
     MutexLock lock(mutex_);
     idle_ = rest;
@@ -191,11 +194,13 @@ void EtcdStore::watch_began_late(const RequestId& request, Watched which) {
 
 // ---- leases --------------------------------------------------------------------------------
 
+void EtcdStore::wake() {
+  MutexLock lock(mutex_);
+  if (std::exchange(idle_, false)) wake_.notify_all();
+}
+
 void EtcdStore::acquire(AcquireCall call, CallContext context, Completion<AcquireReply> done) {
-  {
-    MutexLock lock(mutex_);
-    if (std::exchange(idle_, false)) wake_.notify_all();
-  }
+  wake();
   etcd::acquire(session_, std::move(call), std::move(context), std::move(done));
 }
 

@@ -8,6 +8,7 @@
 #include "leasehold/registry.h"
 #include "leasehold/store.h"
 #include "leasehold/url.h"
+#include "lock_watches.h"
 #include "options.h"
 #include "session.h"
 
@@ -37,6 +38,7 @@ class EtcdStore final : public Store, private OnceRecords, private WatchListener
   void set_permits(LockName lock, std::optional<std::int64_t> permits, CallContext context,
                    Completion<std::monostate> done) override;
   OnceRecords* once_records() override { return this; }
+  ChangeHints* change_hints() override { return &lock_watches_; }
 
  private:
   void recall(LockName lock, std::string key, CallContext context,
@@ -62,6 +64,7 @@ class EtcdStore final : public Store, private OnceRecords, private WatchListener
   void keep_on(LeaseId lease, const ReleaseCall& call, const CallContext& context,
                Completion<ReleaseReply> done);
 
+  void wake() LEASEHOLD_EXCLUDES(mutex_);
   void housekeeping(const std::stop_token& stop);
   void end_expired();
   void refresh_waiters();
@@ -69,6 +72,7 @@ class EtcdStore final : public Store, private OnceRecords, private WatchListener
 
   StoreTraits traits_;
   Session session_;
+  LockWatches lock_watches_{session_.keys, *session_.transport, [this] { wake(); }};
   StoreEvents* events_ = nullptr;
 
   Mutex mutex_;

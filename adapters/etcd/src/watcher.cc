@@ -133,13 +133,14 @@ class Watcher::Stream final
     return in_time ? std::nullopt : std::optional(found->second);
   }
 
-  // The watch that this response ends, if there is one.
+  // The watch that this response is of, if it tells something; that ends it, unless it is a lock's.
   std::optional<Watch> take_told() {
     MutexLock lock(mutex_);
     const bool ends = response_.canceled() || response_.events_size() > 0;
     const auto found = watches_.find(response_.watch_id());
     if (!ends || found == watches_.end()) return std::nullopt;
     const Watch watch = found->second;
+    if (watch.which == Watched::lock && !response_.canceled()) return watch;
     watches_.erase(found);
     if (!response_.canceled()) send_cancel(response_.watch_id());
     return watch;

@@ -11,8 +11,9 @@
 namespace leasehold::etcd {
 
 // Why a request watches: to hear when it may be its turn, when the number of permits is another, or
-// when its own key is gone.
-enum class Watched { predecessor, permits, own };
+// when its own key is gone. And whoever wants to know who holds a lock: that goes on when something
+// was told.
+enum class Watched { predecessor, permits, own, lock };
 
 struct WatchedKeys {
   std::string key = {};
@@ -41,8 +42,8 @@ class Watcher {
   Watcher(Transport& transport, WatchListener& listener);
   ~Watcher();
 
-  // Tells of what comes after revision `seen`, at most once. Gives the number to cancel it; 0 after
-  // close().
+  // Tells of what comes after revision `seen`, at most once but for a lock. Gives the number to
+  // cancel it; 0 after close().
   std::int64_t watch(const WatchedKeys& keys, std::int64_t seen, const RequestId& request,
                      Watched which);
   void cancel(std::int64_t watch);

@@ -4,6 +4,7 @@
 
 #include "calls.h"
 #include "composer.h"
+#include "key_watcher.h"
 #include "kit/try.h"
 #include "leasehold/random.h"
 #include "server.h"
@@ -26,17 +27,20 @@ class RedisStore final : public BlockingStore {
         new_store_(StoreId::random(system_random())),
         server_(std::move(server)),
         subscriber_(*server_, "leasehold:wake:" + RequestId::random(system_random()).hex(),
-                    [this](const RequestId& request) { events().nudged(request); }) {}
+                    [this](const RequestId& request) { events().nudged(request); }),
+        key_watcher_(*server_, options_.prefix, [this]() -> StoreEvents& { return events(); }) {}
 
   ~RedisStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
   OnceRecords* once_records() override { return own_once_records(); }
+  ChangeHints* change_hints() override { return &key_watcher_; }
 
  private:
   void do_close() override {
     server_->close();
     subscriber_.join();
+    key_watcher_.join();
   }
 
   // ---- acquire, renew, release ---------------------------------------------------------------
@@ -153,6 +157,7 @@ class RedisStore final : public BlockingStore {
   const StoreId new_store_;
   std::unique_ptr<Server> server_;
   Subscriber subscriber_;
+  KeyWatcher key_watcher_;
   Composer composer_{options_.prefix, new_store_, subscriber_, doubts()};
 };
 

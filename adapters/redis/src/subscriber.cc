@@ -5,28 +5,11 @@
 #include <system_error>
 
 #include "calls.h"
-#include "leasehold/resp/command.h"
+#include "listening.h"
 
 namespace leasehold::redis {
 
 using waiting::CallWait;
-using namespace std::chrono_literals;
-
-namespace {
-
-constexpr Millis kConnectTimeout = 5s;
-constexpr Millis kFirstPause = 50ms;
-constexpr Millis kLongestPause = 2s;
-// A connection that is silent for so long is asked whether it lives.
-constexpr Millis kSilence = 10s;
-
-std::string command(std::initializer_list<std::string_view> words) {
-  std::string text;
-  resp::append_command(text, words);
-  return text;
-}
-
-}  // namespace
 
 void Subscriber::begin(const CallContext& context) {
   MutexLock lock(mutex_);

@@ -2,7 +2,6 @@
 #include "testing/lock_patterns_conformance.h"
 #include "testing/mode_conformance.h"
 #include "testing/partitions_conformance.h"
-#include "testing/partitions_conformance.h"
 
 namespace leasehold::testing {
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "adapters/sqlite/description.h"
+#include "commit_watcher.h"
 #include "kit/try.h"
 #include "store_base/blocking_store.h"
 #include "turnstile.h"
@@ -27,18 +28,22 @@ bool forked_after_first_use() {
 // transaction. A thread of its own listens for wake-ups once this process has waited for a lock.
 class SqliteStore final : public BlockingStore {
  public:
-  SqliteStore(std::unique_ptr<LockTable> table, StoreTraits traits, Random& random)
+  SqliteStore(std::unique_ptr<LockTable> table, StoreTraits traits, Random& random,
+              std::string path)
       : BlockingStore(Calls::together),
         traits_(std::move(traits)),
         random_(random),
+        commits_(std::move(path), [this]() -> StoreEvents& { return events(); }),
         table_(std::move(table)) {}
   ~SqliteStore() override { close(); }
 
   const StoreTraits& traits() const override { return traits_; }
   OnceRecords* once_records() override { return own_once_records(); }
+  ChangeHints* change_hints() override { return &commits_; }
 
  private:
   void do_close() override {
+    commits_.stop();
     table_->hurry();
     turnstile_.close();
     // A waiter that could not leave the queue, because the file was locked.
@@ -162,6 +167,7 @@ class SqliteStore final : public BlockingStore {
 
   const StoreTraits traits_;
   Random& random_;
+  CommitWatcher commits_;
   Turnstile turnstile_;
   std::unique_ptr<LockTable> table_;         // inside the turnstile
   std::unique_ptr<WakeSocket> wake_socket_;  // inside the turnstile
@@ -187,9 +193,9 @@ StoreTraits traits_of(const std::string& path) {
 
 Result<std::unique_ptr<Store>> open_table(LockTable::Options options, const CallContext& context) {
   Random& random = *options.random;
-  StoreTraits traits = traits_of(options.path);
+  std::string path = options.path;
   auto table = TRY(LockTable::open(std::move(options), context));
-  return std::make_unique<SqliteStore>(std::move(table), std::move(traits), random);
+  return std::make_unique<SqliteStore>(std::move(table), traits_of(path), random, path);
 }
 
 Result<std::unique_ptr<Store>> open_store(const Url& url, const OpenOptions& opening) {

@@ -40,7 +40,12 @@ StoreTraits zookeeper_traits(const Options& options) {
 }
 
 ZookeeperStore::ZookeeperStore(Options options)
-    : options_(std::move(options)), traits_(zookeeper_traits(options_)) {
+    : options_(std::move(options)),
+      traits_(zookeeper_traits(options_)),
+      lock_watches_({.session = [this] { return session_of(usual_session()); },
+                     .folder = [this](const LockName& lock) { return folder_of(lock); },
+                     .events = [this] { return closed() ? nullptr : events_.load(); }},
+                    agenda_) {
   agenda_.add(BootClock::now() + kKeepUnused,
               [this](Agenda::Reason reason) { retire_unused(reason); });
 }
@@ -174,6 +179,7 @@ void ZookeeperStore::session_over(const SessionPtr& session) {
     }
   }
   retire(session);
+  lock_watches_.session_over(session);
   for (const RequestId& it : held) tell_ended(it);
   for (const RequestId& it : waiting) tell_nudged(it);
 }
@@ -220,6 +226,7 @@ void ZookeeperStore::retire_unused(Agenda::Reason reason) {
 // The next permit is not told of everybody who comes: it goes on watching, and is told when it
 // fits.
 void ZookeeperStore::node_touched(const RequestId& watching) {
+  if (lock_watches_.touched(watching)) return;
   SessionPtr session;
   std::string folder;
   std::string mine;

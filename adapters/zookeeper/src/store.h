@@ -16,6 +16,7 @@
 #include "leasehold/registry.h"
 #include "leasehold/store.h"
 #include "leasehold/url.h"
+#include "lock_watches.h"
 #include "node_names.h"
 #include "options.h"
 #include "place.h"
@@ -51,6 +52,7 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   void set_permits(LockName lock, std::optional<std::int64_t> permits, CallContext context,
                    Completion<std::monostate> done) override;
   OnceRecords* once_records() override { return this; }
+  ChangeHints* change_hints() override { return &lock_watches_; }
 
  private:
   void recall(LockName lock, std::string key, CallContext context,
@@ -176,6 +178,7 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   std::vector<SessionPtr> retired_ LEASEHOLD_GUARDED_BY(sessions_mutex_);
   bool no_more_sessions_ LEASEHOLD_GUARDED_BY(sessions_mutex_) = false;
 
+  LockWatches lock_watches_;
   Agenda chores_;  // what may block
   Agenda agenda_;  // what must be in time. Last: their threads use the rest
 };

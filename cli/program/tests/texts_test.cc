@@ -9,8 +9,8 @@ namespace {
 
 using TextsTest = CliTest;
 
-const Words kCommands = {"run",    "hold",  "ls",     "show",   "release",    "fence",
-                         "outbox", "probe", "advise", "doctor", "completion", "version"};
+const Words kCommands = {"run",   "elect",  "hold",  "ls",     "show",   "watch",      "release",
+                         "fence", "outbox", "probe", "advise", "doctor", "completion", "version"};
 
 TEST(MeantWord, IsTheOnlyOneNearby) {
   const Words known = {"run", "ls", "show", "release", "fence", "once", "--ttl", "--wait", "-v"};

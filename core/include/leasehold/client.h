@@ -12,6 +12,7 @@
 #include "leasehold/name.h"
 #include "leasehold/store.h"
 #include "leasehold/time.h"
+#include "leasehold/watch.h"
 
 namespace leasehold {
 
@@ -79,6 +80,19 @@ class Client {
   // What the store knows. A lock that was never taken has neither holder nor last token.
   [[nodiscard]] Result<LockStatus> inspect(const LockName& lock, CallOptions options = {});
   [[nodiscard]] Result<std::vector<LockStatus>> list(CallOptions options = {});
+
+  // Tells who holds the lock, now and as it changes, until the Watch is gone; watch.h has the
+  // rules. Does not block, and does not need the store to answer. A thousand watches of one client
+  // share one subscription and its few threads. `invalid`: the name, look_every, or no observer;
+  // `unavailable`: the system has no thread left.
+  [[nodiscard]] Result<Watch> watch(const LockName& lock, LockObserver observer,
+                                    WatchOptions options = {});
+  [[nodiscard]] Result<Watch> watch(std::string_view lock, LockObserver observer,
+                                    WatchOptions options = {});
+  // The same of every lock whose name begins with `prefix`; empty: of all. It lists the locks of
+  // the store again and again.
+  [[nodiscard]] Result<Watch> watch_prefix(std::string_view prefix, LocksObserver observer,
+                                           WatchOptions options = {});
 
   // Takes the lock away from the holder that was seen, never from its successor. The old holder is
   // told at its next renewal. `not_held`: it had gone already.

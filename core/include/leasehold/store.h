@@ -156,6 +156,27 @@ class StoreEvents {
   virtual void nudged(const RequestId& request) = 0;
   // This grant is over by the store's own word.
   virtual void ended(const RequestId& request) = 0;
+
+  // Of a store with ChangeHints. These never block, and may come too often.
+  // The holders of this lock, or of any, may have changed.
+  virtual void changed([[maybe_unused]] const LockName& lock) {}
+  virtual void any_changed() {}
+  // From now on each change of what it watches is told; and no longer, so that some may have been
+  // missed since a moment ago.
+  virtual void tells_changes() {}
+  virtual void tells_no_changes([[maybe_unused]] const Error& why) {}
+};
+
+// Says early that somebody should look at a lock again. A store may offer it; who watches looks by
+// himself besides, so a hint may get lost. Called by one thread at a time, until Store::close() is;
+// does not block.
+class ChangeHints {
+ public:
+  virtual ~ChangeHints() = default;
+  // From now on, until unwatch(), StoreEvents is told when the holders of this lock may have
+  // changed, and once when that begins: something may have happened before.
+  virtual void watch(const LockName& lock) = 0;
+  virtual void unwatch(const LockName& lock) = 0;
 };
 
 // Remembers what was done once under a key of a lock. A store may offer it; the rules are those of
@@ -238,6 +259,9 @@ class Store {
 
   // Null: it keeps none. As long as the store lives; before close().
   virtual OnceRecords* once_records() { return nullptr; }
+
+  // Null: it tells no changes, and has to be asked. As once_records().
+  virtual ChangeHints* change_hints() { return nullptr; }
 };
 
 }  // namespace leasehold
