@@ -116,6 +116,7 @@ class Client {
                                     CallOptions options = {});
 
  private:
+  friend class AsyncClient;
   std::shared_ptr<detail::ClientCore> core_;
 };
 
