@@ -27,7 +27,7 @@ inline bool is_postgres_request(std::string_view bytes) {
   return !bytes.empty() && std::string_view("PBQ").find(bytes.front()) != std::string_view::npos;
 }
 
-class PostgresUnderTest final : public ServerUnderTest {
+class PostgresUnderTest : public ServerUnderTest {
  public:
   explicit PostgresUnderTest(std::string url_options) : options_(std::move(url_options)) {}
   ~PostgresUnderTest() override { shared_server().drop_database(database_); }
