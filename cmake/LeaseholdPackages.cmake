@@ -66,10 +66,10 @@ lie, and freezes and kills real holders to show what happens then.")
 # What only one adapter needs is recommended, so that a program with another one can do without.
 file(STRINGS scripts/packages.txt needed REGEX "^stores: ")
 string(REGEX MATCHALL "lib[^ ]+-dev" needed "${needed}")
-list(REMOVE_ITEM needed libasio-dev)  # compiled in
+list(REMOVE_ITEM needed libasio-dev)  # compiled in; leasehold/asio.h is for who has it
 list(JOIN needed ", " needed)
 leasehold_package(development libleasehold-dev SECTION libdevel
-  DEPENDS "libc6-dev, libexpected-dev, libsqlite3-dev" RECOMMENDS "${needed}"
+  DEPENDS "libc6-dev, libexpected-dev, libsqlite3-dev" RECOMMENDS "${needed}" SUGGESTS libasio-dev
   SUMMARY "distributed locks with fencing tokens - C++20 library"
   TEXT "Headers, static libraries, the CMake package and pkg-config files of
 Leasehold: leases, fences, and what can be built on them.")

@@ -41,6 +41,9 @@ class StoreUnderTest {
   // What time does to this lock, which is free: the store forgets it. Nothing is to be done where
   // that comes with its end.
   virtual void sweep([[maybe_unused]] const std::string& lock) {}
+
+  // So that not thousands can wait.
+  virtual bool has_session_per_waiter() const { return false; }
 };
 
 struct StoreCase {

@@ -6,6 +6,7 @@
 #include "client_core.h"
 #include "kit/try.h"
 #include "leasehold/registry.h"
+#include "once_access.h"
 
 namespace leasehold {
 namespace {
@@ -21,10 +22,8 @@ Result<Reply> ask(detail::ClientCore& core, const CallOptions& options, Send sen
 }
 
 Result<OnceRecords*> records_of(detail::ClientCore& core) {
-  if (OnceRecords* records = core.store().once_records()) return records;
-  return fail(
-      error_at(core.traits().address,
-               Error(ErrorCode::unsupported, "this store does not remember what was done once")));
+  TRY(detail::check_records(core));
+  return core.store().once_records();
 }
 
 Result<OnceRecords*> records_under(detail::ClientCore& core, const std::string& key) {

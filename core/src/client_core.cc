@@ -79,6 +79,7 @@ ClientCore::ClientCore(std::unique_ptr<Store> store, ConnectOptions options)
 }
 
 ClientCore::~ClientCore() {
+  cancel_all();
   {
     MutexLock lock(mutex_);
     settled_.wait_for(mutex_, kCloseTimeout,
@@ -89,6 +90,8 @@ ClientCore::~ClientCore() {
   timer_.stop();
   for (TaskThreads& lane : renewals_) lane.stop();
   calls_.stop();
+  asking_.stop();
+  completions_.stop();  // last: what was pending is told here, and its stop callbacks use all this
 }
 
 Status ClientCore::check_process() const {
@@ -115,18 +118,21 @@ Result<Lease> ClientCore::acquire(const LockName& lock, const AcquireOptions& op
 
 Result<FencedLease> ClientCore::acquire_fenced(const LockName& lock,
                                                const AcquireOptions& options) {
-  TRY(check_process());
-  if (traits().guarantee != Guarantee::correctness) {
-    return fail(error_at(traits().address, Error(ErrorCode::unsafe_for_correctness,
-                                                 "this store gives no safe tokens: " +
-                                                     traits().why + ". " + traits().instead)));
-  }
+  TRY(check_fenced());
   auto taken = TRY(take(lock, options));
   return FencedLease(std::move(taken));
 }
 
-Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
-                                                  const AcquireOptions& options) {
+Status ClientCore::check_fenced() const {
+  TRY(check_process());
+  if (traits().guarantee == Guarantee::correctness) return {};
+  return fail(error_at(traits().address, Error(ErrorCode::unsafe_for_correctness,
+                                               "this store gives no safe tokens: " + traits().why +
+                                                   ". " + traits().instead)));
+}
+
+Result<engine::AcquireSpec> ClientCore::prepare(const LockName& lock,
+                                                const AcquireOptions& options) {
   TRY(check_process());
   const auto ttl = TRY(Ttl::of(options.ttl));
   if (options.wait < Millis(0)) return fail(ErrorCode::invalid, "wait is negative");
@@ -145,33 +151,32 @@ Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
     return fail(cannot_start(error));
   }
 
-  AcquireSlot slot{{}, options.stop};
-  std::optional<RequestId> request;
-  make_calls(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-               request = engine.acquire(clock_.now(),
-                                        {lock, owner_, ttl, options.wait, options.store_timeout,
-                                         options.mode, std::move(note)});
-               acquiring_.emplace(*request, &slot);
-             }),
-             options.stop);
+  return engine::AcquireSpec{lock,         owner_,         ttl, options.wait, options.store_timeout,
+                             options.mode, std::move(note)};
+}
 
+Result<ClientCore::LeasePointer> ClientCore::take(const LockName& lock,
+                                                  const AcquireOptions& options) {
+  auto spec = TRY(prepare(lock, options));
+  CallersSlot<LeasePointer> slot(options.stop);
+  std::optional<RequestId> request;
+  make_calls(begin(std::move(spec), slot, request), options.stop);
   return await(slot, *request, options.stop);
+}
+
+ClientCore::Calls ClientCore::begin(engine::AcquireSpec spec, AcquireSlot& slot,
+                                    std::optional<RequestId>& request) {
+  return feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    request = engine.acquire(clock_.now(), std::move(spec));
+    acquiring_.emplace(*request, &slot);
+  });
 }
 
 Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for, Millis timeout,
                                            const std::stop_token& stop) {
-  ReleaseSlot slot;
-  Calls calls;
+  CallersSlot<ReleaseOutcome> slot(stop);
   bool answered = false;
-  {
-    MutexLock lock(mutex_);
-    releasing_.emplace(lease.grant.request, &slot);
-    engine_.release(clock_.now(), lease.grant.request, within_reason(keep_for), timeout);
-    calls = settle();  // first: a deadline that has passed unnoticed is a loss, and told as one
-    leases_.erase(lease.grant.request);
-    lease.end.end();
-    answered = slot.result.has_value();
-  }
+  Calls calls = begin(lease, keep_for, timeout, slot, answered);
   // A lease that is lost is given back too, but nobody waits for that.
   if (answered) {
     make_calls_elsewhere(std::move(calls));
@@ -179,6 +184,30 @@ Result<ReleaseOutcome> ClientCore::release(LeaseControl& lease, Millis keep_for,
     make_calls(std::move(calls), stop);
   }
   return await(slot, lease.grant.request, stop);
+}
+
+ClientCore::Calls ClientCore::begin(LeaseControl& lease, Millis keep_for, Millis timeout,
+                                    ReleaseSlot& slot, bool& answered) {
+  MutexLock lock(mutex_);
+  releasing_.emplace(lease.grant.request, &slot);
+  engine_.release(clock_.now(), lease.grant.request, within_reason(keep_for), timeout);
+  Calls calls = settle();  // first: a deadline that has passed unnoticed is a loss, and told as one
+  leases_.erase(lease.grant.request);
+  lease.end.end();
+  answered = !releasing_.contains(lease.grant.request);
+  return calls;
+}
+
+void ClientCore::cancel_all() {
+  make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    for (const auto& [request, slot] : acquiring_) engine.cancel(clock_.now(), request);
+  }));
+}
+
+void ClientCore::cancel(const std::optional<RequestId>& request) {
+  make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    if (request) engine.cancel(clock_.now(), *request);
+  }));
 }
 
 std::optional<Error> ClientCore::renewal_error() {
@@ -283,38 +312,32 @@ ClientCore::Calls ClientCore::settle() {
 }
 
 template <class Value>
-Result<Value> ClientCore::await(Slot<Value>& slot, const RequestId& request,
+Result<Value> ClientCore::await(CallersSlot<Value>& slot, const RequestId& request,
                                 const std::stop_token& stop) {
-  const std::stop_callback on_stop(stop, [&] {
-    make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-      engine.cancel(clock_.now(), request);
-    }));
-  });
-  slot.bell.wait();
-  return std::move(*slot.result);
-}
-
-template <class Value>
-void ClientCore::answer(Slot<Value>& slot, Result<Value> result) {
-  slot.result.emplace(std::move(result));
-  slot.bell.ring();
+  const std::stop_callback on_stop(stop, [&] { cancel(request); });
+  return slot.await();
 }
 
 void ClientCore::tell(engine::AcquireEnded& notice) {
   const auto found = acquiring_.find(notice.request);
   AcquireSlot& slot = *found->second;
   acquiring_.erase(found);
-  if (!notice.result) return answer<LeasePointer>(slot, fail(std::move(notice.result.error())));
-  auto control = std::make_shared<LeaseControl>(shared_from_this(), std::move(*notice.result));
+  if (!notice.result) return slot.answer(fail(std::move(notice.result.error())));
+  auto self = weak_from_this().lock();
+  if (self == nullptr) {  // nobody is left who could hold it
+    engine_.drop(clock_.now(), notice.request);
+    return slot.answer(fail(client_went()));
+  }
+  auto control = std::make_shared<LeaseControl>(std::move(self), std::move(*notice.result));
   leases_.emplace(notice.request, control.get());
-  answer<LeasePointer>(slot, std::move(control));
+  slot.answer(std::move(control));
 }
 
 void ClientCore::tell(engine::ReleaseEnded& notice) {
   const auto found = releasing_.find(notice.request);
   ReleaseSlot& slot = *found->second;
   releasing_.erase(found);
-  answer(slot, std::move(notice.result));
+  slot.answer(std::move(notice.result));
 }
 
 void ClientCore::tell(engine::LeaseChanged& notice) {
@@ -337,6 +360,7 @@ void ClientCore::make_calls(Calls calls, const std::stop_token& stop) {
 }
 
 TaskThreads& ClientCore::threads_for(const engine::StoreCall& call) {
+  if (is_async_ && std::holds_alternative<engine::SendAcquire>(call)) return asking_;
   const auto* renew = std::get_if<engine::SendRenew>(&call);
   return renew != nullptr && renew->lane ? renewals_[*renew->lane] : calls_;
 }
@@ -345,9 +369,25 @@ void ClientCore::make_calls_elsewhere(Calls calls) {
   for (engine::StoreCall& call : calls) {
     TaskThreads& threads = threads_for(call);
     threads.post([this, moved = std::make_shared<engine::StoreCall>(std::move(call))] {
-      std::visit([&](auto& send) { make(send, {}); }, *moved);
+      make_at_last(*moved);
     });
   }
+}
+
+void ClientCore::make_at_last(engine::StoreCall& call) {
+  auto* acquire = std::get_if<engine::SendAcquire>(&call);
+  if (acquire == nullptr) return std::visit([&](auto& send) { make(send, {}); }, call);
+  const RequestId request = acquire->call.request;
+  if (const auto stop = stop_of_waiting(request)) return make(*acquire, *stop);
+  replied(request,
+          Result<AcquireReply>(fail(ErrorCode::cancelled, "nobody waits for it any more")));
+}
+
+std::optional<std::stop_token> ClientCore::stop_of_waiting(const RequestId& request) {
+  MutexLock lock(mutex_);
+  const auto waits = acquiring_.find(request);
+  if (waits == acquiring_.end()) return std::nullopt;
+  return waits->second->stop;
 }
 
 void ClientCore::follow_up(Calls calls, const std::stop_token& stop) {

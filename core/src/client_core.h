@@ -14,10 +14,11 @@
 #include "engine/engine.h"
 #include "engine/timing.h"
 #include "kit/recycled_memory.h"
-#include "kit/threads/doorbell.h"
 #include "kit/threads/thread_safety.h"
+#include "leasehold/async.h"
 #include "leasehold/client.h"
 #include "own_process.h"
+#include "slot.h"
 #include "task_threads.h"
 #include "wake_timer.h"
 #include "watch/watch_hub.h"
@@ -31,6 +32,10 @@ inline Status check_store_timeout(Millis span) {
 
 inline Error cannot_start(const std::system_error& why) {
   return Error(ErrorCode::unavailable, "this process cannot start what a client needs", why.what());
+}
+
+inline Error client_went() {
+  return Error(ErrorCode::cancelled, "the client went away before this was done");
 }
 
 // When a lease ends, and that it has ended. A reader may see the deadline pass while a thread that
@@ -106,6 +111,22 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
                              const WatchOptions& options);
   void unwatch(const std::shared_ptr<Observer>& observer) { watches_.remove(observer); }
 
+  // The same calls, without a caller who waits (async_core.cc). Held: Lease or FencedLease.
+  template <class Held>
+  void begin_acquire(Result<LockName> lock, AcquireOptions options, OnResult<Held> done)
+      LEASEHOLD_EXCLUDES(mutex_);
+  void begin_release(std::shared_ptr<LeaseControl> lease, Millis keep_for, CallOptions options,
+                     OnResult<ReleaseOutcome> done) LEASEHOLD_EXCLUDES(mutex_);
+  // Fails with `unavailable` if the system has no thread left, with `invalid` in a forked child.
+  Status start_async();
+  // Never on the thread that calls this, unless it is the only one of a forked child.
+  template <class Value>
+  void tell_later(OnResult<Value> done, Result<Value> result) {
+    if (process_.is_forked_child()) return done(std::move(result));
+    tell_on(is_async_ ? completions_ : callbacks_, std::move(done), std::move(result));
+  }
+  TaskThreads& asking() { return asking_; }
+
   // Fails with `unsupported` if the store grants exclusive locks only.
   Status check_modes() const;
   // Fails with `invalid` in a forked child.
@@ -123,21 +144,25 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   ClientCore(std::unique_ptr<Store> store, ConnectOptions options);
 
   using LeasePointer = std::shared_ptr<LeaseControl>;
-  // On the stack of a caller who waits.
-  template <class Value>
-  struct Slot {
-    std::optional<Result<Value>> result;
-    // The last that is done to a slot: who hears it may take the result and go, without the lock.
-    kit::Doorbell bell;
-  };
-  struct AcquireSlot : Slot<LeasePointer> {
-    const std::stop_token& stop;
-  };
+  using AcquireSlot = Slot<LeasePointer>;
   using ReleaseSlot = Slot<ReleaseOutcome>;
   using Calls = engine::Calls;
 
   Result<LeasePointer> take(const LockName& lock, const AcquireOptions& options)
       LEASEHOLD_EXCLUDES(mutex_);
+  // What is wrong with the input, or what to ask the engine for; the lease's renewals have a
+  // thread.
+  Result<engine::AcquireSpec> prepare(const LockName& lock, const AcquireOptions& options);
+  Status check_fenced() const;
+  Calls begin(engine::AcquireSpec spec, AcquireSlot& slot, std::optional<RequestId>& request)
+      LEASEHOLD_EXCLUDES(mutex_);
+  Calls begin(LeaseControl& lease, Millis keep_for, Millis timeout, ReleaseSlot& slot,
+              bool& answered) LEASEHOLD_EXCLUDES(mutex_);
+  // Which may come to be while this waits for the lock.
+  void cancel(const std::optional<RequestId>& request) LEASEHOLD_EXCLUDES(mutex_);
+  template <class Value, class Begin>
+  void begin_alone(CompletionSlot<Value>& slot, Begin begin) LEASEHOLD_EXCLUDES(mutex_);
+  void cancel_all() LEASEHOLD_EXCLUDES(mutex_);
 
   Status check_watch(bool has_observer, const WatchOptions& options) const;
   Result<Watch> begin_watch(const Watched& what, Observer::Callback callback,
@@ -148,16 +173,19 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   Calls feed(Event event) LEASEHOLD_EXCLUDES(mutex_);
   Calls settle() LEASEHOLD_REQUIRES(mutex_);
   template <class Value>
-  Result<Value> await(Slot<Value>& slot, const RequestId& request, const std::stop_token& stop)
-      LEASEHOLD_EXCLUDES(mutex_);
-  template <class Value>
-  void answer(Slot<Value>& slot, Result<Value> result) LEASEHOLD_REQUIRES(mutex_);
+  Result<Value> await(CallersSlot<Value>& slot, const RequestId& request,
+                      const std::stop_token& stop) LEASEHOLD_EXCLUDES(mutex_);
   void tell(engine::AcquireEnded& notice) LEASEHOLD_REQUIRES(mutex_);
   void tell(engine::ReleaseEnded& notice) LEASEHOLD_REQUIRES(mutex_);
   void tell(engine::LeaseChanged& notice) LEASEHOLD_REQUIRES(mutex_);
 
   void make_calls(Calls calls, const std::stop_token& stop = {});
   void make_calls_elsewhere(Calls calls);
+  // A call that has stood in line: as a release that nobody stops, as an acquire only if somebody
+  // still waits for it.
+  void make_at_last(engine::StoreCall& call) LEASEHOLD_EXCLUDES(mutex_);
+  std::optional<std::stop_token> stop_of_waiting(const RequestId& request)
+      LEASEHOLD_EXCLUDES(mutex_);
   TaskThreads& threads_for(const engine::StoreCall& call);
   template <class Reply>
   struct OneAnswer;
@@ -178,6 +206,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   const OwnProcess process_;
   const Clock& clock_;
   const OwnerLabel owner_;
+  TaskThreads completions_{1, TaskThreads::AtEnd::finish};  // outlives all that may tell one
   std::unique_ptr<Store> store_;
 
   Mutex mutex_;
@@ -197,8 +226,10 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   struct Lane : TaskThreads {
     Lane() : TaskThreads(4) {}
   };
-  TaskThreads callbacks_{1};
+  TaskThreads callbacks_{1, TaskThreads::AtEnd::finish};
   TaskThreads calls_{4};
+  TaskThreads asking_{4};
+  std::atomic<bool> is_async_ = false;  // asking_ and completions_ have a thread
   std::array<Lane, engine::kRenewalLanes> renewals_;
   WatchHub watches_;
   WakeTimer timer_;

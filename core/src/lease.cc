@@ -109,12 +109,15 @@ Result<ReleaseOutcome> Lease::release(Millis timeout, std::stop_token stop) {
 }
 
 Result<ReleaseOutcome> Lease::release_after(Millis keep_for, Millis timeout, std::stop_token stop) {
-  const StoreTraits& store = control_->core->traits();
-  if (!store.keeps_after_release) {
-    return fail(error_at(store.address, Error(ErrorCode::unsupported,
-                                              "this store cannot keep a lock that nobody holds")));
-  }
+  if (auto can = check_keeping(); !can) return fail(std::move(can.error()));
   return end(keep_for, timeout, stop);
+}
+
+Status Lease::check_keeping() const {
+  const StoreTraits& store = control_->core->traits();
+  if (store.keeps_after_release) return {};
+  return fail(error_at(store.address, Error(ErrorCode::unsupported,
+                                            "this store cannot keep a lock that nobody holds")));
 }
 
 Result<ReleaseOutcome> Lease::end(Millis keep_for, Millis timeout, const std::stop_token& stop) {

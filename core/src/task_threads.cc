@@ -16,13 +16,13 @@ void TaskThreads::start() {
   });
 }
 
-void TaskThreads::post(std::function<void()> task) {
+void TaskThreads::post(std::function<void()> task, Turn turn) {
   MutexLock lock(state_->mutex);
   if (state_->stopping) return;
-  state_->tasks.push_back(std::move(task));
+  (turn == Turn::in_order ? state_->tasks : state_->before).push_back(std::move(task));
   state_->changed.notify_one();
   const bool started = !state_->threads.empty();
-  if (!started || state_->tasks.size() <= state_->idle) return;
+  if (!started || state_->before.size() + state_->tasks.size() <= state_->idle) return;
   if (state_->threads.size() == state_->most) return;
   try {
     add_thread(state_);
@@ -33,14 +33,21 @@ void TaskThreads::post(std::function<void()> task) {
 
 void TaskThreads::stop() {
   std::vector<std::thread> ending;
+  Tasks dropped;
+  Tasks dropped_before;
   {
     MutexLock lock(state_->mutex);
     state_->stopping = true;
+    if (at_end_ == AtEnd::drop) {
+      dropped.swap(state_->tasks);
+      dropped_before.swap(state_->before);
+    }
     state_->changed.notify_all();
     ending.swap(state_->threads);
   }
   for (std::thread& thread : ending) {
     if (thread.get_id() == std::this_thread::get_id()) {
+      run(state_);
       thread.detach();
     } else {
       thread.join();
@@ -55,12 +62,13 @@ void TaskThreads::run(const std::shared_ptr<State>& state) {
       MutexLock lock(state->mutex);
       ++state->idle;
       state->changed.wait(state->mutex, [&]() LEASEHOLD_REQUIRES(state->mutex) {
-        return state->stopping || !state->tasks.empty();
+        return state->stopping || !state->is_empty();
       });
       --state->idle;
-      if (state->stopping) return;
-      task = std::move(state->tasks.front());
-      state->tasks.pop_front();
+      if (state->is_empty()) return;
+      Tasks& tasks = state->before.empty() ? state->tasks : state->before;
+      task = std::move(tasks.front());
+      tasks.pop_front();
     }
     task();
   }

@@ -21,10 +21,14 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+struct AdvisoryLocks final : PostgresUnderTest {
+  AdvisoryLocks() : PostgresUnderTest("mode=advisory") {}
+  bool has_session_per_waiter() const override { return true; }
+};
+
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreConformance,
                          ::testing::Values(StoreCase{
-                             "advisory",
-                             [] { return std::make_unique<PostgresUnderTest>("mode=advisory"); }}),
+                             "advisory", [] { return std::make_unique<AdvisoryLocks>(); }}),
                          name_of_store_case);
 
 INSTANTIATE_TEST_SUITE_P(Postgres, LockPatternsConformance,

@@ -130,6 +130,7 @@ class Client {
                                     CallOptions options = {});
 
  private:
+  friend class AsyncClient;
   std::shared_ptr<detail::ClientCore> core_;
 };
 

@@ -112,6 +112,8 @@ class Lease {
   const detail::LeaseControl& control() const { return *control_; }
 
  private:
+  friend class AsyncClient;
+  Status check_keeping() const;
   Result<ReleaseOutcome> end(Millis keep_for, Millis timeout, const std::stop_token& stop);
   Status require_left(BootClock::duration margin) const;
   void abandon() noexcept;

@@ -1,0 +1,224 @@
+// What every store must do for calls with a completion, and for thousands of them at once.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <list>
+#include <thread>
+
+#include "rig/heap_in_use.h"
+#include "testing/raw_store.h"
+#include "testing/results.h"
+#include "testing/store_conformance.h"
+#include "testing/told.h"
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+ReleaseOutcome release(const AsyncClient& async, Lease lease) {
+  Told<ReleaseOutcome> told;
+  async.release(std::move(lease), {}, told);
+  return told.get().value();
+}
+
+}  // namespace
+
+TEST_P(StoreConformance, AsyncWaitersAreGrantedOneByOne) {
+  Client one = client();
+  const AsyncClient waiters(client());
+  auto held = one.acquire("job");
+  ASSERT_TRUE(good(held));
+  std::list<Told<Lease>> told;
+  for (std::size_t i = 0; i < 5; ++i) {
+    waiters.acquire("job", {.wait = 60s}, told.emplace_back());
+    if (one.store().queues) wait_for_waiters(one, "job", i + 1);
+  }
+  ASSERT_TRUE(held->release());
+  if (!one.store().queues) {
+    for (auto& each : told) EXPECT_TRUE(good(each.get()));
+    return;
+  }
+  for (auto it = told.begin(); it != told.end(); ++it) {
+    auto lease = it->get();
+    ASSERT_TRUE(good(lease));
+    EXPECT_EQ(status(one, "job").holder()->request, lease->request());
+    if (std::next(it) != told.end()) {
+      EXPECT_FALSE(std::next(it)->is_told());
+    }
+    EXPECT_EQ(release(waiters, std::move(*lease)), ReleaseOutcome::released);
+  }
+}
+
+TEST_P(StoreConformance, AsyncRepliesThatAreLostAreSortedOut) {
+  const auto faults = std::make_shared<Faults>();
+  const Client faulty = faulty_client(faults);
+  const AsyncClient async(faulty);
+  Client observer = client();
+  for (const Fault fault : {Fault::lose_reply, Fault::lose_request}) {
+    faults->next(Operation::acquire, fault, 2);
+    Told<Lease> told;
+    async.acquire("job", {.ttl = 24h}, told);
+    auto lease = told.get();
+    ASSERT_TRUE(good(lease));
+    EXPECT_EQ(status(observer, "job").holder()->request, lease->request());
+    faults->next(Operation::release, fault);
+    Told<ReleaseOutcome> released;
+    async.release(std::move(*lease), {}, released);
+    const auto outcome = released.get();
+    EXPECT_TRUE(outcome ? *outcome == ReleaseOutcome::released
+                        : outcome.error().code == ErrorCode::outcome_unknown);
+    EXPECT_TRUE(good(observer.acquire("job", {.wait = 30s})));
+  }
+}
+
+TEST_P(StoreConformance, AsyncWaitThatIsStoppedLeavesNothingBehind) {
+  Client one = client();
+  const Client two = client();
+  const auto held = one.acquire("job");
+  std::stop_source stop;
+  Told<Lease> told;
+  AsyncClient(two).acquire("job", {.wait = 1h, .stop = stop.get_token()}, told);
+  if (one.store().queues) wait_for_waiters(one, "job", 1);
+  stop.request_stop();
+  EXPECT_TRUE(bad(told.get(), ErrorCode::cancelled));
+  wait_for_waiters(one, "job", 0);
+}
+
+TEST_P(StoreConformance, AsyncClientThatGoesLeavesNothingBehind) {
+  Client one = client();
+  const auto held = one.acquire("job");
+  Told<Lease> told;
+  {
+    const Client two = client();
+    AsyncClient(two).acquire("job", {.wait = 1h}, told);
+    if (one.store().queues) wait_for_waiters(one, "job", 1);
+  }
+  EXPECT_TRUE(told.is_told());
+  EXPECT_TRUE(bad(told.get(), ErrorCode::cancelled));
+  EXPECT_EQ(status(one, "job").waiters.size(), 0U);
+}
+
+TEST_P(StoreConformance, AsyncQuestionsAnswerAsThoseThatWait) {
+  Client one = client();
+  const AsyncClient async(one);
+  const auto held = one.acquire("job");
+  Told<LockStatus> inspected;
+  async.inspect(lock_name("job"), {}, inspected);
+  EXPECT_EQ(inspected.get().value().holder()->request, held->request());
+  Told<std::vector<LockStatus>> listed;
+  async.list({}, listed);
+  EXPECT_EQ(listed.get().value().size(), 1U);
+  Told<ReleaseReply> forced;
+  async.force_release(lock_name("job"), held->request(), {}, forced);
+  EXPECT_EQ(forced.get().value(), ReleaseReply::released);
+  Told<std::optional<OnceRecord>> recalled;
+  async.recall(lock_name("job"), "key", {}, recalled);
+  const auto same = one.recall(lock_name("job"), "key");
+  const auto answer = recalled.get();
+  ASSERT_EQ(answer.has_value(), same.has_value());
+  EXPECT_TRUE(same ? !answer->has_value() : answer.error().code == same.error().code);
+}
+
+// ---- ten thousand --------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kMany = 10'000;
+constexpr std::size_t kTurns = 100;
+
+std::size_t threads() {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                    std::filesystem::directory_iterator()));
+}
+
+// Those that wait for one lock. Each that is granted it gives it back at once.
+class Crowd {
+ public:
+  explicit Crowd(const Client& client) : async_(client) {}
+
+  void add(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      async_.acquire("crowded", {.ttl = 1min, .wait = 1h, .stop = stop_.get_token()},
+                     [this](const Result<Lease>& lease) {
+                       if (lease) {
+                         ++granted;
+                       } else if (lease.error().code == ErrorCode::cancelled) {
+                         ++cancelled;
+                       } else {
+                         ADD_FAILURE() << to_string(lease.error());
+                       }
+                       told = granted + cancelled;
+                       told.notify_all();
+                     });
+    }
+  }
+  void stop() { stop_.request_stop(); }
+  void wait_until_told(std::size_t count) {
+    for (std::size_t now = told; now < count; now = told) told.wait(now);
+  }
+
+  std::atomic<std::size_t> granted = 0;
+  std::atomic<std::size_t> cancelled = 0;
+  std::atomic<std::size_t> told = 0;
+
+ private:
+  const AsyncClient async_;
+  std::stop_source stop_;
+};
+
+}  // namespace
+
+TEST_P(StoreConformance, TenThousandWaitWithAFewThreadsAndFourKibEach) {
+  if (store->has_session_per_waiter()) return;
+  Client observer = client();
+  const auto faults = std::make_shared<Faults>();
+  const Client crowded = faulty_client(faults);
+  Crowd crowd(crowded);
+  auto held = observer.acquire("crowded", {.ttl = 1min});
+  ASSERT_TRUE(good(held));
+  const auto wait_for = [&](std::size_t count) {
+    if (!observer.store().queues) {
+      const int more = static_cast<int>(count);
+      return faults->wait_for_calls(Operation::acquire, faults->calls(Operation::acquire) + more);
+    }
+    while (observer.inspect(lock_name("crowded"), {.store_timeout = 1min})->waiters.size() <
+           count) {
+      std::this_thread::sleep_for(50ms);
+    }
+  };
+  crowd.add(100);
+  wait_for(100);
+  const std::size_t with_a_hundred = threads();
+  const std::size_t before = rig::heap_in_use();
+  const auto t0 = BootClock::now();
+  crowd.add(kMany - 100);
+  const auto t1 = BootClock::now();
+  const std::size_t at_once = rig::heap_in_use();
+  wait_for(kMany);
+  const auto t2 = BootClock::now();
+  const std::size_t waiting = rig::heap_in_use();
+  EXPECT_LE(threads(), with_a_hundred + 2) << "of those that are started when there is much to do";
+  EXPECT_LE((at_once - before) / (kMany - 100), 4096U);
+  EXPECT_LE((waiting - before) / (kMany - 100), 4096U);
+  ASSERT_TRUE(held->release());
+  crowd.wait_until_told(kTurns);
+  const auto t3 = BootClock::now();
+  crowd.stop();
+  crowd.wait_until_told(kMany);
+  const auto t4 = BootClock::now();
+  EXPECT_GE(crowd.granted, kTurns);
+  wait_for_waiters(observer, "crowded", 0);
+  const auto t5 = BootClock::now();
+  EXPECT_TRUE(good(observer.acquire("crowded", {.wait = 30s})));
+  const auto ms = [](auto a, auto b) { return std::chrono::duration_cast<Millis>(b - a).count(); };
+  std::printf(
+      "threads %zu -> %zu, bytes %zu at once %zu waiting; begin %ld ms, queued %ld, turns %ld, "
+      "stop %ld, clean %ld; granted %zu\n",
+      with_a_hundred, threads(), (at_once - before) / (kMany - 100),
+      (waiting - before) / (kMany - 100), (long)ms(t0, t1), (long)ms(t1, t2), (long)ms(t2, t3),
+      (long)ms(t3, t4), (long)ms(t4, t5), crowd.granted.load());
+}
+
+}  // namespace leasehold::testing
