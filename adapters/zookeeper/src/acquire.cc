@@ -155,19 +155,23 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
   }
   auto stands = std::make_shared<bool>(false);
   const BootTime asked = BootClock::now();
-  session->server().create(
-      it->place->folder + "/" + node_prefix(it->what.request, options_.recipe, it->what.mode),
-      it->label(session), NodeMode::ephemeral_sequential,
-      [this, it, session, folder, stands, asked](int rc, const std::string& path,
-                                                 const NodeStat& stat) {
-        *stands = outcome_of(rc) == Outcome::done;
-        if (*stands) session->confirmed(asked);
-        stood(it, session, rc, *folder, path, stat);
-      });
-  read_queue(it, session,
-             [this, it, session, stands](int rc, const auto& names, const NodeStat& at) {
-               if (*stands) judge(it, session, rc, names, at);
-             });
+  const auto told = [this, it, session, folder, stands, asked](int rc, const std::string& path,
+                                                               const NodeStat& stat) {
+    *stands = outcome_of(rc) == Outcome::done;
+    if (*stands) session->confirmed(asked);
+    stood(it, session, rc, *folder, path, stat);
+  };
+  const auto sent = [this, it, session, stands] {
+    read_queue(it, session,
+               [this, it, session, stands](int rc, const auto& names, const NodeStat& at) {
+                 if (*stands) judge(it, session, rc, names, at);
+               });
+  };
+  const std::string path =
+      it->place->folder + "/" + node_prefix(it->what.request, options_.recipe, it->what.mode);
+  session->ride().create(
+      {it->place->folder, path, it->label(session), [it] { return !it->call->over(); }}, told,
+      sent);
 }
 
 void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc, int folder_rc,
@@ -347,7 +351,7 @@ void ZookeeperStore::take_slot(const AskPtr& it, const SessionPtr& session, cons
   session->server().transact(
       {{Step::Kind::set, path, it->label(session)},
        {Step::Kind::set, it->place->folder, next.str(), it->folder_version}},
-      [this, it, session, asked, has, slot = next.of(number)](int rc, const std::vector<int>&) {
+      [this, it, session, asked, has, slot = next.of(number)](int rc, const std::vector<Stepped>&) {
         const Outcome outcome = outcome_of(rc);
         if (rc == kBadVersion) return it->call->over() ? it->turn.end() : look(it, session);
         if (outcome == Outcome::over) return ask(it);
@@ -422,7 +426,7 @@ void ZookeeperStore::confirm(const AskPtr& it, const SessionPtr& session) {
   if (path.empty()) return ask(it);
   const BootTime asked = BootClock::now();
   session->server().transact({{Step::Kind::check, path}},
-                             [this, it, session, asked](int rc, const std::vector<int>&) {
+                             [this, it, session, asked](int rc, const std::vector<Stepped>&) {
                                const Outcome outcome = outcome_of(rc);
                                if (outcome == Outcome::over) return ask(it);
                                if (outcome == Outcome::no_node) return ask_anew(it);

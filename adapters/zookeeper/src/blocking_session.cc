@@ -147,8 +147,10 @@ Result<BlockingSession::Transacted> BlockingSession::transact(std::vector<Step> 
                                                               const CallContext& context) {
   const auto session = TRY(ready(context));
   auto answer = answer_to<Transacted>(context, [&](auto done) {
-    session->server().transact(std::move(steps), [done](int rc, const std::vector<int>& each) {
-      done({rc, each});
+    session->server().transact(std::move(steps), [done](int rc, const std::vector<Stepped>& each) {
+      Transacted answer{.rc = rc};
+      for (const Stepped& it : each) answer.each.push_back(it.rc);
+      done(std::move(answer));
     });
   });
   if (!answer) return fail(late(context, /*sent=*/true));

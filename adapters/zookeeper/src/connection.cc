@@ -10,6 +10,9 @@
 namespace leasehold::zookeeper {
 namespace {
 
+// That the server puts behind a name.
+constexpr std::size_t kLongestNumber = 11;
+
 // What the library would print goes nowhere: errors are told by the calls themselves.
 void keep_quiet(const char*) {}
 
@@ -46,6 +49,9 @@ std::string as_the_library_reads(std::string hosts) {
 
 const int kNoNode = ZNONODE;
 const int kBadVersion = ZBADVERSION;
+const int kLost = ZCONNECTIONLOSS;
+const int kClosing = ZCLOSING;
+const int kNotSent = ZNOTHING;
 
 Outcome outcome_of(int rc) {
   switch (rc) {
@@ -127,9 +133,11 @@ struct Connection::Callbacks {
     std::vector<std::string> paths;  // the library writes the names of created nodes there
 
     void operator()(int rc) {
-      std::vector<int> each;
+      std::vector<Stepped> each;
       each.reserve(results.size());
-      for (const zoo_op_result_t& it : results) each.push_back(it.err);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        each.push_back({results[i].err, paths[i].c_str()});
+      }
       done(rc, each);
     }
   };
@@ -287,10 +295,15 @@ void Connection::transact(std::vector<Step> steps, Transacted done) {
         zoo_set_op_init(&ops[i], it.path.c_str(), it.data.data(), length, it.version, nullptr);
         break;
       case Step::Kind::create:
-        transaction.paths[i].resize(it.path.size() + 1);
-        zoo_create_op_init(&ops[i], it.path.c_str(), it.data.data(), length, acl, ZOO_PERSISTENT,
-                           transaction.paths[i].data(), static_cast<int>(it.path.size() + 1));
+      case Step::Kind::create_numbered: {
+        const bool numbered = it.kind == Step::Kind::create_numbered;
+        transaction.paths[i].resize(it.path.size() + kLongestNumber + 1);
+        zoo_create_op_init(&ops[i], it.path.c_str(), it.data.data(), length, acl,
+                           numbered ? ZOO_EPHEMERAL_SEQUENTIAL : ZOO_PERSISTENT,
+                           transaction.paths[i].data(),
+                           static_cast<int>(transaction.paths[i].size()));
         break;
+      }
     }
   }
   zoo_op_result_t* results = transaction.results.data();

@@ -32,6 +32,11 @@ Outcome outcome_of(int rc);
 extern const int kNoNode;
 // One of Outcome::refused: a step of a transaction found another version.
 extern const int kBadVersion;
+// Of Outcome::lost: the connection broke, or is being closed.
+extern const int kLost;
+extern const int kClosing;
+// One of Outcome::refused that no server gives: it was not even sent.
+extern const int kNotSent;
 // The server's words for a reply code.
 std::string words_of(int rc);
 
@@ -49,10 +54,21 @@ enum class NodeMode { common, persistent, container, ephemeral_sequential };
 
 // One part of a transaction.
 struct Step {
-  enum class Kind { check, create, set, remove } kind;
+  enum class Kind {
+    check,
+    create,
+    create_numbered,  // as NodeMode::ephemeral_sequential
+    set,
+    remove
+  } kind;
   std::string path;
   std::string data = {};
   std::int32_t version = -1;  // that the node must have; not for create; -1: any
+};
+// What became of it.
+struct Stepped {
+  int rc = 0;
+  std::string path = {};  // of a node that was made
 };
 
 // Thread safe; nothing blocks but open() (name resolution) and close(). Replies come on the
@@ -70,7 +86,7 @@ class Connection {
   using Created = std::function<void(int rc, const std::string& path, const NodeStat& stat)>;
   using Listed = std::function<void(int rc, std::vector<std::string> names, const NodeStat& stat)>;
   using Read = std::function<void(int rc, std::string data, const NodeStat& stat)>;
-  using Transacted = std::function<void(int rc, const std::vector<int>& each)>;
+  using Transacted = std::function<void(int rc, const std::vector<Stepped>& each)>;
 
   explicit Connection(Events events);
   ~Connection();  // close()
@@ -90,7 +106,7 @@ class Connection {
   void remove(const std::string& path, Replied done);
   // What is sent after it sees at least all that the leader had committed.
   void sync(const std::string& path, Replied done);
-  // All or nothing. `each` has the code of every step.
+  // All or nothing. `each` has every step.
   void transact(std::vector<Step> steps, Transacted done);
 
   // Of the current session; as negotiated with the server.

@@ -97,7 +97,7 @@ void ZookeeperStore::transact_permits(const std::shared_ptr<Permits>& it, const 
                                       std::vector<Step> steps) {
   it->call->sent();
   session->server().transact(
-      std::move(steps), [this, it, session](int rc, const std::vector<int>&) {
+      std::move(steps), [this, it, session](int rc, const std::vector<Stepped>&) {
         const Outcome outcome = outcome_of(rc);
         if (outcome == Outcome::done) return it->call->answer({});
         const bool changed =

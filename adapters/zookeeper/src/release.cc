@@ -144,7 +144,7 @@ void ZookeeperStore::remove_node(const PlacePtr& place, const SessionPtr& sessio
     node_removed(place, session, rc);
     done(rc);
   };
-  if (!path.empty()) return session->server().remove(path, std::move(removed));
+  if (!path.empty()) return session->ride().remove(path, std::move(removed));
   session->server().sync(place->folder, [](int) {});
   session->server().children(
       place->folder, [this, place, session, removed](int rc, const auto& names, const NodeStat&) {

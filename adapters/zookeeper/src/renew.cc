@@ -86,7 +86,7 @@ void ZookeeperStore::renew_in(const std::shared_ptr<Renewal>& it, const SessionP
   if (!later.empty()) ++it->open;
   const BootTime asked = BootClock::now();
   session->server().transact(std::move(steps), [this, it, session, asked, which = std::move(which)](
-                                                   int rc, const std::vector<int>& each) {
+                                                   int rc, const std::vector<Stepped>& each) {
     if (outcome_of(rc) == Outcome::done) session->confirmed(asked);
     renewed(it, session, which, rc, each);
   });
@@ -94,7 +94,8 @@ void ZookeeperStore::renew_in(const std::shared_ptr<Renewal>& it, const SessionP
 }
 
 void ZookeeperStore::renewed(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
-                             std::vector<std::size_t> which, int rc, const std::vector<int>& each) {
+                             std::vector<std::size_t> which, int rc,
+                             const std::vector<Stepped>& each) {
   switch (outcome_of(rc)) {
     case Outcome::done: {
       const Millis certain = session->certain_from(it->began);
@@ -122,7 +123,7 @@ void ZookeeperStore::renewed(const std::shared_ptr<Renewal>& it, const SessionPt
       // The others go again without the one that is missing.
       std::vector<std::size_t> left;
       for (std::size_t i = 0; i < which.size(); ++i) {
-        if (outcome_of(each[i]) != Outcome::no_node) left.push_back(which[i]);
+        if (outcome_of(each[i].rc) != Outcome::no_node) left.push_back(which[i]);
       }
       if (left.size() < which.size()) return renew_in(it, session, std::move(left));
       return it->call->refuse(

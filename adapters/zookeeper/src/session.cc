@@ -8,6 +8,37 @@
 
 namespace leasehold::zookeeper {
 
+class Session::ByConnection final : public Road {
+ public:
+  explicit ByConnection(Session& session) : session_(session) {}
+
+  void create(const std::string& path, const std::string& data, Connection::Created done) override {
+    server().create(path, data, NodeMode::ephemeral_sequential, std::move(done));
+  }
+  void remove(const std::string& path, Connection::Replied done) override {
+    server().remove(path, std::move(done));
+  }
+  void transact(std::vector<Step> steps, Connection::Transacted done) override {
+    server().transact(std::move(steps), std::move(done));
+  }
+  void exists(const std::string& path, Connection::Read done) override {
+    server().exists(path, false, std::move(done));
+  }
+  BootTime now() const override { return BootClock::now(); }
+  void call_at(BootTime when, std::function<void()> what) override {
+    session_.agenda_.add(
+        when, [weak = session_.weak_from_this(), what = std::move(what)](Agenda::Reason why) {
+          const auto self = weak.lock();
+          if (self && why == Agenda::Reason::due) what();
+        });
+  }
+
+ private:
+  Connection& server() { return session_.connection_; }
+
+  Session& session_;
+};
+
 std::shared_ptr<Session> Session::open(const Options& options, Millis timeout, Agenda& agenda,
                                        Agenda& chores, SessionListener& listener) {
   auto session = std::make_shared<Session>(options, agenda, listener);
@@ -21,6 +52,7 @@ Session::Session(const Options& options, Agenda& agenda, SessionListener& listen
     : options_(options),
       agenda_(agenda),
       listener_(listener),
+      ride_(std::make_shared<Ride>(std::make_unique<ByConnection>(*this))),
       connection_({.changed = [this](Connection::State state) { changed(state); },
                    .touched = [this](const std::string& path) { touched(path); }}) {}
 
@@ -172,6 +204,7 @@ void Session::when_ready(WhenReady then) {
 
 void Session::close() {
   give_up(Error(ErrorCode::unavailable, "the client is being closed"));
+  ride_->close();
   connection_.close();
 }
 

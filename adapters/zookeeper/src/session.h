@@ -14,6 +14,7 @@
 #include "leasehold/id.h"
 #include "leasehold/time.h"
 #include "options.h"
+#include "ride.h"
 #include "signs_of_life.h"
 
 namespace leasehold::zookeeper {
@@ -57,6 +58,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::int64_t id() const { return connection_.session_id(); }
 
   Connection& server() { return connection_; }
+  // For what many do at a time: a node that is made or removed.
+  Ride& ride() { return *ride_; }
 
   // listener.node_touched(request) when something happens to the node at `path`, once. Call it
   // before the watch is set by get() or exists().
@@ -73,6 +76,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   enum class State { connecting, preparing, ready, over };
+  class ByConnection;
 
   void connect(Millis timeout) LEASEHOLD_EXCLUDES(mutex_);
   void changed(Connection::State state);
@@ -102,6 +106,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<WhenReady> waiting_ LEASEHOLD_GUARDED_BY(mutex_);
   std::unordered_map<std::string, std::vector<RequestId>> watching_ LEASEHOLD_GUARDED_BY(mutex_);
 
+  const std::shared_ptr<Ride> ride_;
   Connection connection_;  // last: its threads use the rest
 };
 

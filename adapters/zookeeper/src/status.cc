@@ -344,13 +344,13 @@ void ZookeeperStore::write_record(const std::shared_ptr<Call<std::monostate>>& c
   call->sent();
   session->server().transact(
       {{Step::Kind::check, node}, {Step::Kind::create, path, data}},
-      [=, this](int rc, const std::vector<int>& each) {
+      [=, this](int rc, const std::vector<Stepped>& each) {
         const Outcome outcome = outcome_of(rc);
         if (outcome == Outcome::done || outcome == Outcome::node_exists) {
           return call->answer(std::monostate());
         }
         const bool gone = outcome == Outcome::over ||
-                          (outcome == Outcome::no_node && outcome_of(each[0]) == outcome);
+                          (outcome == Outcome::no_node && outcome_of(each[0].rc) == outcome);
         if (gone) return call->refuse(Error(ErrorCode::lost, "the lock is not held any more"));
         if (outcome == Outcome::no_node && !made_folder) {
           const std::string folder = path.substr(0, path.rfind('/'));

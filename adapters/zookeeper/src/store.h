@@ -142,7 +142,7 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   void renew_in(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
                 std::vector<std::size_t> which);
   void renewed(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
-               std::vector<std::size_t> which, int rc, const std::vector<int>& each);
+               std::vector<std::size_t> which, int rc, const std::vector<Stepped>& each);
   void renew_again(const std::shared_ptr<Renewal>& it, const SessionPtr& session,
                    std::vector<std::size_t> which);
 

@@ -1,0 +1,165 @@
+// What goes together, seen on the wire and by other programs.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <future>
+#include <map>
+
+#include "proxied_server.h"
+#include "testing/raw_store.h"
+#include "testing/results.h"
+
+#define THREADED
+#include <zookeeper/zookeeper.h>
+
+namespace leasehold::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Ge;
+using ::testing::Lt;
+
+rig::IsRequest of_type(std::int32_t wanted) {
+  return [wanted](std::string_view bytes) {
+    bool found = false;
+    for_each_request(bytes, [&](std::int32_t type) { found |= type == wanted; });
+    return found;
+  };
+}
+
+bool is_granted(const Result<AcquireReply>& reply) {
+  return reply && std::holds_alternative<Granted>(*reply);
+}
+
+// Another program, which does as it likes.
+class Stranger {
+ public:
+  Stranger()
+      : handle_(zookeeper_init2(long_server().address().c_str(), nullptr, 20'000, nullptr, nullptr,
+                                0, [](const char*) {})) {}
+  ~Stranger() { zookeeper_close(handle_); }
+  Stranger(const Stranger&) = delete;
+
+  void remove(const std::string& path) {
+    EXPECT_EQ(zoo_delete(handle_, path.c_str(), -1), ZOK) << path;
+  }
+
+ private:
+  zhandle_t* const handle_;
+};
+
+// Calls that are made one right after the other, without waiting.
+class Crowd {
+ public:
+  explicit Crowd(std::unique_ptr<Store> opened) : store_(std::move(opened)) {
+    store_->start(events_);
+  }
+  ~Crowd() { store_->close(); }
+
+  struct Member {
+    LockName lock;
+    RequestId request = new_request();
+  };
+  std::vector<Result<AcquireReply>> acquire(const std::vector<Member>& members, Mode mode = {}) {
+    return ask<AcquireReply>(members, [&](const Member& it, auto done) {
+      store_->acquire({it.lock, it.request, OwnerLabel::parse("raw").value(), Ttl::of(30s).value(),
+                       /*queue=*/false, mode},
+                      context(), std::move(done));
+    });
+  }
+  std::vector<Result<ReleaseReply>> release(const std::vector<Member>& members) {
+    return ask<ReleaseReply>(members, [&](const Member& it, auto done) {
+      store_->release({it.lock, it.request}, context(), std::move(done));
+    });
+  }
+
+ private:
+  static CallContext context() { return {BootClock::now() + 30s, {}}; }
+  template <class Reply, class Call>
+  static std::vector<Result<Reply>> ask(const std::vector<Member>& members, Call call) {
+    using Answer = std::promise<Result<Reply>>;
+    std::vector<std::shared_ptr<Answer>> answers;
+    for (const Member& it : members) {
+      answers.push_back(std::make_shared<Answer>());
+      call(it,
+           [answer = answers.back()](Result<Reply> reply) { answer->set_value(std::move(reply)); });
+    }
+    std::vector<Result<Reply>> replies;
+    for (const auto& it : answers) replies.push_back(it->get_future().get());
+    return replies;
+  }
+
+  SeenEvents events_;
+  std::unique_ptr<Store> store_;
+};
+
+std::vector<Crowd::Member> crowd_of(std::size_t size) {
+  std::vector<Crowd::Member> members;
+  for (std::size_t i = 0; i < size; ++i) {
+    members.push_back({lock_name("order " + std::to_string(i))});
+  }
+  return members;
+}
+
+TEST(ZookeeperRide, ManyLocksAreTakenAndGivenBackInFewTransactions) {
+  constexpr std::size_t kCalls = 20;
+  ProxiedZookeeper server(of_type(kMulti));
+  Crowd crowd(server.open_through_proxies());
+  RawStore other(server.open());
+  std::map<LockName, std::int64_t> last;
+  for (int round = 0; round < 4; ++round) {
+    const std::size_t before = server.proxy().requests();
+    const auto members = crowd_of(kCalls);
+    const auto replies = crowd.acquire(members);
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      ASSERT_TRUE(is_granted(replies[i]));
+      const auto& [lock, request] = members[i];
+      const std::int64_t token = std::get<Granted>(*replies[i]).token.value();
+      EXPECT_GT(token, std::exchange(last[lock], token));
+      const auto rival = other.acquire_another(lock, new_request());
+      EXPECT_TRUE(rival && std::holds_alternative<Busy>(*rival)) << "it has its own";
+    }
+    for (const auto& it : crowd.release(members)) EXPECT_EQ(it, ReleaseReply::released);
+    // Unless the machine stalls between two calls, there are two.
+    EXPECT_THAT(server.proxy().requests() - before, AllOf(Ge(1u), Lt(kCalls)));
+  }
+}
+
+// The operator has taken its folder away, or its node.
+TEST(ZookeeperRide, RefusedOneIsNotItsNeighbours) {
+  ProxiedZookeeper server;
+  Stranger stranger;
+  Crowd crowd(server.open());
+  RawStore other(server.open());
+  auto members = crowd_of(6);
+  for (const auto& it : crowd.acquire(members)) ASSERT_TRUE(is_granted(it));
+  for (const auto& it : crowd.release(members)) ASSERT_EQ(it, ReleaseReply::released);
+  stranger.remove(server.folder() + "/order%203");
+  members = crowd_of(6);
+  for (const auto& it : crowd.acquire(members)) EXPECT_TRUE(is_granted(it));
+  ASSERT_EQ(other.release_another(members[4].lock, members[4].request), ReleaseReply::released);
+  const auto replies = crowd.release(members);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    EXPECT_EQ(replies[i], i == 4 ? ReleaseReply::not_held : ReleaseReply::released);
+    EXPECT_TRUE(is_granted(other.acquire_another(members[i].lock, new_request()))) << "an orphan";
+  }
+}
+
+TEST(ZookeeperRide, WhoSharesALockHasATokenOfItsOwn) {
+  ProxiedZookeeper server;
+  Crowd crowd(server.open());
+  std::vector<Crowd::Member> members = crowd_of(3);
+  for (int i = 0; i < 5; ++i) members.push_back({lock_name("order 1")});
+  const auto replies = crowd.acquire(members, Mode::shared());
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    ASSERT_TRUE(is_granted(replies[i]));
+    if (members[i].lock != members[1].lock) continue;
+    const std::int64_t token = std::get<Granted>(*replies[i]).token.value();
+    EXPECT_GT(token, std::exchange(last, token));
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::testing
