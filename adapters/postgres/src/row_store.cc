@@ -39,7 +39,7 @@ RowStore::RowStore(Options options, Random& random)
       acquire_(
           statement("acquire", "SELECT * FROM @S.acquire($1, $2, $3, $4, $5, $6, $7, $8, $9)")),
       renew_(statement("renew", "SELECT @S.renew($1, $2, $3)")),
-      release_(statement("release", "SELECT @S.release($1, $2, $3, $4)")),
+      release_(statement("release", "SELECT @S.release($1, $2, $3, $4, true)")),
       together_(statement("together", Together::kSql)),
       doze_(statement("doze", "SELECT @S.doze($1, $2, $3)")),
       listener_(

@@ -40,24 +40,30 @@ BEGIN
       RETURNING a.place, k.token, k.store,
                 @S.is_plain(k.token, m.token_ceiling, m.server_start, m.counter_file)
   LOOP
-    IF NOT is_plain THEN o_token := @S.recount(a_locks[o_place], o_token); END IF;
-    IF o_token % 64 = 0 THEN PERFORM @S.sweep(), @S.session_sweep(); END IF;
+    IF NOT is_plain OR o_token % 64 = 0 THEN
+      o_token := @S.settle_grant(a_locks[o_place], o_token, is_plain);
+    END IF;
     RETURN NEXT;
   END LOOP;
 END $$;
 
+-- If it does nothing but releases that are cheap to lose, its commit does not wait for the disk.
 CREATE OR REPLACE FUNCTION @S.release_many(a_locks text[], a_requests uuid[])
 RETURNS TABLE (o_place bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   held text[];
+  is_cheap boolean;
+  is_alone boolean := pg_current_xact_id_if_assigned() IS NULL;
 BEGIN
   PERFORM @S.commit_durably();
-  SELECT array_agg(name) INTO held FROM (
-    SELECT k.name FROM @S.lock k, unnest(a_locks, a_requests) a(lock, request)
+  SELECT array_agg(name), bool_and(cheap) INTO held, is_cheap FROM (
+    SELECT k.name, @S.is_cheap_to_lose(k.expires_at) AS cheap
+    FROM @S.lock k, unnest(a_locks, a_requests) a(lock, request)
     WHERE k.name = a.lock AND k.request = a.request AND NOT attend AND NOT kept
       AND expires_at > clock_timestamp()
     ORDER BY k.name FOR UPDATE OF k SKIP LOCKED) row;
+  IF is_alone AND is_cheap THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
   RETURN QUERY
     UPDATE @S.lock k
       SET request = NULL, expires_at = '-infinity', freed_at = clock_timestamp(),

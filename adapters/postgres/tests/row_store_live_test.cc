@@ -167,6 +167,56 @@ TEST_F(RowStoreTest, TokensAreCommittedDurablyWhateverTheRoleSays) {
   }
 }
 
+class CommitTest : public RowStoreTest {
+ protected:
+  std::string held(std::string_view lock, Millis ttl) {
+    const RequestId request = new_request();
+    EXPECT_TRUE(store.acquire_another(lock_name(lock), request, ttl));
+    return "'" + request.hex() + "'";
+  }
+  // How a transaction of this would be committed. It is taken back.
+  std::string commit_after(const std::string& sql) {
+    const postgres::UserConnection session(shared_server().url(server.database()));
+    EXPECT_EQ(session.exec("SET synchronous_commit = on; BEGIN; " + sql), "");
+    std::string setting = session.ask("SHOW synchronous_commit");
+    EXPECT_EQ(session.exec("ROLLBACK"), "");
+    return setting;
+  }
+  static std::string release(const std::string& lock, const std::string& request,
+                             const std::string& more) {
+    return "SELECT leasehold.release('" + lock + "', " + request + ", " + more + ");";
+  }
+  static std::string release_both(const std::string& locks, const std::string& requests) {
+    return "SELECT leasehold.release_many('{" + locks + "}', ARRAY[" + requests + "]::uuid[]);";
+  }
+
+  RawStore store{server.open()};
+  const std::string brief = held("brief", 50s);
+  const std::string lasting = held("lasting", 10min);
+};
+
+TEST_F(CommitTest, AReleaseNeedNotWaitForTheDiskIfItIsAloneAndCheapToLose) {
+  EXPECT_EQ(commit_after(release("brief", brief, "0, false, true")), "off");
+  EXPECT_EQ(commit_after(release("brief", brief, "0, false")), "on") << "perhaps it is not alone";
+  EXPECT_EQ(commit_after(release("lasting", lasting, "0, false, true")), "on");
+  EXPECT_EQ(commit_after(release("brief", lasting, "0, false, true")), "on") << "another's";
+  EXPECT_EQ(commit_after(release("brief", brief, "1000, false, true")), "on") << "it is kept";
+  EXPECT_EQ(commit_after(release("brief", brief, "0, true, true")), "on") << "it is withdrawn";
+}
+
+TEST_F(CommitTest, ABatchNeedNotWaitForTheDiskIfItIsOfReleasesThatAreCheapToLose) {
+  const std::string other = held("other", 50s);
+  const std::string grants =
+      "SELECT leasehold.acquire_many('{free}', ARRAY[gen_random_uuid()], '{me}', '{30000}', "
+      "'{x}');";
+  const std::string releases = release_both("brief,other", brief + "," + other);
+  EXPECT_EQ(commit_after(releases), "off");
+  EXPECT_EQ(commit_after(grants + releases), "on");
+  EXPECT_EQ(commit_after(releases + grants), "on");
+  EXPECT_EQ(commit_after(release_both("brief,lasting", brief + "," + lasting)), "on");
+  EXPECT_EQ(commit_after(release_both("brief,other", other + "," + brief)), "on") << "no holder's";
+}
+
 TEST_F(RowStoreTest, DefaultsOfADatabaseDoNotMatter) {
   psql("ALTER DATABASE " + server.database() + " SET default_transaction_isolation='serializable'");
   psql("ALTER DATABASE " + server.database() + " SET idle_session_timeout='100ms'");

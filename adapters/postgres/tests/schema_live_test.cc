@@ -141,7 +141,7 @@ TEST_F(SchemaTest, FunctionsRefuseNull) {
       {"renew", {"'{l}'::text[]", "ARRAY[" + id + "]", "'{60000}'::bigint[]"}},
       {"record", {"'l'::text", id, "'k'::text", "'p'::bytea", "'r'::bytea"}},
       {"force_release", {"'l'::text", id}},
-      {"release", {"'l'::text", id, "0", "false"}},
+      {"release", {"'l'::text", id, "0", "false", "true"}},
       {"rotate", {id, id}},
       {"session_acquire", {"'l'::text", id, "'me'::text", "60000", "false", "1", "false"}},
       {"session_grant", {"'l'::text", id, "'me'::text", "60000", "false"}},

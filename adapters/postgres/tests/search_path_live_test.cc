@@ -328,15 +328,18 @@ TEST_F(StrangerTest, OurOwnConnectionsFindNothingOfSomebodyElse) {
 }
 
 // A function finds only what pg_catalog has: it sets its own search_path, or its body was bound to
-// what it names when it was made. The exception names all of it in full, and is tried here.
+// what it names when it was made. The exceptions name all of it in full, and are tried here.
 TEST_F(StrangerTest, EveryFunctionSetsItsSearchPathOrIsBound) {
   install_everything();
   EXPECT_EQ(
-      user_.ask("SELECT string_agg(p.oid::regprocedure::text, ' ' ORDER BY 1)"
+      user_.ask("SELECT string_agg(p.oid::regprocedure::text, ' '"
+                " ORDER BY p.oid::regprocedure::text COLLATE \"C\")"
                 " FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
                 " WHERE n.nspname LIKE 'leasehold%' AND p.prosqlbody IS NULL"
                 " AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (p.proconfig), false)"),
-      "leasehold_fence.enter(text,bigint,text,text,boolean)");
+      "leasehold.acquire(text,uuid,text,bigint,boolean,bigint,bigint,text,integer)"
+      " leasehold.release(text,uuid,bigint,boolean,boolean)"
+      " leasehold_fence.enter(text,bigint,text,text,boolean)");
   EXPECT_NE(
       user_.ask("SELECT count(*) FROM pg_proc WHERE pronamespace = 'leasehold'::regnamespace"),
       "0");
@@ -354,7 +357,7 @@ BEGIN
   FOR f IN SELECT p.proname, oidvectortypes(p.proargtypes) AS takes, p.prokind FROM pg_proc p
            WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind IN ('f', 'a')
              AND (p.proname = ANY (SELECT regexp_split_to_table(prosrc, E'\\W+') FROM pg_proc
-                                   WHERE proname = 'enter')
+                                   WHERE proname IN ('enter', 'acquire', 'release'))
                   OR p.proname IN ('max', 'min', 'count', 'clock_timestamp', 'unnest')) LOOP
     CONTINUE WHEN f.takes LIKE '%"any"%';
     EXECUTE format($$CREATE FUNCTION copy.%I(%s) RETURNS text LANGUAGE plpgsql AS
@@ -362,8 +365,8 @@ BEGIN
   END LOOP;
   FOR f IN SELECT o.oprname, o.oprleft::regtype AS l, o.oprright::regtype AS r FROM pg_operator o
            WHERE o.oprkind = 'b'
-             AND o.oprleft = ANY ('{text,bigint,integer,smallint,name,oid,numeric,timestamptz,double precision}'::regtype[])
-             AND o.oprright = ANY ('{text,bigint,integer,smallint,name,oid,numeric,timestamptz,interval}'::regtype[]) LOOP
+             AND o.oprleft = ANY ('{text,bigint,integer,smallint,name,oid,numeric,timestamptz,uuid,double precision}'::regtype[])
+             AND o.oprright = ANY ('{text,bigint,integer,smallint,name,oid,numeric,timestamptz,uuid,interval}'::regtype[]) LOOP
     EXECUTE format($$CREATE OR REPLACE FUNCTION copy.operator(%s, %s) RETURNS boolean LANGUAGE plpgsql AS
       'BEGIN RAISE EXCEPTION ''a copy was used''; END'$$, f.l, f.r);
     EXECUTE format('CREATE OPERATOR copy.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = copy.operator)',
@@ -385,6 +388,25 @@ TEST_F(CopyTest, RowsAndQueuesNameEverythingInFull) {
   use_rows("orders", "int", "bigint");
   use_rows("parcels", "varchar", "integer");
   use_queue();
+}
+
+TEST_F(CopyTest, TakingALockNamesEverythingInFull) {
+  install_everything();
+  find_the_copy_first();
+  const std::string one = "'00000000-0000-0000-0000-000000000001'";
+  const std::string two = "'00000000-0000-0000-0000-000000000002'";
+  for (const char* usual : {"on", "off"}) {
+    ASSERT_EQ(user_.exec(std::string("SET synchronous_commit = ") + usual), "");
+    for (const std::string& call :
+         {"acquire('l', " + one + ", 'me', 60000, true, NULL)",
+          "release('l', " + one + ", 0, false)",
+          "acquire('l', " + two + ", 'me', 60000, true, NULL)",
+          "acquire('l', " + one + ", 'me', 60000, true, NULL)",
+          "release('l', " + two + ", 0, false, true)", "release('l', " + one + ", 1000, true)"}) {
+      EXPECT_EQ(user_.exec("SELECT * FROM leasehold." + call), "") << call;
+    }
+  }
+  ASSERT_EQ(user_.exec("RESET search_path"), "");
 }
 
 TEST_F(CopyTest, EnteringNamesEverythingInFull) {
