@@ -20,9 +20,4 @@ INSTANTIATE_TEST_SUITE_P(Redis, LockPatternsConformance,
                              "server", [] { return std::make_unique<RedisUnderTest>(); }}),
                          name_of_store_case);
 
-INSTANTIATE_TEST_SUITE_P(Redis, PartitionsConformance,
-                         ::testing::Values(StoreCase{
-                             "server", [] { return std::make_unique<RedisUnderTest>(); }}),
-                         name_of_store_case);
-
 }  // namespace leasehold::testing
