@@ -130,10 +130,12 @@ void ZookeeperStore::ask_in(const AskPtr& it, const SessionPtr& session) {
 }
 
 // All requests go out together. The server treats them in order, so the list has the new node.
+// Where the number of the node may say as much as the list, that is left out.
 void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
   it->call->sent();
   const BootTime expires = it->began + session->lasts();
   bool folder_is_known = false;
+  auto plan = QuietFolders::Plan::list;
   {
     MutexLock lock(mutex_);
     Place& place = *it->place;
@@ -143,6 +145,7 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
     place.expires = expires;
     look_again(it->place, expires);
     folder_is_known = folders_.contains(place.folder);
+    if (!it->what.mode.is_permit()) plan = quiet_.plan(session.get(), place.folder);
   }
   // The server removes a container some time after its last child; kazoo's objects look for the
   // folder only once.
@@ -153,15 +156,21 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
         it->place->folder, "", stays ? NodeMode::persistent : NodeMode::container,
         [folder](int rc, const std::string&, const NodeStat&) { *folder = rc; });
   }
+  const bool by_number = plan == QuietFolders::Plan::go_by_number;
   auto stands = std::make_shared<bool>(false);
   const BootTime asked = BootClock::now();
-  const auto told = [this, it, session, folder, stands, asked](int rc, const std::string& path,
-                                                               const NodeStat& stat) {
+  const auto told = [this, it, session, folder, stands, asked, by_number](
+                        int rc, const std::string& path, const NodeStat& stat) {
     *stands = outcome_of(rc) == Outcome::done;
     if (*stands) session->confirmed(asked);
     stood(it, session, rc, *folder, path, stat);
+    if (!*stands || !by_number) return;
+    if (is_alone_by_number(it, session)) return grant(it, session);
+    look(it, session);
   };
-  const auto sent = [this, it, session, stands] {
+  const auto sent = [this, it, session, stands, plan, by_number] {
+    if (by_number) return;
+    if (plan == QuietFolders::Plan::watch_and_list) watch_quiet_folder(it, session);
     read_queue(it, session,
                [this, it, session, stands](int rc, const auto& names, const NodeStat& at) {
                  if (*stands) judge(it, session, rc, names, at);
@@ -172,6 +181,15 @@ void ZookeeperStore::stand(const AskPtr& it, const SessionPtr& session) {
   session->ride().create(
       {it->place->folder, path, it->label(session), [it] { return !it->call->over(); }}, told,
       sent);
+}
+
+void ZookeeperStore::watch_quiet_folder(const AskPtr& it, const SessionPtr& session) {
+  session->server().exists(it->place->folder, true,
+                           [this, it, session](int rc, const std::string&, const NodeStat&) {
+                             if (outcome_of(rc) != Outcome::done) return;
+                             MutexLock lock(mutex_);
+                             quiet_.watched(session.get(), it->place->folder);
+                           });
 }
 
 void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc, int folder_rc,
@@ -202,6 +220,27 @@ void ZookeeperStore::stood(const AskPtr& it, const SessionPtr& session, int rc, 
     default:
       return fail_ask(it, rc, "asking for a place in the queue");
   }
+}
+
+bool ZookeeperStore::is_alone_by_number(const AskPtr& it, const SessionPtr& session) {
+  MutexLock lock(mutex_);
+  Place& place = *it->place;
+  const auto number = sequence_in(name_in(place.path));
+  const bool is_alone =
+      place.session == session && number && quiet_.is_alone(session.get(), place.folder, *number);
+  if (is_alone) place.admitted = true;
+  return is_alone;
+}
+
+void ZookeeperStore::note_company(const AskPtr& it, const SessionPtr& session,
+                                  const std::vector<std::string>& names) {
+  MutexLock lock(mutex_);
+  const Place& place = *it->place;
+  const auto number = sequence_in(name_in(place.path));
+  const bool is_alone = names.size() == 1 && number && names.front() == name_in(place.path);
+  if (place.session != session) return;
+  if (is_alone) return quiet_.found_alone(session.get(), place.folder, *number);
+  quiet_.found_others(place.folder);
 }
 
 void ZookeeperStore::remember_folder(const std::string& folder) {
@@ -284,6 +323,7 @@ void ZookeeperStore::judge(const AskPtr& it, const SessionPtr& session, int rc,
   if (outcome != Outcome::done && outcome != Outcome::no_node) {
     return fail_ask(it, rc, "reading the queue");
   }
+  note_company(it, session, names);
   std::string mine;
   bool granted = false;
   bool admitted = false;

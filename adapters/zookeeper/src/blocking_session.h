@@ -58,6 +58,8 @@ class BlockingSession final : private SessionListener {
 
   void session_ready(const SessionPtr&) override {}
   void session_over(const SessionPtr& session) override LEASEHOLD_EXCLUDES(mutex_);
+  void session_broken(const Session&) override {}
+  void path_touched(const Session&, const std::string&) override {}
   void node_touched(const RequestId&) override {}
 
   SessionPtr current() LEASEHOLD_EXCLUDES(mutex_);

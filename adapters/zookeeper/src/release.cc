@@ -163,7 +163,12 @@ void ZookeeperStore::node_removed(const PlacePtr& place, const SessionPtr& sessi
   if (outcome == Outcome::lost || outcome == Outcome::over) return;  // an event tells more
   MutexLock lock(mutex_);
   if (place->session != session) return;
-  if (outcome == Outcome::done || outcome == Outcome::no_node) return place->clear();
+  if (outcome == Outcome::done || outcome == Outcome::no_node) {
+    if (const auto number = sequence_in(name_in(place->path))) {
+      quiet_.gone(session.get(), place->folder, *number);
+    }
+    return place->clear();
+  }
   place->leaving = place->expired;  // refused: it stays as it was
 }
 

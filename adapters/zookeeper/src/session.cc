@@ -71,9 +71,11 @@ void Session::changed(Connection::State state) {
     case Connection::State::connected:
       return connected();
     case Connection::State::connecting: {
-      MutexLock lock(mutex_);
-      if (state_ != State::over) state_ = State::connecting;
-      return;
+      {
+        MutexLock lock(mutex_);
+        if (state_ != State::over) state_ = State::connecting;
+      }
+      return listener_.session_broken(*this);
     }
     case Connection::State::expired:
       return give_up(Error(ErrorCode::unavailable, "the server has ended the session"));
@@ -219,6 +221,7 @@ void Session::touched(const std::string& path) {
     }
     return read_lineage();
   }
+  listener_.path_touched(*this, path);
   std::vector<RequestId> told;
   {
     MutexLock lock(mutex_);

@@ -27,6 +27,9 @@ class SessionListener {
   virtual ~SessionListener() = default;
   virtual void session_ready(const std::shared_ptr<Session>& session) = 0;  // also after a break
   virtual void session_over(const std::shared_ptr<Session>& session) = 0;   // at most once
+  virtual void session_broken(const Session& session) = 0;  // watches may have missed something
+  // Before what was asked for after that is answered; also told as node_touched() to who watches.
+  virtual void path_touched(const Session& session, const std::string& path) = 0;
   virtual void node_touched(const RequestId& watching) = 0;
 };
 

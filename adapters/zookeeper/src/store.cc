@@ -167,6 +167,7 @@ void ZookeeperStore::session_over(const SessionPtr& session) {
   {
     MutexLock lock(mutex_);
     if (closed_) return;
+    quiet_.over(session.get());
     for (auto it = places_.begin(); it != places_.end();) {
       Place& place = *it->second;
       if (place.session != session) {
@@ -182,6 +183,16 @@ void ZookeeperStore::session_over(const SessionPtr& session) {
   lock_watches_.session_over(session);
   for (const RequestId& it : held) tell_ended(it);
   for (const RequestId& it : waiting) tell_nudged(it);
+}
+
+void ZookeeperStore::session_broken(const Session& session) {
+  MutexLock lock(mutex_);
+  quiet_.broken(&session);
+}
+
+void ZookeeperStore::path_touched(const Session& session, const std::string& path) {
+  MutexLock lock(mutex_);
+  quiet_.touched(&session, path);
 }
 
 // A session cannot be closed on its own thread, and to close it may take seconds.

@@ -21,6 +21,7 @@
 #include "options.h"
 #include "place.h"
 #include "queue.h"
+#include "quiet_folders.h"
 #include "session.h"
 
 namespace leasehold::zookeeper {
@@ -76,6 +77,8 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
 
   void session_ready(const SessionPtr& session) override;
   void session_over(const SessionPtr& session) override;
+  void session_broken(const Session& session) override;
+  void path_touched(const Session& session, const std::string& path) override;
   void node_touched(const RequestId& watching) override;
   void tell_ended(const RequestId& request);
   void tell_nudged(const RequestId& request);
@@ -110,6 +113,10 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   void stood(const AskPtr& it, const SessionPtr& session, int rc, int folder_rc,
              const std::string& path, const NodeStat& stat);
   void remember_folder(const std::string& folder) LEASEHOLD_REQUIRES(mutex_);
+  void watch_quiet_folder(const AskPtr& it, const SessionPtr& session);
+  bool is_alone_by_number(const AskPtr& it, const SessionPtr& session);
+  void note_company(const AskPtr& it, const SessionPtr& session,
+                    const std::vector<std::string>& names);
   void look(const AskPtr& it, const SessionPtr& session);
   void read_queue(const AskPtr& it, const SessionPtr& session, Connection::Listed done);
   void recognise(const AskPtr& it, const SessionPtr& session);
@@ -167,6 +174,7 @@ class ZookeeperStore final : public Store, private OnceRecords, private SessionL
   mutable Mutex mutex_;
   std::unordered_map<RequestId, PlacePtr> places_ LEASEHOLD_GUARDED_BY(mutex_);
   std::unordered_set<std::string> folders_ LEASEHOLD_GUARDED_BY(mutex_);  // that were there
+  QuietFolders quiet_ LEASEHOLD_GUARDED_BY(mutex_);
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
 
   struct Kept {
