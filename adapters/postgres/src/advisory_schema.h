@@ -350,7 +350,7 @@ RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_own
                o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
                o_known_as text, o_counted_to bigint, o_mode bigint, o_slot bigint, o_note text,
                o_permits bigint)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   t timestamptz := clock_timestamp();
 BEGIN

@@ -733,12 +733,13 @@ BEGIN
   UPDATE @S.meta SET row_store = a_row_store, session_store = a_session_store;
 END $$;
 
+-- Of one lock, or of all: these are two plans.
 CREATE OR REPLACE FUNCTION @S.status(a_lock text)
 RETURNS TABLE (o_lock text, o_store uuid, o_waits boolean, o_request uuid, o_owner text,
                o_token bigint, o_held_ms bigint, o_remaining_ms bigint, o_kept boolean,
                o_known_as text, o_counted_to bigint, o_mode bigint, o_slot bigint, o_note text,
                o_permits bigint)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   t timestamptz := clock_timestamp();
 BEGIN

@@ -85,6 +85,8 @@ const std::string& session_setup() {
       " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
       " pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
       " pg_catalog.set_config('statement_timeout', '0', false),"
+      // Else each statement of a function is planned at each of its first five calls.
+      " pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', false),"
       // An acquire that nobody waits for any more should not wait for long either.
       " pg_catalog.set_config('lock_timeout', '10s', false),"
       " pg_catalog.set_config('idle_session_timeout', '0', false)";
