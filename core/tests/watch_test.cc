@@ -213,7 +213,7 @@ TEST_F(WatchTest, AFailureIsToldToASlowObserverBeforeWhatCameAfterIt) {
   faults->never(Operation::inspect);
   EXPECT_TRUE(other.wait_until_free());
   go_on.set_value();
-  EXPECT_TRUE(seen.wait_until_unseen());
+  ASSERT_TRUE(seen.wait_until_unseen());
   EXPECT_TRUE(seen.wait_until_free());
 }
 
