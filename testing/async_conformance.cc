@@ -170,9 +170,8 @@ class Crowd {
 
 std::size_t count_waiters(Client& client) {
   std::size_t count = 0;
-  for (const LockStatus& lock : client.list({.store_timeout = 1min}).value()) {
-    count += lock.waiters.size();
-  }
+  const auto locks = client.list({.store_timeout = 1min});
+  for (const LockStatus& lock : locks.value()) count += lock.waiters.size();
   return count;
 }
 
