@@ -1,5 +1,5 @@
-// What many waiters cost: 20,000 threads of one client, and 500 processes, wait for one lock of a
-// SQLite store while the same client holds a short lease of another lock.
+// What many waiters cost: 20,000 threads of one client, half as many completions, and 500 processes
+// wait for one lock of a SQLite store while the same client holds a short lease of another lock.
 //
 //   waiters_bench [THREADS [PROCESSES]]
 //
@@ -14,16 +14,19 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
+#include <latch>
 #include <memory>
 #include <sstream>
 #include <thread>
 #include <vector>
 
 #include "bench/report.h"
+#include "leasehold/async.h"
 #include "leasehold/client.h"
 #include "leasehold/process/child.h"
 #include "leasehold/process/io.h"
 #include "leasehold/stores.h"
+#include "rig/heap_in_use.h"
 #include "rig/temp_folder.h"
 
 namespace {
@@ -231,6 +234,52 @@ void measure_threads(const std::string& url, std::size_t count) {
           bystander.least_remaining() > 0});
 }
 
+// ---- completions ---------------------------------------------------------------------------
+
+struct Completions {
+  HandOffs seen;
+  std::size_t bytes_of_each;
+};
+
+Completions completions_take_turns(Client& client, std::size_t count) {
+  auto lease = must(client.acquire(crowded(), {.ttl = 1min, .wait = 1min}));
+  const AsyncClient async(client);
+  std::vector<Turn> turns(count);
+  std::latch done(static_cast<std::ptrdiff_t>(count));
+  const std::size_t before = rig::heap_in_use();
+  for (Turn& turn : turns) {
+    async.acquire_fenced(crowded(), {.ttl = 1min, .wait = 2min},
+                         [&async, &turn, &done](Result<FencedLease> granted) {
+                           if (!granted) return done.count_down();
+                           turn = {granted->token().number.value(), BootClock::now(), {}};
+                           turn.releasing = BootClock::now();
+                           async.release(
+                               std::move(*granted), {},
+                               [&done](const Result<ReleaseOutcome>&) { done.count_down(); });
+                         });
+  }
+  await_waiters(client, count);
+  const std::size_t bytes = (rig::heap_in_use() - before) / count;
+  (void)must(lease.release());
+  done.wait();
+  return {hand_offs(std::move(turns)), bytes};
+}
+
+void measure_completions(const std::string& url, std::size_t count) {
+  auto client = must(connect(url));
+  const Bystander bystander(client);
+  const std::string many = std::to_string(count) + " completions";
+  auto [seen, bytes] = completions_take_turns(client, count);
+  for (int round = 1; round < kRounds; ++round) seen += completions_take_turns(client, count).seen;
+  report_granted(many, seen);
+  report({many + ": hand-off, p50", format(seen.p50(), "%.3f ms"), ""});
+  report({many + ": hand-off, p99", format(percentile(seen.millis, 0.99), "%.3f ms"), ""});
+  report({many + ": memory of each", std::to_string(bytes) + " bytes", "<= 4096 bytes",
+          bytes <= 4096});
+  report({many + ": looks at a lease of 3 s that was not held",
+          std::to_string(bystander.looks_not_held()), "0", bystander.looks_not_held() == 0});
+}
+
 // ---- processes -----------------------------------------------------------------------------
 
 int wait_as_process(const std::string& url) {
@@ -305,6 +354,7 @@ int main(int argc, char** argv) {
   const rig::TempFolder folder;
   const std::string url = "sqlite:" + folder.file("locks.db");
   measure_threads(url, threads);
+  measure_completions(url, threads / 2);
   measure_processes(url, processes);
   return 0;
 }

@@ -26,13 +26,10 @@ int Faults::calls(Operation operation) {
   return calls_[operation];
 }
 
-// What has not come after this time never comes.
-constexpr auto kPatience = std::chrono::seconds(30);
-
-void Faults::wait_for_calls(Operation operation, int count) {
+void Faults::wait_for_calls(Operation operation, int count, Millis patience) {
   const MutexLock lock(mutex_);
   const bool came = changed_.wait_for(
-      mutex_, kPatience, [&]() LEASEHOLD_REQUIRES(mutex_) { return calls_[operation] >= count; });
+      mutex_, patience, [&]() LEASEHOLD_REQUIRES(mutex_) { return calls_[operation] >= count; });
   if (!came) throw std::runtime_error("the calls that were waited for did not come");
 }
 

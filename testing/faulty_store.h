@@ -32,7 +32,7 @@ class Faults {
   // How many calls there were, with and without a fault.
   int calls(Operation operation);
   // Throws std::runtime_error if there are not so many in time.
-  void wait_for_calls(Operation operation, int count);
+  void wait_for_calls(Operation operation, int count, Millis patience = std::chrono::seconds(30));
 
   // Ends all hanging, now and later.
   void let_go();

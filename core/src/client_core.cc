@@ -277,6 +277,7 @@ Result<Watch> ClientCore::watch_prefix(std::string_view prefix, LocksObserver ob
 }
 
 void ClientCore::nudged(const RequestId& request) {
+  if (make_from_line(request)) return;
   make_calls(feed([&](engine::Engine& engine)
                       LEASEHOLD_REQUIRES(mutex_) { engine.nudged(clock_.now(), request); }));
 }
@@ -368,26 +369,44 @@ TaskThreads& ClientCore::threads_for(const engine::StoreCall& call) {
 void ClientCore::make_calls_elsewhere(Calls calls) {
   for (engine::StoreCall& call : calls) {
     TaskThreads& threads = threads_for(call);
+    if (auto* acquire = std::get_if<engine::SendAcquire>(&call)) {
+      stand_in_line(std::move(*acquire), threads);
+      continue;
+    }
     threads.post([this, moved = std::make_shared<engine::StoreCall>(std::move(call))] {
-      make_at_last(*moved);
+      std::visit([&](auto& send) { make(send, {}); }, *moved);
     });
   }
 }
 
-void ClientCore::make_at_last(engine::StoreCall& call) {
-  auto* acquire = std::get_if<engine::SendAcquire>(&call);
-  if (acquire == nullptr) return std::visit([&](auto& send) { make(send, {}); }, call);
-  const RequestId request = acquire->call.request;
-  if (const auto stop = stop_of_waiting(request)) return make(*acquire, *stop);
-  replied(request,
-          Result<AcquireReply>(fail(ErrorCode::cancelled, "nobody waits for it any more")));
+void ClientCore::stand_in_line(engine::SendAcquire send, TaskThreads& threads) {
+  const RequestId request = send.call.request;
+  {
+    MutexLock lock(mutex_);
+    in_line_.emplace(request, std::move(send));
+  }
+  threads.post([this, request] { make_from_line(request); });
 }
 
-std::optional<std::stop_token> ClientCore::stop_of_waiting(const RequestId& request) {
-  MutexLock lock(mutex_);
-  const auto waits = acquiring_.find(request);
-  if (waits == acquiring_.end()) return std::nullopt;
-  return waits->second->stop;
+bool ClientCore::make_from_line(const RequestId& request) {
+  std::optional<engine::SendAcquire> send;
+  std::optional<std::stop_token> stop;
+  {
+    MutexLock lock(mutex_);
+    const auto stood = in_line_.find(request);
+    if (stood == in_line_.end()) return false;
+    send = std::move(stood->second);
+    in_line_.erase(stood);
+    const auto waits = acquiring_.find(request);
+    if (waits != acquiring_.end()) stop = waits->second->stop;
+  }
+  if (stop) {
+    make(*send, *stop);
+  } else {
+    replied(request,
+            Result<AcquireReply>(fail(ErrorCode::cancelled, "nobody waits for it any more")));
+  }
+  return true;
 }
 
 void ClientCore::follow_up(Calls calls, const std::stop_token& stop) {

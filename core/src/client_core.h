@@ -181,11 +181,9 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
 
   void make_calls(Calls calls, const std::stop_token& stop = {});
   void make_calls_elsewhere(Calls calls);
-  // A call that has stood in line: as a release that nobody stops, as an acquire only if somebody
-  // still waits for it.
-  void make_at_last(engine::StoreCall& call) LEASEHOLD_EXCLUDES(mutex_);
-  std::optional<std::stop_token> stop_of_waiting(const RequestId& request)
-      LEASEHOLD_EXCLUDES(mutex_);
+  void stand_in_line(engine::SendAcquire send, TaskThreads& threads) LEASEHOLD_EXCLUDES(mutex_);
+  // If it stands there: on this thread, unless nobody waits for it any more.
+  bool make_from_line(const RequestId& request) LEASEHOLD_EXCLUDES(mutex_);
   TaskThreads& threads_for(const engine::StoreCall& call);
   template <class Reply>
   struct OneAnswer;
@@ -217,6 +215,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   template <class Value>
   using ByRequest = std::pmr::unordered_map<RequestId, Value>;
   ByRequest<AcquireSlot*> acquiring_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
+  ByRequest<engine::SendAcquire> in_line_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
   ByRequest<ReleaseSlot*> releasing_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
   ByRequest<LeaseControl*> leases_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
   std::optional<BootTime> armed_for_ LEASEHOLD_GUARDED_BY(mutex_);

@@ -374,6 +374,66 @@ TEST_F(AsyncTest, CompletionThatThrowsEndsTheProgram) {
       "oops");
 }
 
+// Queues whoever asks for "job", until it is granted; "slow" is asked for until it is closed.
+class OneQueue final : public Store {
+ public:
+  const StoreTraits& traits() const override { return traits_; }
+  void start(StoreEvents& events) override { events_ = &events; }
+  void close() override { closed_.request_stop(); }
+  void acquire(AcquireCall call, CallContext, Completion<AcquireReply> done) override {
+    if (call.lock.str() == "slow") {
+      ++slow;
+      std::promise<void> closed;
+      const std::stop_callback on_close(closed_.get_token(), [&] { closed.set_value(); });
+      closed.get_future().wait();
+      return done(fail(ErrorCode::unavailable, "closed"));
+    }
+    waiting_ = call.request;
+    ++asked;
+    if (!grants_) return done(Queued{1ms, "another"});
+    done(Granted{TokenNumber::of(1).value(), StoreId::random(system_random()), call.ttl.length(),
+                 /*fresh=*/true});
+  }
+  void renew(std::vector<RenewCall>, CallContext, Completion<std::vector<RenewReply>>) override {}
+  void release(ReleaseCall, CallContext, Completion<ReleaseReply> done) override {
+    done(ReleaseReply::released);
+  }
+  void grant() {
+    grants_ = true;
+    events_->nudged(*waiting_);
+  }
+
+  std::atomic<int> slow = 0;
+  std::atomic<int> asked = 0;
+
+ private:
+  StoreTraits traits_{.queues = true};
+  StoreEvents* events_ = nullptr;
+  std::stop_source closed_;
+  std::atomic<bool> grants_ = false;
+  std::optional<RequestId> waiting_;  // is asked for by one at a time
+};
+
+TEST_F(AsyncTest, NudgedWaiterDoesNotStandInLine) {
+  auto owned = std::make_unique<OneQueue>();
+  OneQueue& store = *owned;
+  client.emplace(std::move(owned));
+  const AsyncClient async(*client);
+  Told<Lease> told;
+  async.acquire("job", {.wait = 20s}, told);
+  while (store.asked == 0) std::this_thread::yield();
+  std::list<Told<Lease>> slow(4);  // as many as there are threads
+  for (auto& one : slow) async.acquire("slow", {.store_timeout = 1h}, one);
+  while (store.slow < 4) std::this_thread::yield();
+  // When the timer has ended this one, it has long sent the other into the line.
+  Told<Lease> later;
+  async.acquire("later", {.store_timeout = 50ms}, later);
+  EXPECT_FALSE(good(later.get()));
+  EXPECT_FALSE(told.is_told());
+  store.grant();
+  EXPECT_TRUE(good(told.get()));
+}
+
 // ---- stopping ------------------------------------------------------------------------------
 
 TEST_F(AsyncTest, WaitingCanBeStopped) {

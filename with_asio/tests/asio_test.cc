@@ -78,7 +78,7 @@ TEST_F(AsioTest, CancellationEndsItWithCancelled) {
   const auto holder = client.acquire("job");
   asio::cancellation_signal signal;
   std::optional<Result<Lease>> told;
-  async_acquire(client, "job", {.wait = 1h},
+  async_acquire(client, "job", {.wait = 20s},
                 asio::bind_cancellation_slot(
                     signal.slot(), asio::bind_executor(io, [&](Result<Lease> lease) {
                       told.emplace(std::move(lease));
@@ -95,7 +95,7 @@ TEST_F(AsioTest, StopTokenOfTheOptionsIsHeardToo) {
   const auto holder = client.acquire("job");
   std::stop_source stop;
   auto told =
-      async_acquire(client, "job", {.wait = 1h, .stop = stop.get_token()}, asio::use_future);
+      async_acquire(client, "job", {.wait = 20s, .stop = stop.get_token()}, asio::use_future);
   faults->wait_for_calls(Operation::acquire, 3);
   stop.request_stop();
   EXPECT_TRUE(bad(told.get(), ErrorCode::cancelled));

@@ -256,8 +256,25 @@ Ride::BatchPointer Ride::begin_batch() {
   return on_their_way_.back();
 }
 
+// The road may answer before it returns, for instance what has no time left. Thousands of those may
+// stand behind each other, so what departs then is sent from here, and not from within.
 void Ride::send(const std::vector<BatchPointer>& batches) {
-  for (const BatchPointer& batch : batches) send(batch);
+  {
+    MutexLock guard(mutex_);
+    to_send_.insert(to_send_.end(), batches.begin(), batches.end());
+    if (sending_ || to_send_.empty()) return;
+    sending_ = true;
+  }
+  while (const BatchPointer batch = next_to_send()) send(batch);
+}
+
+Ride::BatchPointer Ride::next_to_send() {
+  MutexLock guard(mutex_);
+  sending_ = !to_send_.empty();
+  if (!sending_) return nullptr;
+  BatchPointer next = std::move(to_send_.front());
+  to_send_.pop_front();
+  return next;
 }
 
 void Ride::send(const BatchPointer& batch) {

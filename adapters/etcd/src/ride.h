@@ -70,6 +70,7 @@ class Ride final : public std::enable_shared_from_this<Ride> {
   void go_alone(TripNumber trip, wire::TxnRequest txn, Limits limits, Done<wire::TxnResponse> done);
   void gather(const RiderPointer& rider);
   void send(const std::vector<BatchPointer>& batches);
+  BatchPointer next_to_send();
   void send(const BatchPointer& batch);
   void came_back(const BatchPointer& batch, Answer answer);
   void tell_each(const Batch& batch, Answer& answer);
@@ -100,6 +101,8 @@ class Ride final : public std::enable_shared_from_this<Ride> {
   std::unordered_map<std::string, Line> lines_ LEASEHOLD_GUARDED_BY(mutex_);
   std::deque<std::string> turns_ LEASEHOLD_GUARDED_BY(mutex_);
   std::vector<BatchPointer> on_their_way_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::deque<BatchPointer> to_send_ LEASEHOLD_GUARDED_BY(mutex_);
+  bool sending_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   BootTime wakes_at_ LEASEHOLD_GUARDED_BY(mutex_) = BootTime::max();
   int most_operations_ LEASEHOLD_GUARDED_BY(mutex_) = 128;  // etcd's usual limit
   bool server_is_full_ LEASEHOLD_GUARDED_BY(mutex_) = false;

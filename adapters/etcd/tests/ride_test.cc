@@ -33,6 +33,7 @@ class TestRoad final : public Road {
 
   void send(wire::TxnRequest request, Limits limits, Done<wire::TxnResponse> done) override {
     if (on_send) on_send();
+    if (answers_at_once) return done(tl::unexpected(Failure{.kind = Failure::Kind::not_sent}));
     sent.push_back({std::move(request), std::move(limits), std::move(done)});
   }
   BootTime now() const override { return now_; }
@@ -56,6 +57,7 @@ class TestRoad final : public Road {
   std::function<void()> alarm() const { return alarm_; }
 
   std::vector<Sent> sent;
+  bool answers_at_once = false;
   std::function<void()> on_send;
   std::function<void()> on_call_off;
 
@@ -206,6 +208,15 @@ TEST_F(RideTest, CallsGatherBehindOneAndGoTogether) {
   EXPECT_THAT(answers, SizeIs(4));
   EXPECT_THAT(keys_of(2), ElementsAre("d"));
   EXPECT_FALSE(is_shared(road.sent[2].request)) << "alone again";
+}
+
+TEST_F(RideTest, ThousandsThatAreAnsweredAtOnceNeedNoDeepStack) {
+  constexpr std::size_t many = 20'000;
+  go("a");
+  for (std::size_t i = 0; i < many; ++i) go("a");
+  road.answers_at_once = true;
+  answer(0);
+  EXPECT_THAT(answers, SizeIs(1 + many));
 }
 
 TEST_F(RideTest, EachIsToldItsOwnAnswer) {

@@ -308,6 +308,10 @@ void Connection::transact(std::vector<Step> steps, Transacted done) {
   }
   zoo_op_result_t* results = transaction.results.data();
   send(std::move(transaction), [&](zhandle_t* zh, const void* context) {
+    // If the session ends while the library packs several steps, it frees paths that are not its
+    // own. It cannot end before the connection did.
+    if (is_unrecoverable(zh) != ZOK) return static_cast<int>(ZINVALIDSTATE);
+    if (ops.size() > 1 && zoo_state(zh) != ZOO_CONNECTED_STATE) return kNotSent;
     return zoo_amulti(zh, static_cast<int>(ops.size()), ops.data(), results, Callbacks::transacted,
                       context);
   });
