@@ -2,6 +2,7 @@
 // recipe, which has no queue and no token: SET NX PX, and a script that compares and deletes.
 // Redlock beside one server. And the hand-off among 32 waiters, beside a client that polls.
 #include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -35,14 +36,17 @@ Side same_scripts(const rig::RedisServer& server) {
               return hiredis->command(words);
             };
             const LockName lock = must(LockName::parse("same-" + std::to_string(worker)));
-            return [run, lock, keys = redis::LockKeys(lock.str()),
-                    store = StoreId::random(system_random()), owner = must(OwnerLabel::parse("me")),
-                    ttl = must(Ttl::of(Millis(30'000))), number = std::int64_t{0}]() mutable {
+            return [run, lock, keys = redis::LockKeys(lock.str()), store = std::optional<StoreId>(),
+                    owner = must(OwnerLabel::parse("me")), ttl = must(Ttl::of(Millis(30'000))),
+                    number = std::int64_t{0}]() mutable {
               const RequestId request = RequestId::random(system_random());
               const AcquireCall acquire{lock, request, owner, ttl};
               const auto granted =
                   run(redis::acquire_call(keys, acquire, acquire.queue, "-", store, ++number));
-              if (granted->element[0]->integer != 1) stop("the lock is not free");
+              if (granted->type != REDIS_REPLY_INTEGER) {  // the first one learns the store
+                if (granted->element[0]->integer != 1) stop("the lock is not free");
+                store = StoreId::from_hex(granted->element[2]->str);
+              }
               const ReleaseCall release{lock, request};
               if (run(redis::release_call(keys, release, false, ++number))->integer != 1) {
                 stop("the lock was lost");

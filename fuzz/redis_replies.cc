@@ -28,7 +28,7 @@ Token some_token() {
 void check_acquire(const resp::Value& value) {
   const AcquireCall call{lock(), some_token().request, OwnerLabel::parse("me").value(),
                          Ttl::of(Millis(1000)).value()};
-  const auto reply = read_acquire(value, call);
+  const auto reply = read_acquire(value, call, StoreId::from_hex(std::string(32, '7')));
   if (!reply) {
     must(!reply.error().message.empty(), "an error has a sentence");
     return;

@@ -100,15 +100,8 @@ struct BlockingStore::Alone {
 BlockingStore::BlockingStore(Calls calls, Millis patience)
     : line_(calls == Calls::apart
                 ? nullptr
-                : std::make_unique<Line>([this](const Line::Batch& batch) { carry_all(batch); },
+                : std::make_unique<Line>([this](const Line::Batch& batch) { return carry(batch); },
                                          patience)) {}
-
-void BlockingStore::carry_all(const Line::Batch& batch) {
-  std::vector<AnyAsked> all;
-  all.reserve(batch.size());
-  for (const auto& rider : batch) all.push_back(static_cast<AskedRider&>(*rider).asked());
-  carry(all);
-}
 
 CallContext limits_of(std::span<const AnyAsked> batch) {
   const auto context_of = [](const AnyAsked& one) -> const CallContext& {
@@ -128,19 +121,52 @@ void BlockingStore::answer(std::span<const AnyAsked> batch) {
   for (const AnyAsked& asked : batch) std::visit(Alone{*this}, asked);
 }
 
-void BlockingStore::carry(std::span<const AnyAsked> batch) {
-  try {
-    answer(batch);
-  } catch (const std::exception& exception) {
-    for (const AnyAsked& one : batch) {
-      std::visit(
-          [&](auto* asked) {
-            if (asked->has_begun()) asked->answer(failed_unexpectedly(exception));
-          },
-          one);
+// A batch from its departure until each of its calls has ended, whatever is thrown.
+class BlockingStore::Trip final : public Line::Trip {
+ public:
+  explicit Trip(const Line::Batch& batch) {
+    all_.reserve(batch.size());
+    for (const auto& rider : batch) all_.push_back(static_cast<AskedRider&>(*rider).asked());
+  }
+
+  // True if some of it is still to be done.
+  bool depart(BlockingStore& store) {
+    do_part([&] { rest_ = store.depart(all_); });
+    if (!rest_) end();
+    return rest_ != nullptr;
+  }
+  void arrive() override {
+    do_part([&] { rest_->arrive(); });
+    end();
+  }
+  bool can_be_followed() const override { return rest_->can_be_followed(); }
+
+ private:
+  void do_part(const auto& part) {
+    try {
+      part();
+    } catch (const std::exception& exception) {
+      for (const AnyAsked& one : all_) {
+        std::visit(
+            [&](auto* asked) {
+              if (asked->has_begun()) asked->answer(failed_unexpectedly(exception));
+            },
+            one);
+      }
     }
   }
-  for (const AnyAsked& one : batch) std::visit([](auto* asked) { asked->left_behind(); }, one);
+  void end() {
+    for (const AnyAsked& one : all_) std::visit([](auto* asked) { asked->left_behind(); }, one);
+  }
+
+  std::vector<AnyAsked> all_;
+  std::unique_ptr<Line::Trip> rest_;
+};
+
+std::unique_ptr<Line::Trip> BlockingStore::carry(const Line::Batch& batch) {
+  auto trip = std::make_unique<Trip>(batch);
+  if (!trip->depart(*this)) return nullptr;
+  return trip;
 }
 
 template <class Reply, class Call>

@@ -126,6 +126,12 @@ class BlockingStore : public Store, protected OnceRecords {
   // not done: it goes on its own, by its method below. If this throws, the outcome of what has
   // begun is unknown. By default each by its method.
   virtual void answer(std::span<const AnyAsked> batch);
+  // The same for a store that can send a batch before the one before it was answered: what is left
+  // to do is the trip, which may throw as answer() may. Nothing: all is done.
+  virtual std::unique_ptr<Line::Trip> depart(std::span<const AnyAsked> batch) {
+    answer(batch);
+    return nullptr;
+  }
 
   // An acquire was told that it waits, the first time or again. On its caller's thread, while
   // others may go.
@@ -184,8 +190,8 @@ class BlockingStore : public Store, protected OnceRecords {
   template <class Call, class Reply>
   void finish(const Call& call, const CallContext& context, Result<Reply> reply,
               const Completion<Reply>& done);
-  void carry(std::span<const AnyAsked> batch);
-  void carry_all(const Line::Batch& batch);
+  class Trip;
+  std::unique_ptr<Line::Trip> carry(const Line::Batch& batch);
 
   void note(const AcquireCall& call, const Result<AcquireReply>& reply);
   void note(const ReleaseCall& call, const Result<ReleaseReply>& reply);

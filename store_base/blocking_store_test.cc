@@ -45,14 +45,27 @@ class ToldStore final : public BlockingStore {
     return ReleaseReply::released;
   };
   std::function<void(std::span<const AnyAsked>)> on_batch;
+  // If there is one, a batch only begins at its departure.
+  std::function<void(std::span<const AnyAsked>)> on_arrival;
   std::function<void()> on_close = [] {};
   int asked = 0;
   int closed = 0;
 
  private:
+  struct Trip final : Line::Trip {
+    explicit Trip(std::function<void()> what) : rest(std::move(what)) {}
+    void arrive() override { rest(); }
+    const std::function<void()> rest;
+  };
+
   void answer(std::span<const AnyAsked> batch) override {
     if (on_batch) return on_batch(batch);
     BlockingStore::answer(batch);
+  }
+  std::unique_ptr<Line::Trip> depart(std::span<const AnyAsked> batch) override {
+    if (!on_arrival) return BlockingStore::depart(batch);
+    for (const AnyAsked& one : batch) std::visit([](auto* rider) { rider->begin(); }, one);
+    return std::make_unique<Trip>([this, batch] { on_arrival(batch); });
   }
   Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext&) override {
     return on_acquire(call);
@@ -279,6 +292,27 @@ TEST_F(TogetherTest, WhatABatchLeavesGoesOnItsOwnAndWhatItThrewAwayIsUnknown) {
             "outcome_unknown: told:somewhere: the store failed unexpectedly (broken)");
   EXPECT_TRUE(store.doubts().doubts(begun));
   EXPECT_EQ(std::get<Busy>(left->value()).ahead, "left");
+}
+
+TEST_F(TogetherTest, WhatWasNotAnsweredWhenABatchArrivesGoesOnItsOwnToo) {
+  store.on_acquire = name_of_lock;
+  std::optional<Result<AcquireReply>> answered, left;
+  store.on_arrival = [](std::span<const AnyAsked> batch) {
+    std::get<AskedAcquire*>(batch[0])->answer(Busy{"the batch"});
+  };
+  gather_acquire("answered", context(), answered);
+  gather_acquire("left", context(), left);
+  let_go();
+  EXPECT_EQ(std::get<Busy>(answered->value()).ahead, "the batch");
+  EXPECT_EQ(std::get<Busy>(left->value()).ahead, "left");
+}
+
+TEST_F(TogetherTest, WhatIsThrownAtTheArrivalIsAnUnknownOutcome) {
+  std::optional<Result<AcquireReply>> thrown;
+  store.on_arrival = [](auto) { throw std::runtime_error("broken"); };
+  gather_acquire("thrown", context(), thrown);
+  let_go();
+  EXPECT_EQ(thrown->error().code, ErrorCode::outcome_unknown);
 }
 
 TEST_F(TogetherTest, EachHasItsOwnDeadlineAndStop) {

@@ -6,6 +6,18 @@
 #include <utility>
 
 namespace leasehold {
+namespace {
+
+void wake(const Line::Batch& batch) {
+  const Rider* woken = nullptr;  // mostly they have one gong
+  for (const auto& rider : batch) {
+    if (woken != nullptr && rider->sleeps_beside(*woken)) continue;
+    woken = rider.get();
+    rider->wake();
+  }
+}
+
+}  // namespace
 
 bool Line::go_first(BootTime now) {
   MutexLock lock(mutex_);
@@ -71,7 +83,7 @@ Line::Ride Line::ride(const std::shared_ptr<Rider>& rider, BootTime now) {
   return rider->stage_ == Stage::answered ? Ride::answered : not_done();
 }
 
-bool Line::next_batch(Batch& batch) {
+bool Line::await_batch(Batch& batch) {
   batch.clear();
   MutexLock lock(mutex_);
   for (;;) {
@@ -83,13 +95,32 @@ bool Line::next_batch(Batch& batch) {
     if (!to_carry_) return false;
   }
   out_since_ = BootClock::now();
+  take(batch);
+  return true;
+}
+
+bool Line::next_batch(Batch& batch) {
+  MutexLock lock(mutex_);
+  std::erase_if(gathered_, [](const auto& it) { return !it->is_open(); });
+  const bool worth_it =
+      gathered_.size() >= kEnoughRiders ||
+      std::ranges::any_of(gathered_, [](const auto& it) { return it->context.urgent; });
+  if (worth_it) take(batch);
+  return worth_it;
+}
+
+void Line::take(Batch& batch) {
   std::stable_partition(gathered_.begin(), gathered_.end(),
                         [](const auto& it) { return it->context.urgent; });
   const auto end =
       gathered_.begin() + static_cast<std::ptrdiff_t>(std::min(gathered_.size(), kMostRiders));
   batch.assign(std::make_move_iterator(gathered_.begin()), std::make_move_iterator(end));
   gathered_.erase(gathered_.begin(), end);
-  return true;
+}
+
+void Line::out_since(BootTime when) {
+  MutexLock lock(mutex_);
+  out_since_ = when;
 }
 
 std::size_t Line::gathered() {
@@ -98,14 +129,31 @@ std::size_t Line::gathered() {
 }
 
 void Line::run() {
-  Batch batch;
-  while (next_batch(batch)) {
-    carry_(batch);
-    const kit::Gong* struck = nullptr;  // mostly there is only one
-    for (const auto& rider : batch) {
-      if (rider->gong_.get() == struck) continue;
-      struck = rider->gong_.get();
-      rider->gong_->strike();
+  struct Out {
+    Batch batch;
+    std::unique_ptr<Trip> trip;
+    BootTime since;
+  };
+  std::optional<Out> first;
+  for (;;) {
+    Out next;
+    const bool departs =
+        first ? first->trip->can_be_followed() && next_batch(next.batch) : await_batch(next.batch);
+    if (departs) {
+      next.since = BootClock::now();
+      next.trip = depart_(next.batch);
+      if (!next.trip) wake(next.batch);
+    } else if (!first) {
+      return;
+    }
+    if (first) {
+      first->trip->arrive();
+      wake(first->batch);
+      first.reset();
+    }
+    if (next.trip) {
+      out_since(next.since);
+      first = std::move(next);
     }
   }
 }

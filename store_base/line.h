@@ -41,6 +41,9 @@ class Rider {
     if (gong_) gong_->strike();
   }
 
+  // True if whoever wakes one wakes the other, too.
+  bool sleeps_beside(const Rider& other) const { return gong_ == other.gong_; }
+
   // Its caller wants it no more.
   bool is_over() const {
     return context.stop.stop_requested() || BootClock::now() >= context.deadline;
@@ -60,20 +63,34 @@ class Rider {
 
 // The first call goes at once, on its caller's thread. While it is on its way others gather; when
 // it is back, a thread of the line takes all of them along together, and so on until nobody waits.
-// Nobody waits long: when a batch has been out for its patience, a call goes on its own. Thread
-// safe.
+// Where a batch can be under way by itself, the next one departs before it has come back, if enough
+// have gathered, or one that is urgent. Nobody waits long: when a batch has been out for its
+// patience, a call goes on its own. Thread safe.
 class Line {
  public:
   using Batch = std::vector<std::shared_ptr<Rider>>;
-  // Does the calls of a batch that begin(), and ends each. When it returns, their callers are
-  // woken. Called by one thread at a time, beside calls that go on their own. Must not throw.
-  using Carry = std::function<void(const Batch&)>;
+  // A batch that is under way.
+  class Trip {
+   public:
+    virtual ~Trip() = default;
+    // Waits for what is outstanding, and ends each call. Another may have departed behind it, which
+    // arrives after it. Must not throw.
+    virtual void arrive() = 0;
+    // False: the next one departs when it has arrived.
+    virtual bool can_be_followed() const { return true; }
+  };
+  // Does the calls of a batch that begin(), and ends each; or only sends them, and answers the
+  // trip, which does the rest. When all that is over their callers are woken. All by one thread at
+  // a time, beside calls that go on their own. Must not throw.
+  using Depart = std::function<std::unique_ptr<Trip>(const Batch&)>;
 
   static constexpr std::size_t kMostRiders = 100;
+  // So many depart behind a batch that is under way: one of fewer would cost as much.
+  static constexpr std::size_t kEnoughRiders = 8;
   static constexpr Millis kPatience{50};
 
-  explicit Line(Carry carry, Millis patience = kPatience)
-      : carry_(std::move(carry)), patience_(patience) {}
+  explicit Line(Depart depart, Millis patience = kPatience)
+      : depart_(std::move(depart)), patience_(patience) {}
   ~Line() { close(); }
   Line(const Line&) = delete;
 
@@ -111,13 +128,19 @@ class Line {
       LEASEHOLD_EXCLUDES(mutex_);
   bool has_thread() LEASEHOLD_REQUIRES(mutex_);
   void run() LEASEHOLD_EXCLUDES(mutex_);
+  // False: there is none, and will be none.
+  bool await_batch(Batch& batch) LEASEHOLD_EXCLUDES(mutex_);
+  // False: there is none now that is worth it.
   bool next_batch(Batch& batch) LEASEHOLD_EXCLUDES(mutex_);
+  void take(Batch& batch) LEASEHOLD_REQUIRES(mutex_);
+  void out_since(BootTime when) LEASEHOLD_EXCLUDES(mutex_);
 
-  const Carry carry_;
+  const Depart depart_;
   const Millis patience_;
   Mutex mutex_;
   ConditionVariable handed_over_;
-  std::optional<BootTime> out_since_ LEASEHOLD_GUARDED_BY(mutex_);  // nothing: nothing is out
+  // Of what has been out longest; nothing: nothing is out.
+  std::optional<BootTime> out_since_ LEASEHOLD_GUARDED_BY(mutex_);
   bool to_carry_ LEASEHOLD_GUARDED_BY(mutex_) = false;  // the thread is to take who has gathered
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   Batch gathered_ LEASEHOLD_GUARDED_BY(mutex_);

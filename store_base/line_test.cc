@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <latch>
@@ -59,6 +60,9 @@ class LineTest : public ::testing::Test {
   std::function<void()> on_batch = [] {};
   Mutex mutex;
   std::vector<Numbers> batches;
+  std::function<std::unique_ptr<Line::Trip>(const Line::Batch&)> on_departed = [](const auto&) {
+    return nullptr;
+  };
   Line line{[this](const Line::Batch& batch) {
               Numbers numbers;
               for (const auto& rider : batch)
@@ -71,6 +75,7 @@ class LineTest : public ::testing::Test {
               for (const auto& rider : batch) {
                 if (rider->begin()) on_rider(*rider);
               }
+              return on_departed(batch);
             },
             patience_};
 
@@ -118,6 +123,103 @@ TEST_F(LineTest, WhoComesDuringABatchGoesWithTheNext) {
   EXPECT_THAT(batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3)));
 }
 
+// Answers when it has arrived.
+class Travelling final : public Line::Trip {
+ public:
+  Travelling(Line::Batch batch, std::function<void()> on_arrival)
+      : batch_(std::move(batch)), on_arrival_(std::move(on_arrival)) {}
+  void arrive() override {
+    on_arrival_();
+    for (const auto& rider : batch_) rider->answered();
+  }
+
+ private:
+  const Line::Batch batch_;
+  const std::function<void()> on_arrival_;
+};
+
+// Two batches, the second of which gathers while the first departs.
+class TwoBatchesTest : public LineTest {
+ protected:
+  explicit TwoBatchesTest(Millis patience = kEndless) : LineTest(patience) {
+    on_rider = [](Rider&) {};
+    on_departed = [this](const Line::Batch& batch) {
+      if (batches.size() == 1) {
+        departed_.count_down();
+        go_on_.wait();
+      } else {
+        second_departed.count_down();
+      }
+      return std::make_unique<Travelling>(batch, batches.size() == 1 ? on_first : on_second);
+    };
+  }
+
+  // Who is to go with the second.
+  std::future<Ride> depart(const std::function<void()>& gather) {
+    go_first();
+    auto first = ride(1);
+    line.back();
+    departed_.wait();
+    gather();
+    go_on_.count_down();
+    return first;
+  }
+
+  std::latch second_departed{1};
+  std::function<void()> on_first = [] {};
+  std::function<void()> on_second = [] {};
+
+ private:
+  std::latch departed_{1};
+  std::latch go_on_{1};
+};
+
+TEST_F(TwoBatchesTest, TheNextDepartsBeforeTheOneBeforeItHasArrived) {
+  std::atomic<bool> first_arrived = false;
+  on_first = [&] {
+    second_departed.wait();
+    first_arrived = true;
+  };
+  on_second = [&] { EXPECT_TRUE(first_arrived) << "they arrive in their order"; };
+  std::vector<std::future<Ride>> rides;
+  auto first = depart([&] {
+    for (int i = 0; i < static_cast<int>(Line::kEnoughRiders); ++i) rides.push_back(ride(2 + i));
+  });
+  EXPECT_EQ(first.get(), Ride::answered);
+  for (auto& it : rides) EXPECT_EQ(it.get(), Ride::answered);
+  EXPECT_THAT(batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3, 4, 5, 6, 7, 8, 9)));
+  while (!line.go_first(BootClock::now())) std::this_thread::yield();
+  line.back();
+}
+
+TEST_F(TwoBatchesTest, FewDepartWhenTheOneBeforeThemHasArrived) {
+  on_first = [&] { EXPECT_FALSE(second_departed.try_wait()); };
+  std::future<Ride> second, third;
+  auto first = depart([&] {
+    second = ride(2);
+    third = ride(3);
+  });
+  for (auto* it : {&first, &second, &third}) EXPECT_EQ(it->get(), Ride::answered);
+}
+
+TEST_F(TwoBatchesTest, WhatKeepsLeasesAliveDepartsAtOnce) {
+  on_first = [&] { second_departed.wait(); };
+  std::future<Ride> second;
+  auto first = depart([&] { second = ride(2, context(10s, {}, /*urgent=*/true)); });
+  EXPECT_EQ(first.get(), Ride::answered);
+  EXPECT_EQ(second.get(), Ride::answered);
+}
+
+TEST_F(TwoBatchesTest, WhoIsAnsweredByTheFirstDoesNotWaitForTheSecond) {
+  std::latch answered(1);
+  on_second = [&] { answered.wait(); };
+  std::future<Ride> second;
+  auto first = depart([&] { second = ride(2, context(10s, {}, /*urgent=*/true)); });
+  EXPECT_EQ(first.get(), Ride::answered);
+  answered.count_down();
+  EXPECT_EQ(second.get(), Ride::answered);
+}
+
 TEST_F(LineTest, WhatKeepsLeasesAliveGoesFirst) {
   go_first();
   std::vector<std::future<Ride>> rides;
@@ -158,6 +260,27 @@ TEST_F(ImpatientLineTest, NobodyWaitsLongForTheBatchBeforeIt) {
   line.back();
   while (!line.go_first(BootClock::now())) std::this_thread::yield();
   line.back();
+}
+
+struct ImpatientTwoBatchesTest : TwoBatchesTest {
+  ImpatientTwoBatchesTest() : TwoBatchesTest(Line::kPatience) {}
+};
+
+TEST_F(ImpatientTwoBatchesTest, NobodyWaitsLongerThoughTheNextHasDeparted) {
+  std::latch alone(1);
+  on_first = [&] { alone.wait(); };
+  BootTime since;
+  std::future<Ride> second;
+  auto first = depart([&] {
+    since = BootClock::now();
+    second = ride(2, context(10s, {}, /*urgent=*/true));
+  });
+  second_departed.wait();
+  while (BootClock::now() < since + Line::kPatience) std::this_thread::yield();
+  EXPECT_EQ(ride(3).get(), Ride::on_its_own) << "the first has been out for so long";
+  alone.count_down();
+  EXPECT_EQ(first.get(), Ride::answered);
+  EXPECT_EQ(second.get(), Ride::answered);
 }
 
 TEST_F(LineTest, WhoIsStoppedOrOutOfTimeBeforeItBeganIsNotDone) {

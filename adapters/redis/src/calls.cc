@@ -25,6 +25,29 @@ std::string text(Millis time) {
   return std::to_string(time.count());
 }
 
+// As it is at a lock's key while nobody waits: a 0, and 16 digits.
+std::string number_text(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  return std::string(17 - std::min<std::size_t>(digits.size(), 16), '0') + digits;
+}
+
+// As it is at the store's key.
+std::string store_text(const std::optional<StoreId>& store) {
+  return store ? std::string(kStoreFormat) + ' ' + store->hex() : "";
+}
+
+std::string said_by(const AcquireCall& call) {
+  return call.note.empty() ? call.owner.str() : call.owner.str() + '\n' + call.note.str();
+}
+
+template <class... Words>
+std::vector<std::string> list_of(Words... words) {
+  std::vector<std::string> list;
+  list.reserve(sizeof...(words));
+  (list.push_back(std::move(words)), ...);
+  return list;
+}
+
 tl::unexpected<Error> unexpected_reply() {
   return fail(ErrorCode::outcome_unknown, "the server's answer is not what the script answers");
 }
@@ -46,6 +69,12 @@ std::optional<TokenNumber> token_in(std::string_view digits) {
 // Not negative, whatever another program wrote.
 std::int64_t elapsed(std::int64_t since, std::int64_t now) {
   return since < 0 || since >= now ? 0 : now - since;
+}
+
+// By LockValue::since.
+std::int64_t held_for(std::int64_t since, std::int64_t now, std::int64_t left) {
+  if (since >= 0) return elapsed(since, now);
+  return left < 0 || since < -Ttl::kMax.count() ? 0 : elapsed(left, -since);
 }
 
 std::pair<std::string, std::string> owner_and_note(std::string_view text) {
@@ -115,13 +144,16 @@ std::string ahead_of(const Value& value, const Value& waiter) {
 }  // namespace
 
 ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, bool queue,
-                        const std::string& channel, const StoreId& new_store, std::int64_t number) {
-  return {
-      Scripts::all().acquire,
-      {keys.lock, kTokenKey, kStoreKey, released_key(call.request), keys.queue(), keys.waiters(),
-       keys.permits(), keys.ends(), keys.holders(), keys.slots()},
-      {call.request.hex(), call.owner.str(), text(call.ttl.length()), queue ? "1" : "0", channel,
-       new_store.hex(), std::to_string(number), std::to_string(call.mode.code()), call.note.str()}};
+                        const std::string& channel, const std::optional<StoreId>& store,
+                        std::int64_t number) {
+  ScriptCall script{Scripts::all().acquire, list_of(keys.lock),
+                    list_of(call.request.hex(), text(call.ttl.length()), number_text(number),
+                            store_text(store), said_by(call))};
+  if (queue || !call.mode.is_exclusive()) {
+    script.arguments.push_back(std::to_string(call.mode.code()));
+  }
+  if (queue) script.arguments.push_back(channel);
+  return script;
 }
 
 ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& calls) {
@@ -139,39 +171,33 @@ ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& c
 
 ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
                         std::int64_t number) {
-  return {Scripts::all().release,
-          {keys.lock, keys.queue(), keys.waiters(), released_key(call.request), keys.permits(),
-           keys.ends(), keys.holders(), keys.slots()},
-          {call.request.hex(), text(std::max(call.keep_for, Millis(0))),
-           doubtful ? text(kReleaseRemembered) : "0", std::to_string(number)}};
-}
-
-ScriptCall acquire_many_call() {
-  return {Scripts::all().acquire_many, {kStoreKey, kTokenKey}};
-}
-
-void add_acquire(ScriptCall& many, const LockKeys& keys, const AcquireCall& call,
-                 std::int64_t number) {
-  for (std::string key : {keys.lock, keys.queue(), keys.permits(), released_key(call.request)}) {
-    many.keys.push_back(std::move(key));
+  ScriptCall script{Scripts::all().release, list_of(keys.lock),
+                    list_of(call.request.hex() + ' ', number_text(number))};
+  if (doubtful || call.keep_for > Millis(0)) {
+    script.arguments.push_back(text(std::max(call.keep_for, Millis(0))));
+    script.arguments.push_back(doubtful ? text(kReleaseRemembered) : "0");
   }
-  std::string rest = std::to_string(number) + ' ' + call.owner.str();
-  if (!call.note.empty()) rest += '\n' + call.note.str();
+  return script;
+}
+
+ScriptCall acquire_many_call(const std::optional<StoreId>& store, std::int64_t number) {
+  return {Scripts::all().acquire_many, {}, list_of(number_text(number), store_text(store))};
+}
+
+void add_acquire(ScriptCall& many, LockKeys keys, const AcquireCall& call) {
+  many.keys.push_back(std::move(keys.lock));
   many.arguments.push_back(call.request.hex());
   many.arguments.push_back(text(call.ttl.length()));
-  many.arguments.push_back(std::move(rest));
+  many.arguments.push_back(said_by(call));
 }
 
-ScriptCall release_many_call() {
-  return {Scripts::all().release_many, {}};
+ScriptCall release_many_call(std::int64_t number) {
+  return {Scripts::all().release_many, {}, list_of(number_text(number))};
 }
 
-void add_release(ScriptCall& many, const LockKeys& keys, const ReleaseCall& call,
-                 std::int64_t number) {
-  many.keys.push_back(keys.lock);
-  many.keys.push_back(keys.queue());
-  many.arguments.push_back(call.request.hex());
-  many.arguments.push_back(std::to_string(number));
+void add_release(ScriptCall& many, LockKeys keys, const ReleaseCall& call) {
+  many.keys.push_back(std::move(keys.lock));
+  many.arguments.push_back(call.request.hex() + ' ');
 }
 
 ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen) {
@@ -241,11 +267,12 @@ LockValue LockValue::parse(std::string_view value) {
   ours.kept = value[32] == '+';
   if (!ours.request || (value[32] != ' ' && !ours.kept)) return stranger;
   value.remove_prefix(33);
+  const auto call = kit::number_in<std::int64_t>(take_word(value));
   ours.token = token_in(take_word(value));
+  const auto format = take_word(value);
   ours.store = StoreId::from_hex(take_word(value));
   const auto since = kit::number_in<std::int64_t>(take_word(value));
-  const auto call = kit::number_in<std::int64_t>(take_word(value));
-  if (!ours.token || !ours.store || !since || !call) return stranger;
+  if (!call || !ours.token || format != kStoreFormat || !ours.store || !since) return stranger;
   ours.since = *since;
   std::tie(ours.owner, ours.note) = owner_and_note(value);
   return ours;
@@ -256,13 +283,23 @@ Status check_count(const Value& reply, std::size_t count) {
   return unexpected_reply();
 }
 
-Result<AcquireReply> read_acquire(const Value& reply, const AcquireCall& call) {
+bool is_grant(const Value& acquire_reply) {
+  return acquire_reply.type == Type::integer || acquire_reply.at(0).integer == 1;
+}
+
+Result<AcquireReply> read_acquire(const Value& reply, const AcquireCall& call,
+                                  const std::optional<StoreId>& store) {
+  if (reply.type == Type::integer) {
+    const auto token = TokenNumber::of(reply.integer);
+    if (!token || !store) return unexpected_reply();
+    return Granted{*token, *store, call.ttl.length(), /*fresh=*/true};
+  }
   switch (reply.at(0).integer) {
     case 1: {
       const auto token = token_in(reply.at(1).text);
-      const auto store = StoreId::from_hex(reply.at(2).text);
-      if (!token || !store) return unexpected_reply();
-      return Granted{*token, *store, call.ttl.length(), reply.at(3).integer == 1,
+      const auto its_store = StoreId::from_hex(reply.at(2).text);
+      if (!token || !its_store) return unexpected_reply();
+      return Granted{*token, *its_store, call.ttl.length(), reply.at(3).integer == 1,
                      slot_in(reply.at(4).text)};
     }
     case 2:
@@ -331,7 +368,7 @@ Result<LockStatus> read_status(const Value& reply, const LockName& lock, const L
         .request = *request,
         .token = holder.token.value_or(TokenNumber::of(1).value()),
         .owner = holder.owner,
-        .held_for = Millis(holder.request ? elapsed(holder.since, now) : 0),
+        .held_for = Millis(holder.request ? held_for(holder.since, now, left) : 0),
         .remaining = remaining,
         .kept = holder.kept,
         .foreign = !holder.request,

@@ -15,19 +15,19 @@ namespace leasehold::redis {
 // Where a waiter is told to ask again; '-': nowhere.
 inline constexpr const char* kNoChannel = "-";
 
+// `store`: as far as is known; see read_acquire().
 ScriptCall acquire_call(const LockKeys& keys, const AcquireCall& call, bool queue,
-                        const std::string& channel, const StoreId& new_store, std::int64_t number);
+                        const std::string& channel, const std::optional<StoreId>& store,
+                        std::int64_t number);
 ScriptCall renew_call(const std::string& prefix, const std::vector<RenewCall>& calls);
 // `doubtful`: an acquire with a lower number may still be on its way, and must find it released.
 ScriptCall release_call(const LockKeys& keys, const ReleaseCall& call, bool doubtful,
                         std::int64_t number);
-// For many at once; see many_lua.h for what they leave undone.
-ScriptCall acquire_many_call();
-void add_acquire(ScriptCall& many, const LockKeys& keys, const AcquireCall& call,
-                 std::int64_t number);
-ScriptCall release_many_call();
-void add_release(ScriptCall& many, const LockKeys& keys, const ReleaseCall& call,
-                 std::int64_t number);
+// For many at once, which have one number; see many_lua.h for what they leave undone.
+ScriptCall acquire_many_call(const std::optional<StoreId>& store, std::int64_t number);
+void add_acquire(ScriptCall& many, LockKeys keys, const AcquireCall& call);
+ScriptCall release_many_call(std::int64_t number);
+void add_release(ScriptCall& many, LockKeys keys, const ReleaseCall& call);
 ScriptCall force_release_call(const LockKeys& keys, const RequestId& seen);
 ScriptCall set_permits_call(const LockKeys& keys, std::optional<std::int64_t> permits);
 ScriptCall inspect_call(const LockKeys& keys);
@@ -46,7 +46,7 @@ struct LockValue {
   std::optional<RequestId> request;  // none: another program's
   std::optional<TokenNumber> token;
   std::optional<StoreId> store;
-  std::int64_t since = 0;  // milliseconds
+  std::int64_t since = 0;  // milliseconds; negative: -TTL, which still has its first end
   bool kept = false;
   std::string owner;
   std::string note;
@@ -56,7 +56,10 @@ struct LockValue {
 
 // These fail with `outcome_unknown` if the server answers what it never should.
 [[nodiscard]] Status check_count(const resp::Value& reply, std::size_t count);
-[[nodiscard]] Result<AcquireReply> read_acquire(const resp::Value& reply, const AcquireCall& call);
+// `store` is what was sent, and where a grant comes from that does not say.
+[[nodiscard]] Result<AcquireReply> read_acquire(const resp::Value& reply, const AcquireCall& call,
+                                                const std::optional<StoreId>& store);
+[[nodiscard]] bool is_grant(const resp::Value& acquire_reply);
 [[nodiscard]] Result<std::vector<RenewReply>> read_renew(const resp::Value& reply,
                                                          std::size_t count);
 [[nodiscard]] Result<ReleaseReply> read_release(const resp::Value& reply);

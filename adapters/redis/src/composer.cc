@@ -10,43 +10,32 @@
 namespace leasehold::redis {
 namespace {
 
-Result<AcquireReply> read(const resp::Value& reply, const AcquireCall& call) {
-  return read_acquire(reply, call);
-}
-Result<std::vector<RenewReply>> read(const resp::Value& reply,
-                                     const std::vector<RenewCall>& calls) {
-  return read_renew(reply, calls.size());
-}
-Result<ReleaseReply> read(const resp::Value& reply, const ReleaseCall&) {
-  return read_release(reply);
-}
-
-template <class Asked>
-Parts::Answer answer_to(Asked& asked) {
-  return [&asked](Result<resp::Value> reply) {
+template <class Asked, class Read>
+Parts::Answer answer_to(Asked& asked, Read read) {
+  return [&asked, read](Result<resp::Value> reply) {
     if (!reply) return asked.answer(fail(std::move(reply.error())));
-    asked.answer(read(*reply, asked.call));
+    asked.answer(read(*reply));
   };
 }
 
-// `answer_each` is told the reply of a script for many, which has `head` parts before those of
-// each. If the script was refused, nothing was done, and each asks on its own.
+// `answer_each` is told the reply of a script for many. If the script was refused, nothing was
+// done, and each asks on its own.
 template <class Asked, class AnswerEach>
-Parts::Answer answer_to_many(std::vector<Asked*> many, std::size_t head, AnswerEach answer_each) {
-  return [many = std::move(many), head, answer_each](Result<resp::Value> reply) {
-    Status known = reply ? check_count(*reply, head + many.size()) : fail(reply.error());
+Parts::Answer answer_to_many(std::vector<Asked*> many, AnswerEach answer_each) {
+  return [many = std::move(many), answer_each](Result<resp::Value> reply) {
+    Status known = reply ? check_count(*reply, many.size()) : fail(reply.error());
     if (known) return answer_each(many, *reply);
     if (known.error().code != ErrorCode::outcome_unknown) return;
     for (Asked* asked : many) asked->answer(fail(known.error()));
   };
 }
 
-void answer_acquires(const std::vector<AskedAcquire*>& many, const resp::Value& reply) {
-  const auto store = StoreId::from_hex(reply.at(0).text);
+void answer_acquires(const std::vector<AskedAcquire*>& many, const resp::Value& reply,
+                     const StoreId& store) {
   for (std::size_t i = 0; i < many.size(); ++i) {
-    const auto token = TokenNumber::of(reply.at(i + 1).integer);
-    if (!store || !token) continue;
-    many[i]->answer(Granted{*token, *store, many[i]->call.ttl.length(), /*fresh=*/true});
+    const auto token = TokenNumber::of(reply.at(i).integer);
+    if (!token) continue;
+    many[i]->answer(Granted{*token, store, many[i]->call.ttl.length(), /*fresh=*/true});
   }
 }
 
@@ -58,9 +47,20 @@ void answer_releases(const std::vector<AskedRelease*>& many, const resp::Value& 
 
 }  // namespace
 
-Result<ScriptCall> Composer::script_of(const AcquireCall& call) {
+Result<Composer::Acquire> Composer::script_of(const AcquireCall& call) {
   const auto keys = TRY(LockKeys::usable_of(prefix_, call.lock));
-  return acquire_call(keys, call, call.queue, subscriber_.channel(), new_store_, numbers_.next());
+  const auto store = store_.id();
+  const std::string channel = call.queue ? subscriber_.channel() : "";
+  return Acquire{acquire_call(keys, call, call.queue, channel, store, numbers_.next()), store};
+}
+
+Result<AcquireReply> Composer::read(const resp::Value& reply, const AcquireCall& call,
+                                    const std::optional<StoreId>& believed) {
+  auto answer = TRY(read_acquire(reply, call, believed));
+  const auto* granted = std::get_if<Granted>(&answer);
+  // An earlier grant may be of another store.
+  if (granted && granted->fresh && granted->store != believed) store_.learn(granted->store);
+  return answer;
 }
 
 Result<ScriptCall> Composer::script_of(const std::vector<RenewCall>& calls) {
@@ -86,10 +86,13 @@ class Composer::Sorting {
 
   Parts parts() && {
     if (!acquires_.empty()) {
-      parts_.add(std::move(acquire_), answer_to_many(std::move(acquires_), 1, answer_acquires));
+      const auto answer_each = [store = *store_](const auto& many, const auto& reply) {
+        answer_acquires(many, reply, store);
+      };
+      parts_.add(std::move(acquire_), answer_to_many(std::move(acquires_), answer_each));
     }
     if (!releases_.empty()) {
-      parts_.add(std::move(release_), answer_to_many(std::move(releases_), 0, answer_releases));
+      parts_.add(std::move(release_), answer_to_many(std::move(releases_), answer_releases));
     }
     return std::move(parts_);
   }
@@ -111,44 +114,59 @@ class Composer::Sorting {
   }
 
   bool goes_with_many(const AcquireCall& call) const {
-    return simple_acquires_ > 1 && is_simple(call) && of_lock_.at(call.lock.str()) == 1;
+    return store_ && simple_acquires_ > 1 && is_simple(call) && of_lock_.at(call.lock.str()) == 1;
   }
   bool goes_with_many(const ReleaseCall& call) const {
     return simple_releases_ > 1 && is_simple(call) && of_lock_.at(call.lock.str()) == 1;
   }
-  static bool goes_with_many(const std::vector<RenewCall>&) { return false; }
 
   // The script, and with it the number of the call, is made before the call begins: who gives up
   // one that has begun releases it under a higher number.
-  void sort(auto& asked) {
+  void sort(AskedAcquire& asked) {
+    if (goes_with_many(asked.call)) return add_to_many(asked);
+    auto sent = composer_.script_of(asked.call);
+    if (!sent || !asked.begin()) return;
+    parts_.add(std::move(sent->script),
+               answer_to(asked, [&composer = composer_, &call = asked.call,
+                                 believed = sent->store](const resp::Value& reply) {
+                 return composer.read(reply, call, believed);
+               }));
+  }
+  void sort(AskedRelease& asked) {
     if (goes_with_many(asked.call)) return add_to_many(asked);
     auto script = composer_.script_of(asked.call);
-    if (script && asked.begin()) parts_.add(std::move(*script), answer_to(asked));
+    if (script && asked.begin()) parts_.add(std::move(*script), answer_to(asked, read_release));
+  }
+  void sort(AskedRenew& asked) {
+    auto script = composer_.script_of(asked.call);
+    if (!script || !asked.begin()) return;
+    parts_.add(std::move(*script), answer_to(asked, [&call = asked.call](const auto& reply) {
+                 return read_renew(reply, call.size());
+               }));
   }
   void add_to_many(AskedAcquire& asked) {
-    const auto keys = LockKeys::usable_of(composer_.prefix_, asked.call.lock);
-    const auto number = composer_.numbers_.next();
+    auto keys = LockKeys::usable_of(composer_.prefix_, asked.call.lock);
     if (!keys || !asked.begin()) return;
-    add_acquire(acquire_, *keys, asked.call, number);
+    add_acquire(acquire_, std::move(*keys), asked.call);
     acquires_.push_back(&asked);
   }
   void add_to_many(AskedRelease& asked) {
-    const auto keys = LockKeys::usable_of(composer_.prefix_, asked.call.lock);
-    const auto number = composer_.numbers_.next();
+    auto keys = LockKeys::usable_of(composer_.prefix_, asked.call.lock);
     if (!keys || !asked.begin()) return;
-    add_release(release_, *keys, asked.call, number);
+    add_release(release_, std::move(*keys), asked.call);
     releases_.push_back(&asked);
   }
-  void add_to_many(AskedRenew&) {}
 
   Composer& composer_;
+  const std::optional<StoreId> store_ = composer_.store_.id();
+  const std::int64_t number_ = composer_.numbers_.next();  // of those that go with many
   std::unordered_map<std::string_view, int> of_lock_;
   int simple_acquires_ = 0;
   int simple_releases_ = 0;
   Parts parts_;
-  ScriptCall acquire_ = acquire_many_call();
+  ScriptCall acquire_ = acquire_many_call(store_, number_);
   std::vector<AskedAcquire*> acquires_;
-  ScriptCall release_ = release_many_call();
+  ScriptCall release_ = release_many_call(number_);
   std::vector<AskedRelease*> releases_;
 };
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "call_numbers.h"
 #include "calls.h"
+#include "known_store.h"
 #include "leasehold/resp/value.h"
 #include "store_base/blocking_store.h"
 #include "subscriber.h"
@@ -15,7 +17,7 @@
 namespace leasehold::redis {
 
 // What a batch sends, and for each script what is to be done with its reply, which may answer
-// several calls.
+// several calls. What is not answered was certainly not done.
 struct Parts {
   using Answer = std::function<void(Result<resp::Value>)>;
   std::vector<ScriptCall> scripts;
@@ -30,15 +32,19 @@ struct Parts {
 // Thread safe.
 class Composer {
  public:
-  Composer(std::string prefix, const StoreId& new_store, const Subscriber& subscriber,
-           Doubts& doubts)
-      : prefix_(std::move(prefix)),
-        new_store_(new_store),
-        subscriber_(subscriber),
-        doubts_(doubts) {}
+  Composer(std::string prefix, const Subscriber& subscriber, Doubts& doubts)
+      : prefix_(std::move(prefix)), subscriber_(subscriber), doubts_(doubts) {}
 
+  // An acquire, and the store that it believes to be there.
+  struct Acquire {
+    ScriptCall script;
+    std::optional<StoreId> store;
+  };
   // `invalid` if there can be no such lock.
-  [[nodiscard]] Result<ScriptCall> script_of(const AcquireCall& call);
+  [[nodiscard]] Result<Acquire> script_of(const AcquireCall& call);
+  // The next one believes what this one was told.
+  [[nodiscard]] Result<AcquireReply> read(const resp::Value& reply, const AcquireCall& call,
+                                          const std::optional<StoreId>& believed);
   [[nodiscard]] Result<ScriptCall> script_of(const std::vector<RenewCall>& calls);
   [[nodiscard]] Result<ScriptCall> script_of(const ReleaseCall& call);
 
@@ -49,10 +55,10 @@ class Composer {
   class Sorting;
 
   const std::string prefix_;
-  const StoreId new_store_;
   const Subscriber& subscriber_;
   Doubts& doubts_;
   CallNumbers numbers_;
+  KnownStore store_;
 };
 
 }  // namespace leasehold::redis

@@ -158,8 +158,10 @@ local function value_of_one(crowd)
   local entry = crowd.one and redis.pcall('HGET', crowd.holders, crowd.one)
   if type(entry) ~= 'string' then return nil end
   local kept = string.sub(crowd.one, 1, 1) == '+'
-  local grant, owner = string.match(entry, '^(%d+ %x+ %d+ %d+) %-?%d+ %d+ ([^\n]*)')
-  return grant and string.sub(crowd.one, -32) .. (kept and '+' or ' ') .. grant .. ' ' .. owner
+  local token, store, since, call, owner =
+      string.match(entry, '^(%d+) (%x+) (%d+) (%d+) %-?%d+ %d+ ([^\n]*)')
+  return token and string.sub(crowd.one, -32) .. (kept and '+1' or ' 1') .. call .. ' ' .. token ..
+                       ' ' .. format .. ' ' .. store .. ' ' .. since .. ' ' .. owner
 end
 
 -- Why nobody can come to them: another program has something in their place.

@@ -21,7 +21,7 @@ inline constexpr std::string_view kPermitsKeys = "leasehold:permits:";
 inline constexpr std::string_view kFenceKeys = "leasehold:fence:";
 
 // How everything here is kept. The value of kStoreKey begins with it, then has a space and the id.
-inline constexpr std::string_view kStoreFormat = "3";
+inline constexpr std::string_view kStoreFormat = "4";
 
 struct LockKeys {
   explicit LockKeys(std::string lock_key) : lock(std::move(lock_key)) {}
@@ -39,7 +39,7 @@ struct LockKeys {
 
   bool usable() const { return !lock.starts_with(kOwnKeys); }
 
-  const std::string lock;
+  std::string lock;
   std::string queue() const { return std::string(kQueueKeys) + lock; }
   std::string waiters() const { return "leasehold:waiters:" + lock; }
   std::string permits() const { return std::string(kPermitsKeys) + lock; }

@@ -10,6 +10,7 @@
 #include "server.h"
 #include "store_base/blocking_store.h"
 #include "subscriber.h"
+#include "together.h"
 #include "used_locks.h"
 
 namespace leasehold::redis {
@@ -24,7 +25,6 @@ class RedisStore final : public BlockingStore {
       : BlockingStore(Calls::together),
         options_(std::move(options)),
         traits_(std::move(traits)),
-        new_store_(StoreId::random(system_random())),
         server_(std::move(server)),
         subscriber_(*server_, "leasehold:wake:" + RequestId::random(system_random()).hex(),
                     [this](const RequestId& request) { events().nudged(request); }),
@@ -46,8 +46,8 @@ class RedisStore final : public BlockingStore {
   // ---- acquire, renew, release ---------------------------------------------------------------
 
   Result<AcquireReply> do_acquire(const AcquireCall& call, const CallContext& context) override {
-    const auto script = TRY(composer_.script_of(call));
-    return read_acquire(TRY(server_->run(script, context)), call);
+    const auto sent = TRY(composer_.script_of(call));
+    return composer_.read(TRY(server_->run(sent.script, context)), call, sent.store);
   }
 
   // The first to wait gets its place before it listens, and asks again once it can be woken: being
@@ -73,14 +73,8 @@ class RedisStore final : public BlockingStore {
     return read_release(TRY(server_->run(script, context)));
   }
 
-  void answer(std::span<const AnyAsked> batch) override {
-    Parts parts;
-    const auto compose = [&]() -> std::span<const ScriptCall> {
-      parts = composer_.begin(batch);
-      return parts.scripts;
-    };
-    server_->run_together(limits_of(batch), compose,
-                          [&](std::size_t i, auto reply) { parts.answers[i](std::move(reply)); });
+  std::unique_ptr<Line::Trip> depart(std::span<const AnyAsked> batch) override {
+    return together_.depart(batch);
   }
 
   Result<ReleaseReply> do_force_release(const ForceReleaseCall& call,
@@ -154,11 +148,12 @@ class RedisStore final : public BlockingStore {
 
   const Options options_;
   const StoreTraits traits_;
-  const StoreId new_store_;
   std::unique_ptr<Server> server_;
   Subscriber subscriber_;
   KeyWatcher key_watcher_;
   Composer composer_{options_.prefix, new_store_, subscriber_, doubts()};
+  Composer composer_{options_.prefix, subscriber_, doubts()};
+  Together together_{*server_, composer_};
 };
 
 }  // namespace

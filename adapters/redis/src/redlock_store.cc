@@ -174,7 +174,6 @@ Result<std::unique_ptr<Store>> RedlockStore::open(Options options, const CallCon
 RedlockStore::RedlockStore(Options options, std::unique_ptr<Quorum> quorum, StoreTraits traits)
     : options_(std::move(options)),
       traits_(std::move(traits)),
-      new_store_(StoreId::random(system_random())),
       quorum_(std::move(quorum)),
       leftovers_(*quorum_) {}
 
@@ -189,8 +188,9 @@ Result<AcquireReply> RedlockStore::do_acquire(const AcquireCall& call, const Cal
   const auto keys = TRY(LockKeys::usable_of(options_.prefix, call.lock));
   const BootTime started = BootClock::now();
   const Millis ttl = call.ttl.length();
+  const auto believed = store_.id();
   const auto question = Question::of(
-      acquire_call(keys, call, /*queue=*/false, kNoChannel, new_store_, numbers_.next()));
+      acquire_call(keys, call, /*queue=*/false, kNoChannel, believed, numbers_.next()));
   const Answers votes = quorum_->ask(question, context, node_time(options_.node_timeout, ttl));
 
   std::vector<TokenNumber> tokens;
@@ -198,7 +198,7 @@ Result<AcquireReply> RedlockStore::do_acquire(const AcquireCall& call, const Cal
   std::vector<std::string> others;
   bool fresh = true;
   const Tally tally = count(votes, [&](const Value& value) {
-    const auto reply = read_acquire(value, call);
+    const auto reply = read_acquire(value, call, believed);
     if (!reply) return false;
     if (const auto* granted = std::get_if<Granted>(&*reply)) {
       tokens.push_back(granted->token);
@@ -214,8 +214,9 @@ Result<AcquireReply> RedlockStore::do_acquire(const AcquireCall& call, const Cal
   const Millis validity = ttl - drift(ttl);
   const bool in_time = BootClock::now() < started + validity;
   if (tally.yes >= quorum_->majority() && in_time) {
-    return Granted{*std::max_element(tokens.begin(), tokens.end()), *most_common(stores), validity,
-                   fresh};
+    const StoreId store = *most_common(stores);
+    if (fresh && store != believed) store_.learn(store);
+    return Granted{*std::max_element(tokens.begin(), tokens.end()), store, validity, fresh};
   }
   // Votes that may be there are left: the same request may find them again, or release them.
   if (tally.yes + tally.unknown >= quorum_->majority()) {
@@ -235,7 +236,7 @@ void RedlockStore::take_back(const LockKeys& keys, const AcquireCall& call, cons
   for (std::size_t node = 0; node < votes.size(); ++node) {
     if (votes[node].kind == Answer::Kind::unknown) {
       leftovers_.add(node, Question::of(release_call(keys, release, true, number)));
-    } else if (votes[node].kind == Answer::Kind::given && votes[node].value.at(0).integer == 1) {
+    } else if (votes[node].kind == Answer::Kind::given && is_grant(votes[node].value)) {
       sure.push_back(node);
     }
   }

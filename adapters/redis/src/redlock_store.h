@@ -7,6 +7,7 @@
 
 #include "call_numbers.h"
 #include "calls.h"
+#include "known_store.h"
 #include "leasehold/registry.h"
 #include "leftovers.h"
 #include "options.h"
@@ -56,7 +57,7 @@ class RedlockStore final : public BlockingStore {
 
   const Options options_;
   const StoreTraits traits_;
-  const StoreId new_store_;
+  KnownStore store_;
   std::unique_ptr<Quorum> quorum_;
   CallNumbers numbers_;
   Leftovers leftovers_;

@@ -15,17 +15,80 @@
 namespace leasehold::redis {
 namespace {
 
-// The value of a lock key: "<request> <token> <store> <since> <call> <owner>" while it is held, and
-// with a '+' in place of the first space when it was released and is kept. `store` is the store's
-// id at the grant; `since` is in milliseconds of the server's clock; `call` is the number of the
-// last call that asked for it. A note follows the owner after a line break. If several may hold the
-// lock, see crowd_lua.h.
+// The value of a lock key: "<request> <waited><call> <token> <format> <store> <since> <owner>"
+// while it is held, and with a '+' in place of the first space when it was released and is kept.
+// `call` is the number of the last call that asked for it, in 16 digits. `waited`: the digit 1 if
+// somebody may wait for the lock, else 0. So who releases it sees at one glance that nobody waits,
+// and that no call came later. `store` is the store's id at the grant. `since` is in milliseconds
+// of the server's clock; until the key gets another end it is its TTL with a '-' instead, which
+// spares each grant a look at the clock. A note follows the owner after a line break. If several
+// may hold the lock, see crowd_lua.h.
 //
 // A waiter's entry: "<asked> <channel> <mode> <owner>", and its note as above; the channel is '-'
 // where it cannot be told.
 //
 // Nothing is written before what may refuse was asked, so that an error means: not done.
-// A script runs from its beginning at each call, so what nearly all calls need comes first.
+// A script runs from its beginning at each call, so what nearly all calls need comes first: even a
+// function that is not called costs as much as a small command.
+
+// KEYS: lock
+// ARGV: request, ttl, "0" and the number of this call in 16 digits, "<format> <store>" as far as
+//       the caller knows, owner and note; mode, unless it is exclusive; channel, if it would wait
+// Answers the token, as a number, if the lock is free and nothing is known of it.
+constexpr const char* kAcquireAtOnce = R"lua(
+if (ARGV[6] or '0') == '0' and redis.pcall('GET', 'leasehold:store') == ARGV[4] and
+   redis.call('EXISTS', KEYS[1], 'leasehold:queue:' .. KEYS[1], 'leasehold:permits:' .. KEYS[1],
+              'leasehold:released:' .. ARGV[1]) == 0 then
+  local token = redis.pcall('INCR', 'leasehold:token')
+  if type(token) == 'number' then
+    if token > 0 and token < 100000000000000 then  -- as Lua writes numbers, 14 digits are exact
+      redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[3] .. ' ' .. token .. ' ' .. ARGV[4] .. ' -' ..
+                 ARGV[2] .. ' ' .. ARGV[5], 'PX', ARGV[2])
+      return token
+    end
+    redis.call('DECR', 'leasehold:token')
+  end
+end
+
+-- What nobody needs above. From here on these are
+-- KEYS: lock, token, store, released, queue, waiters, permits, ends, holders, slots
+-- ARGV: request, owner and note, ttl, '1' to queue, channel, store id for a new store, number of
+--       this call, mode
+local function beside(word) return 'leasehold:' .. word .. ':' .. KEYS[1] end
+local ARGV = {ARGV[1], ARGV[5], ARGV[2], ARGV[7] and '1' or '0', ARGV[7] or '-', ARGV[1],
+              string.sub(ARGV[3], 2), ARGV[6] or '0'}
+local KEYS = {KEYS[1], 'leasehold:token', 'leasehold:store', 'leasehold:released:' .. ARGV[1],
+              beside('queue'), beside('waiters'), beside('permits'), beside('ends'),
+              beside('holders'), beside('slots')}
+)lua";
+
+// KEYS: lock
+// ARGV: request and a space, "0" and the number of this call in 16 digits; unless both are '0':
+//       keep for, how long to remember the release
+// Answers 1 (released, or left the queue) or 0.
+constexpr const char* kReleaseAtOnce = R"lua(
+local value = redis.pcall('GET', KEYS[1])
+-- With the digit before it the number is also larger if somebody may wait.
+if not ARGV[3] and type(value) == 'string' and string.sub(value, 1, 33) == ARGV[1] and
+   string.sub(value, 34, 50) - ARGV[2] <= 0 then
+  redis.call('DEL', KEYS[1])
+  return 1
+end
+if type(value) == 'table' then
+  if string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then return value end
+  value = false
+end
+
+-- What nobody needs above. From here on these are
+-- KEYS: lock, queue, waiters, released, permits, ends, holders, slots
+-- ARGV: request, keep for, how long to remember the release ('0': not), number of this call
+local function beside(word) return 'leasehold:' .. word .. ':' .. KEYS[1] end
+local ARGV = {string.sub(ARGV[1], 1, 32), ARGV[3] or '0', ARGV[4] or '0', string.sub(ARGV[2], 2)}
+local KEYS = {KEYS[1], beside('queue'), beside('waiters'), 'leasehold:released:' .. ARGV[1],
+              beside('permits'), beside('ends'), beside('holders'), beside('slots')}
+)lua";
+
+// `format` is put before it.
 constexpr const char* kFunctions = R"lua(
 local the_time
 local function now()
@@ -41,6 +104,13 @@ end
 
 local function refused(reply)
   return type(reply) == 'table' and reply.err
+end
+
+-- The value of a lock that one has alone, with the time since when, before its key gets another end.
+local function dated(key, value)
+  local head, ttl, rest = string.match(value, '^(%x+[ +]%d+ %d+ %d+ %x+ )%-(%d+)( .*)$')
+  if not head then return value end
+  return head .. string.format('%.0f', now() + redis.call('PTTL', key) - ttl) .. rest
 end
 
 local function theirs(key)
@@ -91,7 +161,6 @@ local function told(request, channel)
 end
 )lua";
 
-// `format` is put before it.
 constexpr const char* kStoreFunctions = R"lua(
 -- The id in the value of the store's key, "<format> <id>"; nil if there is none. The second result
 -- refuses what is not in this format. The first builds wrote the id alone.
@@ -114,7 +183,7 @@ local unreadable = '?'
 
 local function is_ours(value)
   if crowd_at(value) then return true end
-  local request, store = string.match(value, '^(%x+)[ +]%d+ (%x+) %d+ %d+ ')
+  local request, store = string.match(value, '^(%x+)[ +]%d+ %d+ ' .. format .. ' (%x+) %-?%d+ ')
   return request and #request == 32 and #store == 32
 end
 )lua";
@@ -148,9 +217,6 @@ local function fingerprint(key)
 end
 )lua";
 
-// KEYS: lock, token, store, released, queue, waiters, permits, ends, holders, slots
-// ARGV: request, owner, ttl, '1' to queue, channel, store id for a new store, number of this call,
-//       mode, note
 // Answers {1, token, store, 1 if granted now, 0 if before, slot}, {2, recheck, value, owner}
 // (queued), {3, value, owner} (busy), {4, mode, 1 if an operator set it} (the lock is used so).
 constexpr const char* kAcquireAlone = R"lua(
@@ -170,36 +236,34 @@ local value, set, released = seen[1], seen[5], seen[4]
 local store, refusal = store_id(KEYS[3], seen[3])
 if refusal then return refusal end
 if signed(value, ARGV[1], ' ') then
-  local head, call, owner = string.match(value, '^(%x+ %d+ %x+ %d+ )(%d+)( .*)$')
-  local left = redis.call('PTTL', KEYS[1])
-  if head and tonumber(call) < tonumber(ARGV[7]) and left > 0 then
-    redis.pcall('SET', KEYS[1], head .. ARGV[7] .. owner, 'PX', left)
+  local call, token, its_store = string.match(value, '^%x+ %d(%d+) (%d+) %d+ (%x+)')
+  if call and tonumber(call) < tonumber(ARGV[7]) then
+    redis.pcall('SETRANGE', KEYS[1], 34, ARGV[7])
   end
-  local token, its_store = string.match(value, '^%x+ (%d+) (%x+)')
   return {1, token, its_store, 0, ''}
 end
 local too_late = released and tonumber(ARGV[7]) <= (tonumber(released) or 0)  -- by its release
-local said = ARGV[9] == '' and ARGV[2] or ARGV[2] .. '\n' .. ARGV[9]
+local said = ARGV[2]
 
--- Gives it the lock: `write` is told the grant as far as it is like all others, and answers the slot.
+-- Gives it the lock: `write` is told the token and the store, and answers the slot.
 local function grant(write)
   local token, refusal = next_token(KEYS[2], seen[2])
   if refusal then return refusal end
-  local at = now()
-  local slot = write(token .. ' ' .. (store or ARGV[6]) .. ' ' .. string.format('%.0f', at) .. ' ' ..
-                     ARGV[7], at)
+  local slot = write(token, store or ARGV[6])
   if not store then
     store = ARGV[6]
     redis.call('SET', KEYS[3], format .. ' ' .. store)
   end
   return {1, token, store, 1, slot}
 end
-local function take_alone(text)
-  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. text .. ' ' .. said, 'PX', ARGV[3])
+local others = 0
+local function take_alone(token, its_store)
+  local waited = others == 0 and ' 0' or ' 1'
+  redis.call('SET', KEYS[1], ARGV[1] .. waited .. ARGV[7] .. ' ' .. token .. ' ' .. format .. ' ' ..
+             its_store .. ' -' .. ARGV[3] .. ' ' .. said, 'PX', ARGV[3])
   return ''
 end
 
-local others = 0
 if not value then
   others = mode == 0 and redis.call('EXISTS', KEYS[1], KEYS[5], KEYS[7]) or
            redis.call('EXISTS', KEYS[1], KEYS[5], KEYS[7], KEYS[8], KEYS[9], KEYS[10])
@@ -296,9 +360,10 @@ if not value and somebody_waits then
 end
 
 if not value and not ahead then
-  local function join_others(text, at)
+  local function join_others(token, its_store)
+    local grant = token .. ' ' .. its_store .. ' ' .. string.format('%.0f', now()) .. ' ' .. ARGV[7]
     crowd = crowd or begin(crowd_of(mode < 0 and mode or set or mode), ARGV[1], ARGV[3])
-    return join(crowd, ARGV[1], mode, at + ARGV[3], text, said)
+    return join(crowd, ARGV[1], mode, now() + ARGV[3], grant, said)
   end
   local reply = grant(mode == 0 and take_alone or join_others)
   if refused(reply) then return reply end
@@ -317,6 +382,8 @@ if value then value = is_ours(value) and string.match(value, '^[^\n]*') or unrea
 if ARGV[4] ~= '1' then return {3, value or '', ahead or ''} end
 local rank = redis.pcall('ZRANK', KEYS[5], ARGV[1])
 if refused(rank) then return refusal_at(KEYS[5], rank) end
+-- So that who releases it looks who waits.
+if value and not crowd and string.sub(value, 34, 34) == '0' then redis.pcall('SETRANGE', KEYS[1], 33, '1') end
 local entered = redis.pcall('HSET', KEYS[6], ARGV[1],
                             string.format('%.0f', now()) .. ' ' .. ARGV[5] .. ' ' .. ARGV[8] ..
                                 ' ' .. said)
@@ -354,7 +421,10 @@ local replies, others = {}, {}
 for i = 1, #locks do
   replies[i] = 0
   if signed(values[i], ARGV[2 * i - 1], ' ') then
+    local value = dated(locks[i], values[i])
+    -- First what a server without memory does not refuse: it refuses nothing after that.
     replies[i] = redis.call('PEXPIRE', locks[i], ARGV[2 * i])
+    if value ~= values[i] then redis.pcall('SET', locks[i], value, 'PX', ARGV[2 * i]) end
   elseif values[i] then
     others[#others + 1] = i
   end
@@ -373,11 +443,7 @@ return replies
 
 // What comes after the key was deleted must not fail: another program may have something of its own
 // where the queue is. Waiters that nobody wakes look by themselves.
-// KEYS: lock, queue, waiters, released, permits, ends, holders, slots
-// ARGV: request, keep for, how long to remember the release ('0': not), number of this call
-// Answers 1 (released, or left the queue) or 0.
 constexpr const char* kReleaseAlone = R"lua(
-local value = redis.call('MGET', KEYS[1])[1]
 if ARGV[3] ~= '0' then
   local before = tonumber(redis.call('MGET', KEYS[4])[1] or 0) or 0
   local call = before > tonumber(ARGV[4]) and string.format('%.0f', before) or ARGV[4]
@@ -385,10 +451,10 @@ if ARGV[3] ~= '0' then
 end
 if signed(value, ARGV[1], ' ') then
   -- Overtaken by an acquire that came later, of a client that asks again after taking a vote back.
-  local call = tonumber(string.match(value, '^%x+ %d+ %x+ %d+ (%d+)')) or 0
+  local call = tonumber(string.match(value, '^%x+ %d(%d+)')) or 0
   if call > tonumber(ARGV[4]) then return 0 end
   if ARGV[2] ~= '0' then
-    redis.call('SET', KEYS[1], ARGV[1] .. '+' .. string.sub(value, 34), 'PX', ARGV[2])
+    redis.call('SET', KEYS[1], ARGV[1] .. '+' .. string.sub(dated(KEYS[1], value), 34), 'PX', ARGV[2])
   else
     redis.call('DEL', KEYS[1])
     if redis.call('EXISTS', KEYS[2]) == 1 then pcall(each_waiter, KEYS[2], KEYS[3], nil, told) end
@@ -561,13 +627,13 @@ std::string sha1(const std::string& text) {
 }
 
 Script script_of(std::initializer_list<std::string> parts) {
-  std::string source = kFunctions;
+  std::string source;
   for (const std::string& part : parts) source += part;
   return Script(std::move(source));
 }
 
-std::string store_functions() {
-  return "local format = '" + std::string(kStoreFormat) + "'" + kStoreFunctions;
+std::string functions() {
+  return "local format = '" + std::string(kStoreFormat) + "'" + kFunctions;
 }
 
 }  // namespace
@@ -576,24 +642,25 @@ Script::Script(std::string source) : source_(std::move(source)), sha_(sha1(sourc
 
 const Scripts& Scripts::all() {
   static const Scripts scripts{
-      .acquire = script_of({store_functions(), kAcquireAlone, kQueueFunctions, kCrowdFunctions,
-                            kComingFunctions, kLookingFunctions, kAcquire}),
-      .acquire_many = script_of({store_functions(), kAcquireMany}),
-      .renew =
-          script_of({kRenewAlone, kQueueFunctions, kCrowdFunctions, kStayingFunctions, kRenew}),
-      .release =
-          script_of({kQueueFunctions, kReleaseAlone, kCrowdFunctions, kStayingFunctions, kRelease}),
+      .acquire =
+          script_of({kAcquireAtOnce, functions(), kStoreFunctions, kAcquireAlone, kQueueFunctions,
+                     kCrowdFunctions, kComingFunctions, kLookingFunctions, kAcquire}),
+      .acquire_many = script_of({kAcquireMany}),
+      .renew = script_of(
+          {functions(), kRenewAlone, kQueueFunctions, kCrowdFunctions, kStayingFunctions, kRenew}),
+      .release = script_of({kReleaseAtOnce, functions(), kQueueFunctions, kReleaseAlone,
+                            kCrowdFunctions, kStayingFunctions, kRelease}),
       .release_many = script_of({kReleaseMany}),
-      .force_release =
-          script_of({kQueueFunctions, kCrowdFunctions, kForeignFunctions, kForceRelease}),
-      .set_permits = script_of(
-          {store_functions(), kQueueFunctions, kCrowdFunctions, kComingFunctions, kSetPermits}),
-      .inspect = script_of(
-          {store_functions(), kQueueFunctions, kCrowdFunctions, kForeignFunctions, kInspect}),
-      .find_ours = script_of(
-          {kQueueFunctions, kCrowdFunctions, kLookingFunctions, kForeignFunctions, kFindOurs}),
-      .record = script_of({kQueueFunctions, kCrowdFunctions, kRecord}),
-      .begin = script_of({store_functions(), kBegin})};
+      .force_release = script_of(
+          {functions(), kQueueFunctions, kCrowdFunctions, kForeignFunctions, kForceRelease}),
+      .set_permits = script_of({functions(), kStoreFunctions, kQueueFunctions, kCrowdFunctions,
+                                kComingFunctions, kSetPermits}),
+      .inspect = script_of({functions(), kStoreFunctions, kQueueFunctions, kCrowdFunctions,
+                            kForeignFunctions, kInspect}),
+      .find_ours = script_of({functions(), kQueueFunctions, kCrowdFunctions, kLookingFunctions,
+                              kForeignFunctions, kFindOurs}),
+      .record = script_of({functions(), kQueueFunctions, kCrowdFunctions, kRecord}),
+      .begin = script_of({functions(), kStoreFunctions, kBegin})};
   return scripts;
 }
 

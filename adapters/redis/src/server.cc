@@ -69,11 +69,11 @@ bool speaks_for_this_connection(std::string_view word) {
   return word == "READONLY" || word == "LOADING" || word == "MASTERDOWN" || word == "NOAUTH";
 }
 
+}  // namespace
+
 bool is_over(const Result<Value>& reply) {
   return !reply || (reply->is_error() && speaks_for_this_connection(first_word(reply->text)));
 }
-
-}  // namespace
 
 Error error_of(const std::string& words) {
   const std::string_view word = first_word(words);
@@ -158,41 +158,6 @@ Result<Value> Server::answer(const ScriptCall& call, const CallContext& context)
     if (reply && is_unknown_script(*reply)) reply = connection.call(wait, call.command(true));
     return reply;
   });
-}
-
-void Server::run_together(const CallContext& context,
-                          const std::function<std::span<const ScriptCall>()>& compose,
-                          const std::function<void(std::size_t, Result<Value>)>& replied) {
-  auto loan = borrow(context, Look::if_rested);
-  if (!loan) return;
-  const auto scripts = compose();
-  if (scripts.empty()) return;
-  std::string commands;
-  for (const ScriptCall& script : scripts) script.append_to(commands);
-  CallWait wait(context, closing_);
-  Status whole = (*loan)->send(wait, commands);
-  const bool not_sent = !whole && whole.error().code != ErrorCode::outcome_unknown;
-  if (not_sent) return drop(*loan);
-  bool is_broken = false;
-  std::vector<std::size_t> unknown;
-  for (std::size_t i = 0; i < scripts.size(); ++i) {
-    auto reply = whole ? (*loan)->reply(wait) : Result<Value>(fail(whole.error()));
-    if (!reply) whole = fail(reply.error());
-    is_broken = is_broken || is_over(reply);
-    if (reply && is_unknown_script(*reply)) {
-      unknown.push_back(i);
-    } else {
-      replied(i, checked(std::move(reply)));
-    }
-  }
-  for (const std::size_t i : unknown) {
-    if (!whole) break;
-    auto reply = (*loan)->call(wait, scripts[i].command(true));
-    if (!reply) whole = fail(reply.error());
-    is_broken = is_broken || is_over(reply);
-    replied(i, checked(std::move(reply)));
-  }
-  if (is_broken || !whole) drop(*loan);
 }
 
 Result<Value> Server::run(const std::string& command, const CallContext& context) {

@@ -19,6 +19,10 @@ namespace leasehold::redis {
 Error error_of(const std::string& words);
 // Whether the script must be sent in full.
 bool is_unknown_script(const resp::Value& reply);
+inline constexpr const char* kUnknownScript = "NOSCRIPT";  // Error::store_code
+
+// Whether a connection that answers so must not be used again.
+bool is_over(const Result<resp::Value>& reply);
 
 // Thread safe. Calls work on the calling thread, each on a connection of its own.
 class Server {
@@ -32,12 +36,6 @@ class Server {
   // One round trip, two if the server does not know the script. The reply is never an error.
   [[nodiscard]] Result<resp::Value> run(const ScriptCall& call, const CallContext& context);
   [[nodiscard]] Result<resp::Value> run(const std::string& command, const CallContext& context);
-  // One round trip for all the scripts that `compose` makes when there is a connection, and one
-  // more for those that the server does not know. Of each, in order, `replied` is told what run()
-  // would say, unless it is known that nothing was sent.
-  void run_together(const CallContext& context,
-                    const std::function<std::span<const ScriptCall>()>& compose,
-                    const std::function<void(std::size_t, Result<resp::Value>)>& replied);
   // As run(), but the reply may be an error of the server.
   [[nodiscard]] Result<resp::Value> answer(const ScriptCall& call, const CallContext& context);
 
@@ -48,6 +46,9 @@ class Server {
   [[nodiscard]] std::optional<Pool::Loan> borrow_idle();
   // A connection beside the pool.
   [[nodiscard]] Result<std::unique_ptr<resp::Connection>> connect(const CallContext& context);
+
+  // Whether calls wait for a connection.
+  bool has_waiting() { return pool_.waiting() > 0; }
 
   // Turns an error reply into a failure, with the address.
   [[nodiscard]] Result<resp::Value> checked(Result<resp::Value> reply) const;

@@ -373,9 +373,9 @@ TEST_F(RedisModes, AnExclusiveLockCostsNoCommandMoreThanWithoutModes) {
   const RequestId warm = take(store, Mode::exclusive());
   EXPECT_EQ(store.release(warm), ReleaseReply::released);
   RequestId request = new_request();
-  EXPECT_EQ(commands([&] { request = take(store, Mode::exclusive()); }), 5)
-      << "MGET, EXISTS, INCR, TIME, SET";
-  EXPECT_EQ(commands([&] { store.release(request); }), 3) << "MGET, DEL, EXISTS";
+  EXPECT_EQ(commands([&] { request = take(store, Mode::exclusive()); }), 4)
+      << "GET, EXISTS, INCR, SET";
+  EXPECT_EQ(commands([&] { store.release(request); }), 2) << "GET, DEL";
   request = take(store, Mode::exclusive());
   store.renew(request);
   EXPECT_EQ(commands([&] { store.renew(request); }), 2) << "MGET, PEXPIRE";
@@ -569,7 +569,7 @@ TEST_F(RedisModes, RepeatedAcquireTellsTheStoreOfItsGrant) {
   for (const Mode mode : kBeside) {
     const RequestId request = new_request();
     const Granted first = granted(store.acquire_as(mode, request)).value();
-    cli({"SET", "leasehold:store", "3 " + std::string(32, 'a')});  // as after a rotation
+    cli({"SET", "leasehold:store", "4 " + std::string(32, 'a')});  // as after a rotation
     const Granted again = granted(store.acquire_as(mode, request)).value();
     EXPECT_EQ(again.store, first.store);
     EXPECT_FALSE(again.fresh);
@@ -613,10 +613,10 @@ TEST_F(RedisModes, CallsThatComeLateUndoNothing) {
     AcquireCall call{lock_name("job"),     new_request(), OwnerLabel::parse("me").value(),
                      Ttl::of(30s).value(), true,          mode};
     const auto acquire = [&](std::int64_t number) {
-      const auto reply = server->run(redis::acquire_call(keys, call, call.queue, redis::kNoChannel,
-                                                         StoreId::random(system_random()), number),
-                                     context);
-      return redis::read_acquire(reply.value(), call);
+      const auto reply = server->run(
+          redis::acquire_call(keys, call, call.queue, redis::kNoChannel, std::nullopt, number),
+          context);
+      return redis::read_acquire(reply.value(), call, std::nullopt);
     };
     const auto release = [&](bool doubtful, std::int64_t number, Millis keep_for = 0ms) {
       return server

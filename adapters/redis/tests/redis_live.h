@@ -16,13 +16,16 @@ inline std::vector<std::string> lines(const std::string& text) {
   return all;
 }
 
-inline std::unique_ptr<redis::Server> server_at(const rig::RedisServer& at) {
-  return redis::Server::make({.address = {"127.0.0.1", std::to_string(at.port())},
+inline std::unique_ptr<redis::Server> server_at(std::uint16_t port, std::size_t connections = 4) {
+  return redis::Server::make({.address = {"127.0.0.1", std::to_string(port)},
                               .tls = {},
                               .user = {},
                               .password = {}},
-                             4)
+                             connections)
       .value();
+}
+inline std::unique_ptr<redis::Server> server_at(const rig::RedisServer& at) {
+  return server_at(at.port());
 }
 
 class RedisLive : public ::testing::Test {

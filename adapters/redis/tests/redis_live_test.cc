@@ -395,11 +395,42 @@ TEST_F(RedisLive, RepeatedAcquireTellsTheStoreOfItsGrant) {
   RawStore store(under.open());
   const RequestId request = new_request();
   const auto granted = std::get<Granted>(store.acquire(request).value());
-  cli({"SET", "leasehold:store", "3 " + std::string(32, 'a')});  // as after a rotation
+  cli({"SET", "leasehold:store", "4 " + std::string(32, 'a')});  // as after a rotation
   EXPECT_EQ(std::get<Granted>(store.acquire(request).value()).store, granted.store);
   EXPECT_EQ(store.release(request), ReleaseReply::released);
   EXPECT_EQ(std::get<Granted>(store.acquire(new_request()).value()).store.hex(),
             std::string(32, 'a'));
+}
+
+// A grant is not dated: it began a TTL before its first end.
+TEST_F(RedisLive, HowLongItIsHeldIsKnownWhateverEndItHas) {
+  RawStore store(under.open());
+  const RequestId request = new_request();
+  ASSERT_TRUE(store.acquire(request, 1h));
+  const auto expect_held_for_half_an_hour = [&](Millis remaining) {
+    const auto holder = store.inspect()->holder();
+    ASSERT_TRUE(holder);
+    EXPECT_GE(holder->held_for, 30min);
+    EXPECT_LT(holder->held_for, 31min);
+    EXPECT_LE(holder->remaining, remaining);
+    EXPECT_GT(holder->remaining, remaining - 1min);
+    EXPECT_EQ(holder->owner, "raw");
+  };
+  cli({"PEXPIRE", "lock:job", std::to_string(Millis(30min).count())});  // as half an hour later
+  expect_held_for_half_an_hour(30min);
+  for (const Millis ttl : {Millis(2h), Millis(10min)}) {
+    EXPECT_EQ(store.try_renew(request, ttl)->at(0), RenewReply::renewed);
+    expect_held_for_half_an_hour(ttl);
+  }
+  EXPECT_EQ(std::get<Granted>(store.acquire(request).value()).fresh, false);
+  EXPECT_EQ(store.try_release(request, 3h).value(), ReleaseReply::released);
+  expect_held_for_half_an_hour(3h);
+  const RequestId kept = new_request();
+  ASSERT_EQ(store.force_release(request).value(), ReleaseReply::released);
+  ASSERT_TRUE(store.acquire(kept, 1h));
+  cli({"PEXPIRE", "lock:job", std::to_string(Millis(30min).count())});
+  EXPECT_EQ(store.try_release(kept, 3h).value(), ReleaseReply::released);
+  expect_held_for_half_an_hour(3h);
 }
 
 TEST_F(RedisLive, DatabasesAreApart) {
@@ -550,11 +581,13 @@ TEST_F(RedisLive, CallsThatComeLateUndoNothing) {
   const redis::LockKeys keys("lock:job");
   const AcquireCall call{lock_name("job"), new_request(), OwnerLabel::parse("me").value(),
                          Ttl::of(30s).value(), true};
+  std::optional<StoreId> store;
   const auto acquire = [&](std::int64_t number) {
-    const auto reply = server->run(redis::acquire_call(keys, call, call.queue, redis::kNoChannel,
-                                                       StoreId::random(system_random()), number),
-                                   context);
-    return redis::read_acquire(reply.value(), call).value();
+    const auto reply = server->run(
+        redis::acquire_call(keys, call, call.queue, redis::kNoChannel, store, number), context);
+    const auto answer = redis::read_acquire(reply.value(), call, store).value();
+    if (const auto* granted = std::get_if<Granted>(&answer)) store = granted->store;
+    return answer;
   };
   const auto release = [&](bool doubtful, std::int64_t number) {
     return server
@@ -569,9 +602,13 @@ TEST_F(RedisLive, CallsThatComeLateUndoNothing) {
   EXPECT_EQ(release(true, 2), 0) << "repeated, and late itself";
   EXPECT_TRUE(std::holds_alternative<Granted>(acquire(5))) << "the same grant";
   EXPECT_EQ(release(true, 4), 0) << "sent before that";
+  EXPECT_EQ(release(false, 4), 0);
   EXPECT_EQ(cli({"EXISTS", "lock:job"}), "1");
   EXPECT_EQ(release(true, 6), 1);
   EXPECT_TRUE(std::holds_alternative<Busy>(acquire(1)));
+  EXPECT_TRUE(std::holds_alternative<Granted>(acquire(9))) << "asked for again";
+  EXPECT_EQ(release(false, 8), 0) << "not in doubt, but late";
+  EXPECT_EQ(release(false, 10), 1);
   const std::int64_t left = std::stol(cli({"TTL", redis::released_key(call.request)}));
   EXPECT_GT(left, 3500) << "an acquire may be on its way for an hour";
   EXPECT_LE(left, 3600) << "does not stay";

@@ -268,8 +268,8 @@ TEST(Refusals, StoreOfAnotherFormat) {
     EXPECT_EQ(server.cli({"EXISTS", "lock:job"}), "0");
   };
   refuses(kSomeId, "has format 1");
-  refuses("2 " + kSomeId, "has format 2");
-  refuses("4 " + kSomeId, "has format 4", "use a program that is at least as new");
+  refuses("3 " + kSomeId, "has format 3");
+  refuses("5 " + kSomeId, "has format 5", "use a program that is at least as new");
   EXPECT_EQ(held->release().value(), ReleaseOutcome::released);
   server.cli({"DEL", "leasehold:store"});
   EXPECT_TRUE(takes_a_lock(server.url())) << "begun afresh";
@@ -282,7 +282,7 @@ TEST(Refusals, SomethingElseAtTheStoresKey) {
     expect_unavailable(error, server.address(), "leasehold:store");
     EXPECT_THAT(error.message, HasSubstr("another program has a value of its own"));
   };
-  for (const std::string& value : {std::string("theirs"), std::string(), "3 " + kSomeId + "a"}) {
+  for (const std::string& value : {std::string("theirs"), std::string(), "4 " + kSomeId + "a"}) {
     server.cli({"SET", "leasehold:store", value});
     refuses();
     EXPECT_EQ(server.cli({"GET", "leasehold:store"}), value);

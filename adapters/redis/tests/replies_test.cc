@@ -18,7 +18,7 @@ const AcquireCall kCall{LockName::parse("job").value(), RequestId::from_hex(kReq
 
 // As it is at a lock's key.
 std::string held(const std::string& since, const std::string& owner) {
-  return kRequest + " 34 " + kStore + " " + since + " 1 " + owner;
+  return kRequest + " 00000000000000001 34 4 " + kStore + " " + since + " " + owner;
 }
 
 Value text(std::string bytes) {
@@ -52,11 +52,13 @@ Result<LockStatus> status(const std::string& value, std::int64_t now, const std:
 TEST(RedisReplies, TimesThatAnotherProgramWroteDoNotOverflow) {
   constexpr std::int64_t kMost = INT64_MAX;
   const std::string least = std::to_string(INT64_MIN);
-  const auto found = status(held(least, "me"), kMost, least + " - 0 you");
+  const auto found = status(held(least, "me"), kMost, least + " - 0 you");  // left: 500
   ASSERT_TRUE(found);
   EXPECT_EQ(found->holder()->held_for, Millis(0));
   EXPECT_EQ(status(held("100", "me"), 90, "80 - 0 you")->holder()->held_for, Millis(0));
   EXPECT_EQ(status(held("100", "me"), 130, "80 - 0 you")->holder()->held_for, Millis(30));
+  EXPECT_EQ(status(held("-30000", "me"), 130, "80 - 0 you")->holder()->held_for, Millis(29500));
+  EXPECT_EQ(status(held("-400", "me"), 130, "80 - 0 you")->holder()->held_for, Millis(0));
   EXPECT_EQ(status(held("100", "me"), 130, "80 - 0 you")->waiters.size(), 1u);
   EXPECT_EQ(status(held("100", "me"), 6130, "80 - 0 you")->waiters.size(), 0u);
 }
@@ -68,18 +70,32 @@ TEST(RedisReplies, LabelsThatAnotherProgramWroteCanBeShown) {
   EXPECT_EQ(found->holder()->owner, hidden);
   ASSERT_EQ(found->waiters.size(), 1u);
   EXPECT_EQ(found->waiters[0].owner, hidden);
-  const auto busy = read_acquire(list({number(3), text(""), text("\033[2J")}), kCall);
+  const auto busy = read_acquire(list({number(3), text(""), text("\033[2J")}), kCall, {});
   ASSERT_TRUE(busy);
   EXPECT_EQ(std::get<Busy>(*busy).ahead, hidden);
-  const auto nobody = read_acquire(list({number(3), text(""), text("")}), kCall);
+  const auto nobody = read_acquire(list({number(3), text(""), text("")}), kCall, {});
   EXPECT_EQ(std::get<Busy>(*nobody).ahead, "");
 }
 
 TEST(RedisReplies, LastTokenIsTheHoldersOrNone) {
   EXPECT_EQ(status(held("100", "me"), 130, "")->last_token, TokenNumber::of(34).value());
-  const auto theirs = status(kRequest + " 34 100 1 me", 130, "");  // of an earlier build
-  EXPECT_TRUE(theirs->holder()->foreign);
-  EXPECT_FALSE(theirs->last_token);
+  // Of earlier builds, and of a later one.
+  for (const std::string& grant : {std::string(" 34 100 1 me"), " 34 " + kStore + " 100 1 me",
+                                   " 01 34 5 " + kStore + " 100 me"}) {
+    const auto theirs = status(kRequest + grant, 130, "");
+    EXPECT_TRUE(theirs->holder()->foreign);
+    EXPECT_FALSE(theirs->last_token);
+  }
+}
+
+TEST(RedisReplies, AGrantThatNamesNoStoreIsOfTheOneThatWasBelieved) {
+  const auto store = StoreId::from_hex(kStore);
+  const auto granted = std::get<Granted>(read_acquire(number(35), kCall, store).value());
+  EXPECT_EQ(granted.token, TokenNumber::of(35).value());
+  EXPECT_EQ(granted.store, store);
+  EXPECT_TRUE(granted.fresh);
+  EXPECT_EQ(read_acquire(number(35), kCall, {}).error().code, ErrorCode::outcome_unknown);
+  EXPECT_EQ(read_acquire(number(0), kCall, store).error().code, ErrorCode::outcome_unknown);
 }
 
 // As `inspect` answers of those who hold a lock beside each other: request, end, entry of each.
@@ -129,7 +145,7 @@ TEST(RedisReplies, WhatCannotBeReadBesideOthersIsAStranger) {
 }
 
 TEST(RedisReplies, AConflictSaysHowTheLockIsUsed) {
-  const auto refused = read_acquire(list({number(4), number(4), number(1)}), kCall);
+  const auto refused = read_acquire(list({number(4), number(4), number(1)}), kCall, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::invalid);
   EXPECT_THAT(refused.error().message, ::testing::HasSubstr("has 4 permits, which its operator"));

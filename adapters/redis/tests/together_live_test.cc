@@ -6,6 +6,7 @@
 
 #include "composer.h"
 #include "redis_live.h"
+#include "together.h"
 
 namespace leasehold::testing {
 namespace {
@@ -19,6 +20,10 @@ OwnerLabel owner_of(std::string_view text) {
 
 class RedisTogether : public RedisLive {
  protected:
+  RedisTogether() {
+    held("before");  // now it is known which store this is
+    cli({"DEL", "lock:before"});
+  }
   ~RedisTogether() override { server_->close(); }
 
   static CallContext soon(std::stop_token stop = {}) { return {BootClock::now() + 10s, stop}; }
@@ -40,15 +45,18 @@ class RedisTogether : public RedisLive {
 
   // How many scripts it took.
   std::size_t go(std::vector<AnyAsked> batch) {
-    redis::Parts parts;
-    server_->run_together(
-        limits_of(batch),
-        [&]() -> std::span<const redis::ScriptCall> {
-          parts = composer.begin(batch);
-          return parts.scripts;
-        },
-        [&](std::size_t i, Result<resp::Value> reply) { parts.answers[i](std::move(reply)); });
+    auto parts = composer.begin(batch);
+    auto sent = redis::Convoy::open(*server_, soon())->send(soon(), parts.scripts, true);
+    for (const auto& answer : parts.answers) answer(sent->reply());
     return parts.scripts.size();
+  }
+
+  // The server learns the scripts.
+  void teach() {
+    AskedAcquire& one = acquire("teach");
+    AskedAcquire& other = acquire("teach-too");
+    go({&one, &other});
+    go({&release("teach", one.call.request), &release("teach-too", other.call.request)});
   }
 
   static const Granted& grant(const AskedAcquire& asked) {
@@ -60,11 +68,17 @@ class RedisTogether : public RedisLive {
     grant(asked);
     return asked.call.request;
   }
+  bool leaves(std::string_view lock, const RequestId& request) {
+    AskedRelease& asked = release(lock, request);
+    go({&asked});
+    return asked.reply->value() == ReleaseReply::released;
+  }
   // By the method of the store.
   Result<AcquireReply> alone(const AskedAcquire& asked) {
-    const auto script = composer.script_of(asked.call).value();
-    return redis::read_acquire(server_->run(script, soon()).value(), asked.call);
+    const auto sent = composer.script_of(asked.call).value();
+    return composer.read(run(sent.script), asked.call, sent.store);
   }
+  resp::Value run(const redis::ScriptCall& script) { return server_->run(script, soon()).value(); }
 
   RawStore store{under.open()};
   Doubts doubts;
@@ -77,7 +91,8 @@ class RedisTogether : public RedisLive {
   std::deque<AskedRenew> renewals_;
 
  protected:
-  redis::Composer composer{"lock:", StoreId::random(system_random()), subscriber_, doubts};
+  redis::Composer composer{"lock:", subscriber_, doubts};
+  redis::Together together{*server_, composer};
 };
 
 TEST_F(RedisTogether, FreeLocksAreGrantedByOneScriptAsEachAloneWouldBe) {
@@ -133,7 +148,7 @@ TEST_F(RedisTogether, WhatIsInTheWayOfOneLockHoldsUpNoOther) {
   for (const AskedAcquire* it : blocked) {
     EXPECT_FALSE(it->reply) << it->call.lock.str() << " was not done, and goes on its own";
   }
-  EXPECT_EQ(store.release_another(lock_name("held"), holder).value(), ReleaseReply::released);
+  EXPECT_TRUE(leaves("held", holder));
   EXPECT_EQ(cli({"EXISTS", "lock:waited", "lock:set", "lock:late"}), "0");
 }
 
@@ -179,7 +194,17 @@ TEST_F(RedisTogether, OnlyItsHolderReleasesALockAndOnlyWhereNobodyWaits) {
   EXPECT_FALSE(free.reply);
   EXPECT_EQ(keeps.reply->value(), ReleaseReply::released);
   EXPECT_EQ(cli({"EXISTS", "lock:held", "lock:waited", "lock:kept"}), "3");
-  EXPECT_EQ(store.release_another(lock_name("held"), holder).value(), ReleaseReply::released);
+  EXPECT_TRUE(leaves("held", holder));
+}
+
+TEST_F(RedisTogether, AReleaseThatComesLateLeavesALaterGrant) {
+  AskedRelease& late = release("job", new_request());
+  AskedRelease& other = release("other", held("other"));
+  const auto parts = composer.begin(std::vector<AnyAsked>{&late, &other});
+  AskedAcquire& again = acquire("job", late.call.request);
+  EXPECT_TRUE(std::get<Granted>(alone(again).value()).fresh);
+  EXPECT_EQ(run(parts.scripts.at(0)).at(0).integer, 0);
+  EXPECT_EQ(cli({"EXISTS", "lock:job"}), "1");
 }
 
 // Its acquire may still be on its way, and must find that it was released.
@@ -195,6 +220,43 @@ TEST_F(RedisTogether, ADoubtfulReleaseLeavesItsMark) {
   EXPECT_EQ(first.reply->value(), ReleaseReply::released);
   EXPECT_EQ(cli({"EXISTS", redis::released_key(doubtful)}), "1");
   EXPECT_EQ(cli({"EXISTS", redis::released_key(other)}), "0");
+}
+
+// A caller may give a call up as soon as it has begun, and release it.
+TEST_F(RedisTogether, WhatWasGivenUpBeforeItWasSentIsNotGranted) {
+  for (const bool alone : {true, false}) {
+    SCOPED_TRACE(alone);
+    AskedAcquire& given_up = acquire("given-up");
+    AskedAcquire& other = acquire("other");
+    const auto parts = composer.begin(alone ? std::vector<AnyAsked>{&given_up}
+                                            : std::vector<AnyAsked>{&given_up, &other});
+    doubts.doubt(given_up.call.request);
+    const ReleaseCall release{given_up.call.lock, given_up.call.request};
+    EXPECT_EQ(run(composer.script_of(release).value()).integer, 0);
+    for (const redis::ScriptCall& late : parts.scripts) run(late);
+    EXPECT_EQ(cli({"EXISTS", "lock:given-up"}), "0");
+    EXPECT_EQ(cli({"EXISTS", "lock:other"}), alone ? "0" : "1");
+  }
+}
+
+// The same, at the first moment when it can be given up: so also who does not begin has drawn one.
+TEST_F(RedisTogether, ACallDrawsItsNumberBeforeItBegins) {
+  const auto next_number = [this] {
+    const ReleaseCall any{lock_name("any"), new_request()};
+    return std::stol(composer.script_of(any).value().arguments.at(1));
+  };
+  AskedAcquire& acquire_gone = acquire("gone");
+  AskedRelease& release_gone = release("gone", new_request());
+  acquire_gone.left_behind();
+  release_gone.left_behind();
+  const std::int64_t before = next_number();
+  EXPECT_TRUE(composer.begin(std::vector<AnyAsked>{&acquire_gone}).scripts.empty());
+  EXPECT_EQ(next_number(), before + 3) << "one is the batch's";
+  EXPECT_TRUE(composer.begin(std::vector<AnyAsked>{&release_gone}).scripts.empty());
+  EXPECT_EQ(next_number(), before + 6);
+  const auto parts = composer.begin(std::vector<AnyAsked>{&acquire("one"), &acquire("other")});
+  EXPECT_EQ(std::stol(parts.scripts.at(0).arguments.at(0)), before + 7)
+      << "the batch's, which is drawn before anybody has begun";
 }
 
 TEST_F(RedisTogether, OtherModesAndRenewalsHaveTheirOwnScripts) {
@@ -269,17 +331,118 @@ TEST_F(RedisTogether, AnAnswerThatIsTooShortIsAnUnknownOutcome) {
   }
 }
 
-TEST_F(RedisTogether, AScriptThatWasForgottenIsSentInFull) {
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(cli({"SCRIPT", "FLUSH"}), "OK");
-    AskedAcquire& first = acquire("a" + std::to_string(i));
-    AskedAcquire& second = acquire("b" + std::to_string(i));
-    AskedAcquire& reader = acquire("c" + std::to_string(i), new_request(), Mode::shared());
-    EXPECT_EQ(go({&first, &second, &reader}), 2u);
-    EXPECT_TRUE(grant(first).fresh);
-    EXPECT_TRUE(grant(second).fresh);
-    EXPECT_TRUE(grant(reader).fresh);
-  }
+TEST_F(RedisTogether, TheNextBatchBringsAScriptAlongThatWasForgotten) {
+  const auto take_three = [&](bool known) {
+    static int count = 0;
+    const std::string number = std::to_string(++count);
+    AskedAcquire& first = acquire("a" + number);
+    AskedAcquire& second = acquire("b" + number);
+    AskedAcquire& reader = acquire("c" + number, new_request(), Mode::shared());
+    together.depart(std::vector<AnyAsked>{&first, &second, &reader})->arrive();
+    for (AskedAcquire* it : {&first, &second, &reader}) {
+      ASSERT_EQ(it->reply.has_value(), known) << "nothing is done, or it is told";
+      if (known) EXPECT_TRUE(grant(*it).fresh);
+    }
+  };
+  EXPECT_EQ(cli({"SCRIPT", "FLUSH"}), "OK");
+  take_three(false);
+  take_three(true);
+  take_three(true);
+  EXPECT_THAT(cli({"INFO", "commandstats"}), ::testing::HasSubstr("cmdstat_evalsha"));
+}
+
+TEST_F(RedisTogether, ABatchThatIsSentBehindAnotherIsDoneAfterIt) {
+  AskedRelease& leaves = release("job", held("job"));
+  AskedRelease& leaves_too = release("other", held("other"));
+  AskedAcquire& comes = acquire("job");
+  AskedAcquire& elsewhere = acquire("elsewhere");
+  teach();
+  auto first = together.depart(std::vector<AnyAsked>{&leaves, &leaves_too});
+  auto second = together.depart(std::vector<AnyAsked>{&comes, &elsewhere});
+  first->arrive();
+  second->arrive();
+  EXPECT_EQ(leaves.reply->value(), ReleaseReply::released);
+  EXPECT_EQ(leaves_too.reply->value(), ReleaseReply::released);
+  EXPECT_TRUE(grant(comes).fresh);
+  EXPECT_TRUE(grant(elsewhere).fresh);
+}
+
+TEST_F(RedisTogether, WhoIsBehindABatchThatNobodyWaitsForAnyMoreIsAnswered) {
+  rig::TcpProxy proxy(under.server().port());
+  const auto slow_server = server_at(proxy.port());
+  redis::Together slow(*slow_server, composer);
+  ASSERT_TRUE(slow_server->borrow(soon())) << "it is connected";
+  teach();
+  AskedAcquire hasty(acquire("hasty").call, {BootClock::now() + 20ms, {}});
+  AskedAcquire& patient = acquire("patient");
+  proxy.hold(true);
+  auto first = slow.depart(std::vector<AnyAsked>{&hasty});
+  auto second = slow.depart(std::vector<AnyAsked>{&patient});
+  ASSERT_TRUE(first && second);
+  std::thread later([&] {
+    while (!hasty.is_over()) std::this_thread::yield();
+    proxy.hold(false);
+  });
+  first->arrive();
+  second->arrive();
+  later.join();
+  EXPECT_TRUE(grant(patient).fresh);
+  first.reset();
+  second.reset();
+  slow_server->close();
+}
+
+TEST_F(RedisTogether, AConnectionThatBreaksUnderTwoBatchesLeavesBothInDoubt) {
+  rig::TcpProxy proxy(under.server().port());
+  const auto broken_server = server_at(proxy.port());
+  redis::Together broken(*broken_server, composer);
+  ASSERT_TRUE(broken_server->borrow(soon())) << "it is connected";
+  teach();
+  AskedAcquire& one = acquire("one");
+  AskedAcquire& other = acquire("other");
+  AskedAcquire& after = acquire("after");
+  proxy.hold(true);
+  auto first = broken.depart(std::vector<AnyAsked>{&one});
+  auto second = broken.depart(std::vector<AnyAsked>{&other});
+  ASSERT_TRUE(first && second);
+  proxy.cut();
+  first->arrive();
+  proxy.hold(false);
+  auto third = broken.depart(std::vector<AnyAsked>{&after});
+  second->arrive();
+  EXPECT_EQ(one.reply->error().code, ErrorCode::outcome_unknown);
+  EXPECT_EQ(other.reply->error().code, ErrorCode::outcome_unknown);
+  ASSERT_TRUE(third) << "on a new connection";
+  third->arrive();
+  EXPECT_TRUE(grant(after).fresh);
+  for (auto* it : {&first, &second, &third}) it->reset();
+  broken_server->close();
+}
+
+TEST_F(RedisTogether, BatchesThatFollowEachOtherGiveTheirConnectionToWhoWaitsForOne) {
+  const auto narrow_server = server_at(under.server().port(), /*connections=*/1);
+  redis::Together narrow(*narrow_server, composer);
+  teach();
+  auto trip = narrow.depart(std::vector<AnyAsked>{&acquire("job")});
+  EXPECT_TRUE(trip->can_be_followed());
+  std::thread waits([&] { EXPECT_TRUE(narrow_server->borrow(soon())); });
+  while (trip->can_be_followed()) std::this_thread::yield();
+  trip->arrive();
+  trip.reset();
+  waits.join();
+  narrow_server->close();
+}
+
+TEST_F(RedisTogether, WhatABatchDidNotReadIsNotTakenForAnothersReplies) {
+  teach();
+  AskedAcquire& first = acquire("first");
+  AskedAcquire& second = acquire("second");
+  auto unread = together.depart(std::vector<AnyAsked>{&first});
+  auto behind = together.depart(std::vector<AnyAsked>{&second});
+  unread.reset();  // as when something is thrown
+  behind->arrive();
+  EXPECT_EQ(second.reply->error().code, ErrorCode::outcome_unknown);
+  EXPECT_FALSE(behind->can_be_followed());
 }
 
 }  // namespace
