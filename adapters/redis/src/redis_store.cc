@@ -151,7 +151,6 @@ class RedisStore final : public BlockingStore {
   std::unique_ptr<Server> server_;
   Subscriber subscriber_;
   KeyWatcher key_watcher_;
-  Composer composer_{options_.prefix, new_store_, subscriber_, doubts()};
   Composer composer_{options_.prefix, subscriber_, doubts()};
   Together together_{*server_, composer_};
 };
