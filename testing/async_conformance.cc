@@ -168,14 +168,6 @@ class Crowd {
   std::atomic<int> told_ = 0;
 };
 
-std::size_t count_waiters(Client& client) {
-  std::size_t count = 0;
-  const auto locks = client.list({.store_timeout = 1min});
-  EXPECT_TRUE(good(locks));
-  for (const LockStatus& lock : locks.value()) count += lock.waiters.size();
-  return count;
-}
-
 }  // namespace
 
 TEST_P(StoreConformance, TenThousandWaitWithAFewThreadsAndFourKibEach) {
@@ -205,8 +197,8 @@ TEST_P(StoreConformance, TenThousandWaitWithAFewThreadsAndFourKibEach) {
   EXPECT_GE(crowd.granted(), 2 * kLocks);
   crowd.stop();
   crowd.wait_until_told(kMany);
-  while (count_waiters(observer) > 0) std::this_thread::sleep_for(200ms);
   for (int i = 0; i < kLocks; ++i) {
+    wait_for_waiters(observer, lock_of(i), 0);
     EXPECT_TRUE(good(observer.acquire(lock_of(i), {.wait = 30s})));
   }
   std::printf("each costs %zu bytes\n", (waiting - before) / (kMany - kFew));

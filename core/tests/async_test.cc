@@ -498,11 +498,10 @@ TEST_F(AsyncTest, WhatIsStoppedInLineIsNotSent) {
 // ---- the end of the client -----------------------------------------------------------------
 
 TEST_F(AsyncTest, WaitersEndWithTheClientAndHoldNothing) {
-  auto second = std::make_unique<MemoryStore>();
+  faults->always(Operation::acquire, Fault::refuse);
   std::list<Told<Lease>> told(50);
   {
     AsyncClient async = connect();
-    const auto holder = client->acquire("job");
     for (auto& one : told) async.acquire("job", {.wait = 1h}, one);
     faults->wait_for_calls(Operation::acquire, 100);
     client.reset();
