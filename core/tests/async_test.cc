@@ -233,6 +233,7 @@ class SlowAnswers final : public Store {
     acquires_before_list = acquires.load();
     done(std::vector<LockStatus>());
   }
+  void force_release(LockName, RequestId, CallContext, Completion<ReleaseReply>) override {}
   void rotate_store_id(CallContext, Completion<StoreId>) override {
     throw std::runtime_error("broken");
   }
@@ -592,6 +593,14 @@ TEST_F(AsyncTest, ForkedChildIsToldAtOnce) {
 }
 
 // ---- stores that break their word ----------------------------------------------------------
+
+TEST_F(AsyncTest, QuestionThatTheStoreForgetsIsToldAllTheSame) {
+  const Client slow(std::make_unique<SlowAnswers>());
+  Told<ReleaseReply> told;
+  AsyncClient(slow).force_release(LockName::parse("x").value(), RequestId::random(system_random()),
+                                  {}, told);
+  EXPECT_TRUE(bad(told.get(), ErrorCode::cancelled));
+}
 
 TEST_F(AsyncTest, StoreThatThrowsIsAnUnknownOutcome) {
   const Client slow(std::make_unique<SlowAnswers>());
