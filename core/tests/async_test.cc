@@ -472,8 +472,8 @@ TEST_F(AsyncTest, StopThatComesBeforeTheEngineKnowsIsHeard) {
     std::stop_source stop;
     Told<Lease> told;
     std::jthread stopping([&] { stop.request_stop(); });
-    async.acquire("job", {.wait = 1h, .stop = stop.get_token()}, told);
-    EXPECT_TRUE(bad(told.get(), ErrorCode::cancelled));
+    async.acquire("job", {.wait = 20s, .stop = stop.get_token()}, told);
+    ASSERT_TRUE(bad(told.get(), ErrorCode::cancelled));
   }
 }
 
@@ -514,13 +514,13 @@ TEST_F(AsyncTest, WaitersEndWithTheClientAndHoldNothing) {
 }
 
 TEST_F(AsyncTest, ClientMayGoWhileAGrantComes) {
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 100; ++i) {
     Told<Lease> told;
     {
       AsyncClient async = connect();
       faults->next(Operation::acquire, Fault::refuse);
       async.acquire("job", {.wait = 1h}, told);
-      std::this_thread::sleep_for(std::chrono::microseconds(i * 40));
+      std::this_thread::sleep_for(std::chrono::microseconds(i * 120));
       client.reset();
     }
     const auto lease = told.get();
@@ -539,6 +539,7 @@ TEST_F(AsyncTest, LastHandleMayGoInACompletion) {
     go_on.get_future().wait();
     lease = fail(ErrorCode::cancelled, "dropped");
     { const Client dropped = std::move(last); }
+    for (const auto& one : behind) EXPECT_TRUE(one.is_told()) << "before the client is gone";
     gone.set_value();
   });
   begun.get_future().wait();
@@ -548,10 +549,7 @@ TEST_F(AsyncTest, LastHandleMayGoInACompletion) {
   client.reset();
   go_on.set_value();
   gone.get_future().wait();
-  for (auto& one : behind) {
-    EXPECT_TRUE(one.is_told()) << "before the client is gone";
-    EXPECT_TRUE(bad(one.get(), ErrorCode::cancelled));
-  }
+  for (auto& one : behind) EXPECT_TRUE(bad(one.get(), ErrorCode::cancelled));
 }
 
 TEST_F(AsyncTest, ReleaseKeepsTheClientUntilItIsAnswered) {
