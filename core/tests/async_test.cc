@@ -303,7 +303,7 @@ TEST_F(AsyncTest, SlowCompletionDelaysNothingButCompletions) {
   std::promise<void> told;
   const std::stop_callback on_loss(lost->lost(), [&] { told.set_value(); });
   memory->end(lost->request());
-  told.get_future().wait();
+  EXPECT_EQ(told.get_future().wait_for(20s), std::future_status::ready) << "the loss is not told";
   faults->wait_for_calls(Operation::renew, faults->calls(Operation::renew) + 6);
   EXPECT_EQ(kept->state(), LeaseState::held);
   EXPECT_TRUE(bad(client->acquire("behind"), ErrorCode::busy)) << "it is granted, and not yet told";
