@@ -177,14 +177,6 @@ class Crowd {
   std::atomic<int> told_ = 0;
 };
 
-std::size_t count_waiters(Client& client) {
-  std::size_t count = 0;
-  const auto locks = client.list({.store_timeout = 1min});
-  EXPECT_TRUE(good(locks));
-  for (const LockStatus& lock : locks.value()) count += lock.waiters.size();
-  return count;
-}
-
 }  // namespace
 
 TEST_P(StoreConformance, TenThousandWaitWithAFewThreadsAndFourKibEach) {
@@ -206,7 +198,8 @@ TEST_P(StoreConformance, TenThousandWaitWithAFewThreadsAndFourKibEach) {
   // Nobody asks again before all have asked: those that wait to ask stand in one line.
   faults->wait_for_calls(Operation::acquire, kMany + kFew, 5min);
   const std::size_t waiting = rig::heap_in_use();
-  EXPECT_LE(threads(), threads_of_few + 2) << "those that are started when there is much to do";
+  EXPECT_LE(threads(), threads_of_few + 8)
+      << "the store's and its library's, when there is much to do";
   EXPECT_LE((in_line - before) / (kMany - kFew), 4096U);
   EXPECT_LE((waiting - before) / (kMany - kFew), 4096U);
   held.clear();
@@ -214,8 +207,8 @@ TEST_P(StoreConformance, TenThousandWaitWithAFewThreadsAndFourKibEach) {
   EXPECT_GE(crowd.granted(), 2 * kLocks);
   crowd.stop();
   crowd.wait_until_told(kMany);
-  while (count_waiters(observer) > 0) std::this_thread::sleep_for(200ms);
   for (int i = 0; i < kLocks; ++i) {
+    wait_for_waiters(observer, lock_of(i), 0);
     EXPECT_TRUE(good(observer.acquire(lock_of(i), {.wait = 30s})));
   }
   std::printf("each costs %zu bytes\n", (waiting - before) / (kMany - kFew));

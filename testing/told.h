@@ -29,7 +29,7 @@ class Told {
     return future_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   }
   Result<T> get() {
-    if (future_.wait_for(std::chrono::seconds(60)) == std::future_status::timeout) {
+    if (future_.wait_for(std::chrono::seconds(30)) == std::future_status::timeout) {
       ADD_FAILURE() << "it was not told";
       return fail(ErrorCode::internal, "it was not told");
     }
