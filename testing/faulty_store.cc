@@ -28,9 +28,24 @@ int Faults::calls(Operation operation) {
 
 void Faults::wait_for_calls(Operation operation, int count, Millis patience) {
   const MutexLock lock(mutex_);
-  const bool came = changed_.wait_for(
-      mutex_, patience, [&]() LEASEHOLD_REQUIRES(mutex_) { return calls_[operation] >= count; });
+  wait_for(calls_, operation, count, patience);
+}
+
+void Faults::wait_for_answers(Operation operation, int count, Millis patience) {
+  const MutexLock lock(mutex_);
+  wait_for(answers_, operation, count, patience);
+}
+
+void Faults::wait_for(std::map<Operation, int>& which, Operation operation, int count,
+                      Millis patience) {
+  const bool came = changed_.wait_for(mutex_, patience, [&] { return which[operation] >= count; });
   if (!came) throw std::runtime_error("the calls that were waited for did not come");
+}
+
+void Faults::answered(Operation operation) {
+  const MutexLock lock(mutex_);
+  ++answers_[operation];
+  changed_.notify_all();
 }
 
 void Faults::let_go() {
@@ -126,7 +141,12 @@ class FaultyStore final : public Store {
   template <class Reply, class Send>
   void with_fault(Operation operation, Completion<Reply> done, Send send) {
     const auto fault = faults_->take(operation);
-    if (!fault) return send(std::move(done));
+    if (!fault) {
+      return send([faults = faults_, operation, done = std::move(done)](Result<Reply> reply) {
+        faults->answered(operation);
+        done(std::move(reply));
+      });
+    }
     switch (*fault) {
       case Fault::lose_reply:
         return send([done = std::move(done)](Result<Reply>) {

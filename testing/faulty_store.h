@@ -33,20 +33,27 @@ class Faults {
   int calls(Operation operation);
   // Throws std::runtime_error if there are not so many in time.
   void wait_for_calls(Operation operation, int count, Millis patience = std::chrono::seconds(30));
+  // The same for calls without a fault that have been answered.
+  void wait_for_answers(Operation operation, int count, Millis patience);
 
   // Ends all hanging, now and later.
   void let_go();
   void wait_until_one_hangs();
 
   std::optional<Fault> take(Operation operation);
+  void answered(Operation operation);
   void hang();
 
  private:
+  void wait_for(std::map<Operation, int>& which, Operation operation, int count, Millis patience)
+      LEASEHOLD_REQUIRES(mutex_);
+
   Mutex mutex_;
   ConditionVariable changed_;
   std::map<Operation, std::deque<Fault>> planned_ LEASEHOLD_GUARDED_BY(mutex_);
   std::map<Operation, Fault> standing_ LEASEHOLD_GUARDED_BY(mutex_);
   std::map<Operation, int> calls_ LEASEHOLD_GUARDED_BY(mutex_);
+  std::map<Operation, int> answers_ LEASEHOLD_GUARDED_BY(mutex_);
   int hanging_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
   bool let_go_ LEASEHOLD_GUARDED_BY(mutex_) = false;
 };

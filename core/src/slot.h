@@ -64,10 +64,10 @@ template <class Value>
 class CompletionSlot final : public Slot<Value>,
                              public std::enable_shared_from_this<CompletionSlot<Value>> {
  public:
-  CompletionSlot(TaskThreads& completions, std::stop_token stop, OnResult<Value> done)
+  CompletionSlot(TaskThreads& completions, std::stop_token token, OnResult<Value> done)
       : Slot<Value>(stop_),
         completions_(completions),
-        stop_(std::move(stop)),
+        stop_(std::move(token)),
         done_(std::move(done)) {}
 
   // Before anybody can answer. `cancel` may run at once.
