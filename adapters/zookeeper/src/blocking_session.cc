@@ -148,9 +148,9 @@ Result<BlockingSession::Transacted> BlockingSession::transact(std::vector<Step> 
   const auto session = TRY(ready(context));
   auto answer = answer_to<Transacted>(context, [&](auto done) {
     session->server().transact(std::move(steps), [done](int rc, const std::vector<Stepped>& each) {
-      Transacted answer{.rc = rc};
-      for (const Stepped& it : each) answer.each.push_back(it.rc);
-      done(std::move(answer));
+      Transacted all{.rc = rc, .each = {}};
+      for (const Stepped& it : each) all.each.push_back(it.rc);
+      done(std::move(all));
     });
   });
   if (!answer) return fail(late(context, /*sent=*/true));

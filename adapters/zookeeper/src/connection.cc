@@ -311,7 +311,7 @@ void Connection::transact(std::vector<Step> steps, Transacted done) {
     // If the session ends while the library packs several steps, it frees paths that are not its
     // own. It cannot end before the connection did.
     if (is_unrecoverable(zh) != ZOK) return static_cast<int>(ZINVALIDSTATE);
-    if (ops.size() > 1 && zoo_state(zh) != ZOO_CONNECTED_STATE) return kNotSent;
+    if (ops.size() > 1 && zoo_state(zh) != ZOO_CONNECTED_STATE) return kLost;
     return zoo_amulti(zh, static_cast<int>(ops.size()), ops.data(), results, Callbacks::transacted,
                       context);
   });
