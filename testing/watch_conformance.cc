@@ -6,6 +6,7 @@
 
 #include "testing/held.h"
 #include "testing/observed.h"
+#include "testing/results.h"
 #include "testing/worker.h"
 
 namespace leasehold::testing {
@@ -79,7 +80,11 @@ TEST_P(WatchConformance, TellsWhatAnOperatorHasEnded) {
 TEST_P(WatchConformance, TellsAllWhoHoldBesideEachOther) {
   Client observer = client();
   Client other = client();
-  if (!other.store().modes) GTEST_SKIP() << other.store().why_no_modes;
+  if (!other.store().modes) {
+    const auto beside = other.acquire("table", {.mode = leasehold::Mode::shared()});
+    EXPECT_TRUE(bad(beside, ErrorCode::unsupported));
+    return;
+  }
   const auto are_held = [](std::size_t count) {
     return [count](const Observed::Told& told) { return told && told->holders.size() == count; };
   };
