@@ -124,8 +124,10 @@ TEST_F(AsioTest, EveryQuestionIsAnOperation) {
     const ErrorCode none = ErrorCode::unsupported;
     auto lease = co_await async_acquire(client, lock, {}, use_awaitable);
     const RequestId seen = lease->request();
-    EXPECT_TRUE(bad(co_await async_inspect(client, lock, {}, use_awaitable), none));
-    EXPECT_TRUE(bad(co_await async_list(client, {}, use_awaitable), none));
+    const auto status = co_await async_inspect(client, lock, {}, use_awaitable);
+    EXPECT_EQ(status.value().holder()->request, seen);
+    const auto all = co_await async_list(client, {}, use_awaitable);
+    EXPECT_EQ(all.value().size(), 1U);
     EXPECT_TRUE(bad(co_await async_force_release(client, lock, seen, {}, use_awaitable), none));
     EXPECT_TRUE(bad(co_await async_set_permits(client, lock, 2, {}, use_awaitable), none));
     EXPECT_TRUE(bad(co_await async_rotate_store_id(client, {}, use_awaitable), none));
