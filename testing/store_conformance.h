@@ -44,6 +44,8 @@ class StoreUnderTest {
 
   // So that not thousands can wait.
   virtual bool has_session_per_waiter() const { return false; }
+  // How many may wait at once.
+  virtual int crowd() const { return 10'000; }
 };
 
 struct StoreCase {
