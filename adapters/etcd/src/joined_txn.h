@@ -1,6 +1,7 @@
 // Several transactions as one, and out of its answer the answer to each.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include <tl/expected.hpp>
@@ -14,7 +15,7 @@ namespace leasehold::etcd {
 // conditions of all before it does anything for one of them, so no two may be about the same keys.
 class JoinedTxn {
  public:
-  void add(const wire::TxnRequest& one) { *request_.add_success()->mutable_txn() = one; }
+  void add(wire::TxnRequest one) { *request_.add_success()->mutable_txn() = std::move(one); }
   wire::TxnRequest take() { return std::move(request_); }
 
  private:

@@ -25,28 +25,34 @@ tl::unexpected<Failure> was_closed() {
 struct Ride::Rider {
   enum class Place { gathered, on_its_way, answered };
 
-  Rider(const LockName& lock_in, Mode mode_in, wire::TxnRequest txn_in, Limits limits_in,
+  Rider(const LockName& lock_in, Mode mode_in, const wire::TxnRequest& txn, Limits limits_in,
         Done<wire::TxnResponse> done_in, BootTime answer_by_in)
       : lock(lock_in),
         mode(mode_in),
-        txn(std::move(txn_in)),
+        packed(txn.SerializeAsString()),
         limits(std::move(limits_in)),
         done(std::move(done_in)),
-        answer_by(answer_by_in) {}
+        answer_by(answer_by_in),
+        puts(puts_something(txn)),
+        operations(operations_in(txn)) {}
 
   LockName lock;
   Mode mode;
-  wire::TxnRequest txn;
+  std::string packed;  // thousands may wait, and a message takes five times as much memory
   Limits limits;
   Done<wire::TxnResponse> done;
   BootTime answer_by;
-  bool puts = puts_something(txn);
-  int operations = operations_in(txn);
-  std::size_t bytes = txn.ByteSizeLong();
+  bool puts;
+  int operations;
   Place place = Place::gathered;  // guarded by the ride's mutex
   std::optional<std::stop_callback<std::function<void()>>> on_stop = {};
 
   bool wants_out() const { return limits.stop.stop_requested(); }
+  wire::TxnRequest txn() const {
+    wire::TxnRequest unpacked;
+    unpacked.ParseFromString(packed);
+    return unpacked;
+  }
 };
 
 struct Ride::Batch {
@@ -59,11 +65,11 @@ struct Ride::Batch {
   bool has_room_for(const Rider& rider, int most_operations) const {
     const int each = static_cast<int>(riders.size()) + 1;
     return riders.empty() || (each + std::max(operations, rider.operations) <= most_operations &&
-                              bytes + rider.bytes <= kMostBytes);
+                              bytes + rider.packed.size() <= kMostBytes);
   }
   void add(RiderPointer rider) {
     operations = std::max(operations, rider->operations);
-    bytes += rider->bytes;
+    bytes += rider->packed.size();
     rider->place = Rider::Place::on_its_way;
     riders.push_back(std::move(rider));
   }
@@ -141,8 +147,7 @@ void Ride::go(const LockName& lock, Mode mode, wire::TxnRequest txn, Limits limi
   }
   // Later than the transport's own failure, which says more.
   const BootTime answer_by = limits.deadline - early_by(limits.deadline - road_->now()) / 2;
-  gather(std::make_shared<Rider>(lock, mode, std::move(txn), std::move(limits), std::move(done),
-                                 answer_by));
+  gather(std::make_shared<Rider>(lock, mode, txn, std::move(limits), std::move(done), answer_by));
 }
 
 std::optional<Ride::TripNumber> Ride::leave_at_once() {
@@ -280,9 +285,9 @@ Ride::BatchPointer Ride::next_to_send() {
 void Ride::send(const BatchPointer& batch) {
   JoinedTxn joined;
   if (batch->is_shared()) {
-    for (const RiderPointer& it : batch->riders) joined.add(it->txn);
+    for (const RiderPointer& it : batch->riders) joined.add(it->txn());
   }
-  road_->send(batch->is_shared() ? joined.take() : batch->riders.front()->txn,
+  road_->send(batch->is_shared() ? joined.take() : batch->riders.front()->txn(),
               {.deadline = batch->deadline(), .stop = batch->all_left.get_token()},
               [self = shared_from_this(), batch](Answer answer) {
                 self->came_back(batch, std::move(answer));
@@ -332,7 +337,7 @@ void Ride::tell_each(const Batch& batch, Answer& answer) {
   for (int i = 0; i < count; ++i) {
     Rider& rider = *batch.riders[static_cast<std::size_t>(i)];
     if (batch.is_shared() && answer) {
-      tell(rider, take_answer_to(rider.txn, i, *answer));
+      tell(rider, take_answer_to(rider.txn(), i, *answer));
     } else if (batch.is_shared() && answer.error().out_of_space() && !rider.puts) {
       // Alone it would have been done, and it may have been.
       Failure failure = answer.error();
