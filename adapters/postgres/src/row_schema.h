@@ -226,13 +226,14 @@ CREATE OR REPLACE FUNCTION @S.look_at_crowd(a_lock text, OUT o_count bigint, OUT
                                  OUT o_last_end timestamptz)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM 1 FROM @S.holder WHERE lock = a_lock AND expires_at <= clock_timestamp()
-    ORDER BY request FOR UPDATE;
-  IF FOUND THEN
+  LOOP
+    SELECT count(*), min(mode), min(@S.label(owner, kept)), min(expires_at), max(expires_at)
+      INTO o_count, o_mode, o_owner, o_first_end, o_last_end FROM @S.holder WHERE lock = a_lock;
+    EXIT WHEN o_count = 0 OR o_first_end > clock_timestamp();
+    PERFORM 1 FROM @S.holder WHERE lock = a_lock AND expires_at <= clock_timestamp()
+      ORDER BY request FOR UPDATE;
     DELETE FROM @S.holder WHERE lock = a_lock AND expires_at <= clock_timestamp();
-  END IF;
-  SELECT count(*), min(mode), min(@S.label(owner, kept)), min(expires_at), max(expires_at)
-    INTO o_count, o_mode, o_owner, o_first_end, o_last_end FROM @S.holder WHERE lock = a_lock;
+  END LOOP;
 END $$;
 
 -- Tells the first who waits, if it may be granted now.
@@ -326,45 +327,6 @@ BEGIN
   RETURN a_token;
 END $$;
 
--- To a lock's row that is locked.
-CREATE OR REPLACE FUNCTION @S.grant_beside(
-  a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_mode bigint, a_note text,
-  a_attend boolean, a_crowd bigint, OUT o_token bigint, OUT o_store uuid, OUT o_slot bigint)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  sound bigint;
-  is_plain boolean;
-BEGIN
-  o_slot := 0;
-  IF a_mode > 0 THEN
-    SELECT min(n) INTO o_slot FROM (
-      SELECT 0::bigint AS n
-      UNION ALL SELECT slot + 1 FROM @S.holder WHERE lock = a_lock) candidate
-    WHERE NOT EXISTS (SELECT 1 FROM @S.holder h WHERE h.lock = a_lock AND h.slot = n);
-  END IF;
-  INSERT INTO @S.holder(request, lock, mode, slot, token, store, owner, note, granted_at, expires_at)
-    SELECT a_request, a_lock, a_mode, o_slot, nextval('@S.token'), m.row_store, a_owner, a_note,
-           clock_timestamp(), clock_timestamp() + a_ttl_ms * interval '1 ms'
-    FROM @S.meta m
-    ON CONFLICT (request) DO UPDATE
-      SET mode = excluded.mode, slot = excluded.slot, token = excluded.token, store = excluded.store,
-          granted_at = excluded.granted_at, expires_at = excluded.expires_at, kept = false
-    RETURNING token, store INTO o_token, o_store;
-  IF NOT FOUND THEN PERFORM @S.refuse_empty(); END IF;
-  SELECT @S.is_plain(o_token, m.token_ceiling, m.server_start, m.counter_file) INTO is_plain
-    FROM @S.meta m;
-  IF NOT is_plain THEN
-    sound := @S.sound_token(o_token);
-    UPDATE @S.holder SET token = sound WHERE request = a_request AND token <> sound;
-    o_token := sound;
-  END IF;
-  IF a_attend OR a_crowd <> a_mode THEN
-    UPDATE @S.lock SET crowd = a_mode, attend = @S.must_attend(a_lock) WHERE name = a_lock;
-  END IF;
-  IF o_token % 64 = 0 THEN PERFORM @S.sweep(), @S.session_sweep(); END IF;
-  IF a_mode < 0 THEN o_slot := NULL; END IF;
-END $$;
-
 -- In SQL it would be planned anew at each call.
 CREATE OR REPLACE FUNCTION @S.must_attend(a_lock text) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -387,6 +349,7 @@ DECLARE
   beside record;
   is_withdrawn boolean;
   is_plain boolean;
+  sound bigint;
   room bigint := 1;
   free_at timestamptz;
 BEGIN
@@ -457,12 +420,38 @@ BEGIN
   END IF;
 
   -- It comes after its own release: nobody waits for it any more.
-  is_withdrawn := coalesce(l.last_released = a_request, false)
-    OR EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request);
+  is_withdrawn := coalesce(l.last_released = a_request, false);
+  IF l.attend AND NOT is_withdrawn THEN
+    is_withdrawn := EXISTS (SELECT 1 FROM @S.withdrawn WHERE request = a_request);
+  END IF;
   IF o_ahead IS NULL AND NOT is_withdrawn AND a_mode <> 0 THEN
     IF l.attend THEN DELETE FROM @S.waiter WHERE request = a_request; END IF;
-    SELECT g.o_token, g.o_store, g.o_slot INTO o_token, o_store, o_slot
-      FROM @S.grant_beside(a_lock, a_request, a_owner, a_ttl_ms, a_mode, a_note, l.attend, l.crowd) g;
+    IF a_mode > 0 THEN
+      SELECT min(n) INTO o_slot FROM (
+        SELECT 0::bigint AS n
+        UNION ALL SELECT slot + 1 FROM @S.holder WHERE lock = a_lock) candidate
+      WHERE NOT EXISTS (SELECT 1 FROM @S.holder h WHERE h.lock = a_lock AND h.slot = n);
+    END IF;
+    INSERT INTO @S.holder(request, lock, mode, slot, token, store, owner, note, granted_at, expires_at)
+      SELECT a_request, a_lock, a_mode, coalesce(o_slot, 0), nextval('@S.token'), m.row_store, a_owner,
+             a_note, clock_timestamp(), clock_timestamp() + a_ttl_ms * interval '1 ms'
+      FROM @S.meta m
+      ON CONFLICT (request) DO UPDATE
+        SET mode = excluded.mode, slot = excluded.slot, token = excluded.token, store = excluded.store,
+            granted_at = excluded.granted_at, expires_at = excluded.expires_at, kept = false
+      RETURNING token, store,
+                (SELECT @S.is_plain(token, m.token_ceiling, m.server_start, m.counter_file) FROM @S.meta m)
+      INTO o_token, o_store, is_plain;
+    IF NOT FOUND THEN PERFORM @S.refuse_empty(); END IF;
+    IF NOT is_plain THEN
+      sound := @S.sound_token(o_token);
+      UPDATE @S.holder SET token = sound WHERE request = a_request AND token <> sound;
+      o_token := sound;
+    END IF;
+    IF l.attend OR l.crowd <> a_mode THEN
+      UPDATE @S.lock SET crowd = a_mode, attend = @S.must_attend(a_lock) WHERE name = a_lock;
+    END IF;
+    IF o_token % 64 = 0 THEN PERFORM @S.sweep(), @S.session_sweep(); END IF;
     o_outcome := 'granted';
     o_fresh := true;
     IF l.attend THEN PERFORM @S.tell_next(a_lock); END IF;
@@ -568,22 +557,43 @@ END;
 -- With somebody told to come next it is durable only with that one's grant, or a little later: a
 -- crash before may take it back, and the lock is free when the lease would have ended.
 CREATE OR REPLACE FUNCTION @S.release_in_turn(
-  a_lock text, a_request uuid, a_keep_ms bigint, a_doubtful boolean)
+  a_lock text, a_request uuid, a_keep_ms bigint, a_doubtful boolean, a_alone boolean)
 RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  l record;
+  ended_before timestamptz;
   was_released boolean;
   is_free boolean;
   next_one uuid;
-  is_alone boolean := pg_current_xact_id_if_assigned() IS NULL;  -- in its transaction, so far
+  may_be_lazy boolean := a_alone AND NOT a_doubtful;
 BEGIN
   PERFORM @S.commit_durably();
   -- As in acquire; and one that is not committed yet is waited for.
   LOOP
-    PERFORM 1 FROM @S.lock WHERE name = a_lock FOR UPDATE;
+    SELECT crowd, attend INTO l FROM @S.lock WHERE name = a_lock FOR UPDATE;
     EXIT WHEN FOUND;
     INSERT INTO @S.lock(name) VALUES (a_lock) ON CONFLICT DO NOTHING;
   END LOOP;
   IF a_doubtful THEN PERFORM @S.withdraw(a_lock, a_request); END IF;
+  IF l.crowd <> 0 THEN
+    IF a_keep_ms > 0 THEN
+      UPDATE @S.holder SET kept = true, expires_at = clock_timestamp() + a_keep_ms * interval '1 ms'
+        WHERE request = a_request AND lock = a_lock AND expires_at > clock_timestamp() AND NOT kept;
+    ELSE
+      DELETE FROM @S.holder
+        WHERE request = a_request AND lock = a_lock AND expires_at > clock_timestamp() AND NOT kept
+        RETURNING expires_at INTO ended_before;
+    END IF;
+    IF FOUND THEN
+      UPDATE @S.lock SET last_released = a_request, freed_at = clock_timestamp() WHERE name = a_lock
+        RETURNING attend INTO l.attend;
+      IF may_be_lazy AND @S.is_cheap_to_lose(ended_before) THEN
+        PERFORM set_config('synchronous_commit', 'off', true);
+      END IF;
+      IF l.attend AND a_keep_ms <= 0 THEN PERFORM @S.tell_next(a_lock); END IF;
+      RETURN true;
+    END IF;
+  END IF;
   IF a_keep_ms > 0 THEN
     UPDATE @S.lock
       SET kept = true, expires_at = clock_timestamp() + a_keep_ms * interval '1 ms',
@@ -599,14 +609,13 @@ BEGIN
       IF EXISTS (SELECT 1 FROM @S.waiter WHERE lock = a_lock) THEN
         next_one := (@S.first_waiter(a_lock, NULL, true)).o_request;
         -- The next grant makes this durable too, and need not wait for the disk twice.
-        IF next_one IS NOT NULL AND is_alone AND NOT a_doubtful THEN
+        IF next_one IS NOT NULL AND may_be_lazy THEN
           PERFORM set_config('synchronous_commit', 'off', true);
         END IF;
       END IF;
       RETURN true;
     END IF;
   END IF;
-  IF @S.release_beside(a_lock, a_request, a_keep_ms) THEN RETURN true; END IF;
 
   SELECT last_released IS NOT DISTINCT FROM a_request, expires_at <= clock_timestamp()
     INTO was_released, is_free FROM @S.lock WHERE name = a_lock;
@@ -643,24 +652,7 @@ BEGIN
         AND NOT attend AND NOT kept AND expires_at OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp();
     IF FOUND THEN RETURN true; END IF;
   END IF;
-  RETURN @S.release_in_turn(a_lock, a_request, a_keep_ms, a_doubtful);
-END $$;
-
--- Of a lock whose row is locked.
-CREATE OR REPLACE FUNCTION @S.release_beside(a_lock text, a_request uuid, a_keep_ms bigint)
-RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF a_keep_ms > 0 THEN
-    UPDATE @S.holder SET kept = true, expires_at = clock_timestamp() + a_keep_ms * interval '1 ms'
-      WHERE request = a_request AND lock = a_lock AND expires_at > clock_timestamp() AND NOT kept;
-  ELSE
-    DELETE FROM @S.holder
-      WHERE request = a_request AND lock = a_lock AND expires_at > clock_timestamp() AND NOT kept;
-  END IF;
-  IF NOT FOUND THEN RETURN false; END IF;
-  UPDATE @S.lock SET last_released = a_request, freed_at = clock_timestamp() WHERE name = a_lock;
-  IF a_keep_ms <= 0 THEN PERFORM @S.tell_next(a_lock); END IF;
-  RETURN true;
+  RETURN @S.release_in_turn(a_lock, a_request, a_keep_ms, a_doubtful, a_alone);
 END $$;
 
 -- NULL: it is done. Else the mode in which the lock is in use, without permits.

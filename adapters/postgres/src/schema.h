@@ -9,7 +9,7 @@
 namespace leasehold::postgres {
 
 // The only one that this program works with.
-inline constexpr std::int64_t kSchemaVersion = 10;
+inline constexpr std::int64_t kSchemaVersion = 11;
 
 struct SchemaPlace {
   std::string name;

@@ -357,21 +357,20 @@ TEST_F(DozeTest, ALostRingIsMadeUpForByTheNextLook) {
 // ---- what is on the disk --------------------------------------------------------------------
 
 TEST_F(DozingSession, OnlyAReleaseThatSomebodyFollowsIsCommittedLazily) {
-  const auto commit_after = [&](const std::string& before, const std::string& doubtful) {
+  const auto commit_after = [&](const std::string& more) {
     const UserConnection releasing(plain_url());
-    EXPECT_EQ(releasing.exec("SET synchronous_commit = on; BEGIN; " + before), "");
-    EXPECT_EQ(
-        releasing.ask("SELECT leasehold.release('job', '" + held.hex() + "', 0, " + doubtful + ")"),
-        "t");
+    EXPECT_EQ(releasing.exec("SET synchronous_commit = on; BEGIN"), "");
+    EXPECT_EQ(releasing.ask("SELECT leasehold.release('job', '" + held.hex() + "', 0, " + more + ")"),
+              "t");
     std::string setting = releasing.ask("SHOW synchronous_commit");
     EXPECT_EQ(releasing.exec("ROLLBACK"), "");
     return setting;
   };
-  EXPECT_EQ(commit_after("", "false"), "off");
-  EXPECT_EQ(commit_after("", "true"), "on") << "its withdrawal is to last";
-  EXPECT_EQ(commit_after("CREATE TABLE theirs()", "false"), "on") << "somebody's own work";
+  EXPECT_EQ(commit_after("false, true"), "off");
+  EXPECT_EQ(commit_after("true, true"), "on") << "its withdrawal is to last";
+  EXPECT_EQ(commit_after("false, false"), "on") << "somebody's own work, which may come after it";
   ASSERT_EQ(session_->exec("SELECT pg_advisory_unlock(7)"), "");
-  EXPECT_EQ(commit_after("", "false"), "on") << "nobody listens";
+  EXPECT_EQ(commit_after("false, true"), "on") << "nobody listens";
 }
 
 TEST_F(DozeTest, AHandOffIsDurableOnceTheNextHasItsAnswer) {

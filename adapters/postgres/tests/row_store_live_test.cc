@@ -204,6 +204,22 @@ TEST_F(CommitTest, AReleaseNeedNotWaitForTheDiskIfItIsAloneAndCheapToLose) {
   EXPECT_EQ(commit_after(release("brief", brief, "0, true, true")), "on") << "it is withdrawn";
 }
 
+TEST_F(CommitTest, NorNeedOneOfWhoHoldsItBesideOthers) {
+  for (const std::string mode : {"-1", "3"}) {
+    SCOPED_TRACE(mode);
+    const std::string request = "'" + new_request().hex() + "'";
+    const auto commit_of = [&](const std::string& ttl_ms, const std::string& more) {
+      return commit_after("SELECT leasehold.acquire('crowd', " + request + ", 'me', " + ttl_ms +
+                          ", false, NULL, " + mode + ");" + release("crowd", request, more));
+    };
+    EXPECT_EQ(commit_of("50000", "0, false, true"), "off");
+    EXPECT_EQ(commit_of("50000", "0, false"), "on") << "perhaps it is not alone";
+    EXPECT_EQ(commit_of("600000", "0, false, true"), "on");
+    EXPECT_EQ(commit_of("50000", "1000, false, true"), "on") << "it is kept";
+    EXPECT_EQ(commit_of("50000", "0, true, true"), "on") << "it is withdrawn";
+  }
+}
+
 TEST_F(CommitTest, ABatchNeedNotWaitForTheDiskIfItIsOfReleasesThatAreCheapToLose) {
   const std::string other = held("other", 50s);
   const std::string grants =
