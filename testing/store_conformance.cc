@@ -189,9 +189,9 @@ TEST_P(StoreConformance, WaiterThatAsksAgainWaitsForThoseBeforeIt) {
 }
 
 TEST_P(StoreConformance, ReleaseWakesOneOfAHundredWaiters) {
-  RawStore holder(store->open());
+  RawStore holder(store->open_patient());
   if (!holder.traits().queues) return;  // nothing promised
-  RawStore waiters(store->open());
+  RawStore waiters(store->open_patient());
   const RequestId held = new_request();
   ASSERT_TRUE(holder.acquire(held));
   const RequestId first = new_request();

@@ -29,6 +29,9 @@ class StoreUnderTest {
   // A new, independent connection; never null.
   virtual std::unique_ptr<Store> open() = 0;
 
+  // Where a lease of half a minute lasts that long, although nobody renews it.
+  virtual std::unique_ptr<Store> open_patient() { return open(); }
+
   // A connection like open()'s, but its calls are answered as answer_after() says.
   virtual std::unique_ptr<Store> open_slow() = 0;
   // From now on only after this time; zero: at once.

@@ -220,20 +220,13 @@ BEGIN
   o_mode := NULL;
 END $$;
 
--- Those who hold the lock beside others.
-CREATE OR REPLACE FUNCTION @S.look_at_crowd(a_lock text, OUT o_count bigint, OUT o_mode bigint,
-                                 OUT o_owner text, OUT o_first_end timestamptz,
-                                 OUT o_last_end timestamptz)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+-- Of those who hold the lock beside others.
+CREATE OR REPLACE FUNCTION @S.drop_ended(a_lock text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  LOOP
-    SELECT count(*), min(mode), min(@S.label(owner, kept)), min(expires_at), max(expires_at)
-      INTO o_count, o_mode, o_owner, o_first_end, o_last_end FROM @S.holder WHERE lock = a_lock;
-    EXIT WHEN o_count = 0 OR o_first_end > clock_timestamp();
-    PERFORM 1 FROM @S.holder WHERE lock = a_lock AND expires_at <= clock_timestamp()
-      ORDER BY request FOR UPDATE;
-    DELETE FROM @S.holder WHERE lock = a_lock AND expires_at <= clock_timestamp();
-  END LOOP;
+  PERFORM 1 FROM @S.holder WHERE lock = a_lock AND expires_at <= clock_timestamp()
+    ORDER BY request FOR UPDATE;
+  DELETE FROM @S.holder WHERE lock = a_lock AND expires_at <= clock_timestamp();
 END $$;
 
 -- Tells the first who waits, if it may be granted now.
@@ -336,14 +329,15 @@ BEGIN
                WHERE w.lock = a_lock AND w.at > clock_timestamp() - interval '1 hour');
 END $$;
 
--- A lock that is in use, or new, or to be attended to.
+-- A lock that is in use, or new, or to be attended to. A bitmap scan would look at the row of each
+-- reader that has ever left: only a plain one tells the index that they are dead.
 CREATE OR REPLACE FUNCTION @S.acquire_in_turn(
   a_lock text, a_request uuid, a_owner text, a_ttl_ms bigint, a_queue boolean, a_presence bigint,
   a_mode bigint, a_note text, a_pid integer,
   OUT o_outcome text, OUT o_token bigint, OUT o_store uuid, OUT o_ahead text,
   OUT o_recheck_ms bigint, OUT o_fresh boolean, OUT o_slot bigint, OUT o_used bigint, OUT o_set boolean,
   OUT o_lively boolean)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_bitmapscan = off AS $$
 DECLARE
   l record;
   beside record;
@@ -389,15 +383,21 @@ BEGIN
         IF o_used < 0 THEN o_slot := NULL; END IF;
         RETURN;
       END IF;
-      SELECT * INTO beside FROM @S.look_at_crowd(a_lock);
-      o_used := beside.o_mode;
-      IF a_mode > 0 THEN room := room - beside.o_count; END IF;
+      LOOP
+        SELECT count(*), min(mode) AS mode, min(@S.label(owner, kept)) AS owner,
+               min(expires_at) AS first_end, max(expires_at) AS last_end
+          INTO beside FROM @S.holder WHERE lock = a_lock;
+        EXIT WHEN beside.count = 0 OR beside.first_end > clock_timestamp();
+        PERFORM @S.drop_ended(a_lock);
+      END LOOP;
+      o_used := beside.mode;
+      IF a_mode > 0 THEN room := room - beside.count; END IF;
       -- Who has a place was not refused, and may have been passed over before those came in.
-      IF beside.o_count > 0 AND NOT (a_mode < 0 AND beside.o_mode < 0
-          OR a_mode > 0 AND beside.o_mode > 0 AND room > 0
-             AND (a_mode = beside.o_mode OR l.permits IS NOT NULL)) THEN
-        o_ahead := beside.o_owner;
-        free_at := CASE WHEN a_mode > 0 THEN beside.o_first_end ELSE beside.o_last_end END;
+      IF beside.count > 0 AND NOT (a_mode < 0 AND beside.mode < 0
+          OR a_mode > 0 AND beside.mode > 0 AND room > 0
+             AND (a_mode = beside.mode OR l.permits IS NOT NULL)) THEN
+        o_ahead := beside.owner;
+        free_at := CASE WHEN a_mode > 0 THEN beside.first_end ELSE beside.last_end END;
       END IF;
     END IF;
     IF o_ahead IS NULL AND l.attend THEN
@@ -567,7 +567,7 @@ DECLARE
   next_one uuid;
   may_be_lazy boolean := a_alone AND NOT a_doubtful;
 BEGIN
-  PERFORM @S.commit_durably();
+  IF current_setting('synchronous_commit') <> 'on' THEN PERFORM @S.commit_durably(); END IF;
   -- As in acquire; and one that is not committed yet is waited for.
   LOOP
     SELECT crowd, attend INTO l FROM @S.lock WHERE name = a_lock FOR UPDATE;
@@ -671,8 +671,9 @@ BEGIN
     INSERT INTO @S.lock(name) VALUES (a_lock) ON CONFLICT DO NOTHING;
   END LOOP;
   IF a_permits IS NOT NULL THEN
+    PERFORM @S.drop_ended(a_lock);
     used := CASE WHEN l.expires_at > clock_timestamp() THEN 0
-                 ELSE coalesce((@S.look_at_crowd(a_lock)).o_mode,
+                 ELSE coalesce((SELECT min(mode) FROM @S.holder WHERE lock = a_lock),
                                (SELECT min(mode) FROM @S.waiter
                                 WHERE lock = a_lock AND alive_until > clock_timestamp())) END;
     IF used <= 0 THEN RETURN used; END IF;

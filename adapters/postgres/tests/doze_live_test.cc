@@ -360,8 +360,9 @@ TEST_F(DozingSession, OnlyAReleaseThatSomebodyFollowsIsCommittedLazily) {
   const auto commit_after = [&](const std::string& more) {
     const UserConnection releasing(plain_url());
     EXPECT_EQ(releasing.exec("SET synchronous_commit = on; BEGIN"), "");
-    EXPECT_EQ(releasing.ask("SELECT leasehold.release('job', '" + held.hex() + "', 0, " + more + ")"),
-              "t");
+    EXPECT_EQ(
+        releasing.ask("SELECT leasehold.release('job', '" + held.hex() + "', 0, " + more + ")"),
+        "t");
     std::string setting = releasing.ask("SHOW synchronous_commit");
     EXPECT_EQ(releasing.exec("ROLLBACK"), "");
     return setting;

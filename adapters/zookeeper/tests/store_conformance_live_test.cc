@@ -25,6 +25,10 @@ class ZookeeperFolder final : public StoreUnderTest {
  public:
   std::string url() override { return "zookeeper://" + one_server().address() + folder_; }
   std::unique_ptr<Store> open() override { return open_zookeeper(url()); }
+  std::unique_ptr<Store> open_patient() override {
+    static rig::ZookeeperServer patient({.max_session_ms = 60'000});
+    return open_zookeeper("zookeeper://" + patient.address() + folder_);
+  }
   std::unique_ptr<Store> open_slow() override {
     return open_zookeeper("zookeeper://" + proxy_.address() + folder_);
   }

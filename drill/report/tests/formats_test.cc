@@ -276,9 +276,9 @@ TEST(HtmlReport, OfFiveMinutesIsSmall) {
 
 TEST(HtmlReport, StaysSmallHoweverMuchHappens) {
   const MadeUp busy =
-      made_up({.seconds = 300, .cycles_per_second = 40, .quiet_per_cycle = 12, .locks = 6});
+      made_up({.seconds = 60, .cycles_per_second = 40, .quiet_per_cycle = 12, .locks = 6});
   EXPECT_LE(to_html(busy.outcome, busy.history).size(), 2'000'000);
-  const MadeUp faulty = made_up({.seconds = 300, .cycles_per_second = 200, .quiet_per_cycle = 0});
+  const MadeUp faulty = made_up({.seconds = 60, .cycles_per_second = 200, .quiet_per_cycle = 0});
   EXPECT_LE(to_html(faulty.outcome, faulty.history).size(), 2'000'000);
 }
 
