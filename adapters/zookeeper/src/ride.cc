@@ -80,7 +80,7 @@ void Ride::back(TripNumber trip) {
   Batch batch;
   {
     MutexLock lock(mutex_);
-    if (trip_ && trip_->number == trip) trip_.reset();
+    if (trip_ && trip_->number == trip && --trip_->out == 0) trip_.reset();
     batch = depart();
   }
   send(std::move(batch));
@@ -88,6 +88,10 @@ void Ride::back(TripNumber trip) {
 
 bool Ride::is_late() const {
   return trip_ && road_->now() >= trip_->left + kPatience;
+}
+
+bool Ride::takes_one_more() const {
+  return !trip_->together && trip_->out < at_once_ && gathered_.size() == 1;
 }
 
 void Ride::watch_the_time() {
@@ -111,7 +115,9 @@ void Ride::look() {
 // Two nodes of one lock that are made in one transaction would have the same token.
 Ride::Batch Ride::depart() {
   Batch batch;
-  if (gathered_.empty() || (trip_ && !is_late())) return batch;
+  if (gathered_.empty()) return batch;
+  if (is_late()) trip_.reset();
+  if (trip_ && !takes_one_more()) return batch;
   std::unordered_set<std::string_view> folders;
   std::size_t bytes = 0;
   auto it = gathered_.begin();
@@ -128,7 +134,9 @@ Ride::Batch Ride::depart() {
   }
   gathered_.erase(gathered_.begin(), it);
   if (batch.together.empty()) return batch;
-  trip_ = Trip{++last_trip_, road_->now()};
+  if (!trip_) trip_ = Trip{++last_trip_, {}, 0, batch.together.size() > 1};
+  trip_->left = road_->now();
+  ++trip_->out;
   batch.trip = trip_->number;
   return batch;
 }

@@ -1,4 +1,4 @@
-// Requests that ride together: while one is on its way, those of a session that come meanwhile
+// Requests that ride together: while a few are on their way, those of a session that come meanwhile
 // gather, and the next transaction takes them all.
 #pragma once
 
@@ -28,17 +28,20 @@ class Road {
   virtual void call_at(BootTime when, std::function<void()> what) = 0;
 };
 
-// Thread safe; nothing blocks. What is asked for alone goes at once. Each is told what became of
-// its own node, by a reply as it would have had alone.
+// Thread safe; nothing blocks. The first few go at once, each by itself. Each is told what became
+// of its own node, by a reply as it would have had alone.
 class Ride final : public std::enable_shared_from_this<Ride> {
  public:
   // Nobody waits longer than that for what is on its way.
   static constexpr Millis kPatience{50};
+  // The server syncs what comes one after the other together, so that these need not wait.
+  static constexpr int kAtOnce = 4;
   // In one transaction; the server takes a megabyte by default.
   static constexpr std::size_t kMostRiders = 100;
   static constexpr std::size_t kMostBytes = 256 * 1024;
 
-  explicit Ride(std::unique_ptr<Road> road) : road_(std::move(road)) {}
+  explicit Ride(std::unique_ptr<Road> road, int at_once = kAtOnce)
+      : road_(std::move(road)), at_once_(at_once) {}
 
   // An ephemeral node that the server gives a number. `wanted` is asked when it leaves: if not, it
   // is not made, and told kNotSent. `sent` is called, perhaps again, when it is on its way: what is
@@ -60,9 +63,12 @@ class Ride final : public std::enable_shared_from_this<Ride> {
   struct Batch;
   using Riders = std::vector<std::shared_ptr<Rider>>;
   using TripNumber = std::uint64_t;
+  // One transaction, or some that went by themselves.
   struct Trip {
     TripNumber number;
-    BootTime left;
+    BootTime left;  // the last of them
+    int out;
+    bool together;
   };
 
   void go(std::shared_ptr<Rider> rider) LEASEHOLD_EXCLUDES(mutex_);
@@ -71,6 +77,7 @@ class Ride final : public std::enable_shared_from_this<Ride> {
   Batch depart() LEASEHOLD_REQUIRES(mutex_);
   void watch_the_time() LEASEHOLD_REQUIRES(mutex_);
   bool is_late() const LEASEHOLD_REQUIRES(mutex_);
+  bool takes_one_more() const LEASEHOLD_REQUIRES(mutex_);
 
   void send(Batch batch);
   void send_alone(const std::shared_ptr<Rider>& rider, std::optional<TripNumber> trip);
@@ -80,11 +87,12 @@ class Ride final : public std::enable_shared_from_this<Ride> {
   void find_number(const std::shared_ptr<Riders>& made, std::size_t by);
 
   const std::unique_ptr<Road> road_;
+  const int at_once_;
   Mutex mutex_;
   bool closed_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   bool will_look_ LEASEHOLD_GUARDED_BY(mutex_) = false;
   TripNumber last_trip_ LEASEHOLD_GUARDED_BY(mutex_) = 0;
-  std::optional<Trip> trip_ LEASEHOLD_GUARDED_BY(mutex_);  // the one that others wait for
+  std::optional<Trip> trip_ LEASEHOLD_GUARDED_BY(mutex_);  // what others wait for
   Riders gathered_ LEASEHOLD_GUARDED_BY(mutex_);
 };
 

@@ -96,10 +96,12 @@ class SlowRoad final : public Road {
   std::deque<std::pair<BootTime, std::function<void()>>> alarms;
 };
 
-class RideTest : public ::testing::Test {
+class RideWithTest : public ::testing::Test {
  protected:
+  explicit RideWithTest(int at_once)
+      : ride(std::make_shared<Ride>(std::move(road_owned), at_once)) {}
   // What is on its way keeps the ride.
-  ~RideTest() override {
+  ~RideWithTest() override {
     ride->close();
     while (!road.requests.empty()) road.answer(kClosing);
   }
@@ -141,7 +143,18 @@ class RideTest : public ::testing::Test {
 
   std::unique_ptr<SlowRoad> road_owned = std::make_unique<SlowRoad>();
   SlowRoad& road = *road_owned;
-  std::shared_ptr<Ride> ride = std::make_shared<Ride>(std::move(road_owned));
+  std::shared_ptr<Ride> ride;
+};
+
+// Others wait for the first already.
+class RideTest : public RideWithTest {
+ protected:
+  RideTest() : RideWithTest(1) {}
+};
+
+class RideOfThreeTest : public RideWithTest {
+ protected:
+  RideOfThreeTest() : RideWithTest(3) {}
 };
 
 TEST_F(RideTest, AloneGoesAtOnceAndAsItIs) {
@@ -246,6 +259,45 @@ TEST_F(RideTest, NobodyWaitsLongForWhatHangs) {
   EXPECT_EQ(on_the_way().size(), 1u) << "the one that hung changes nothing";
   road.answer();
   EXPECT_THAT(on_the_way(), ElementsAre(Together{"remove /b/7"}));
+}
+
+TEST_F(RideOfThreeTest, AFewGoAtOnceAndOneMoreForEachThatComesBack) {
+  const Together a{"remove /a/7"}, b{"remove /b/7"}, c{"remove /c/7"}, d{"remove /d/7"};
+  remove("/a/7");
+  remove("/b/7");
+  remove("/c/7");
+  remove("/d/7");
+  EXPECT_THAT(on_the_way(), ElementsAre(a, b, c));
+  road.answer();
+  EXPECT_THAT(on_the_way(), ElementsAre(b, c, d));
+}
+
+TEST_F(RideOfThreeTest, MoreThanThatGoTogetherWhenTheFewAreBack) {
+  const Together b{"remove /b/7"}, c{"remove /c/7"};
+  for (const char* path : {"/a/7", "/b/7", "/c/7", "/d/7", "/e/7"}) remove(path);
+  road.answer();
+  EXPECT_THAT(on_the_way(), ElementsAre(b, c));
+  remove("/f/7");
+  road.answer();
+  EXPECT_THAT(on_the_way(), ElementsAre(c));
+  road.answer();
+  const Together rest{"remove /d/7", "remove /e/7", "remove /f/7"};
+  EXPECT_THAT(on_the_way(), ElementsAre(rest));
+  remove("/g/7");
+  EXPECT_THAT(on_the_way(), ElementsAre(rest)) << "it waits for those who ride";
+}
+
+TEST_F(RideOfThreeTest, NobodyWaitsLongForAFewThatHang) {
+  for (const char* path : {"/a/7", "/b/7", "/c/7", "/d/7"}) remove(path);
+  road.pass(Ride::kPatience);
+  EXPECT_EQ(on_the_way().size(), 4u);
+  road.answer();
+  road.answer();
+  road.answer();
+  remove("/e/7");
+  remove("/f/7");
+  remove("/g/7");
+  EXPECT_EQ(on_the_way().size(), 3u) << "those that hung are not counted twice";
 }
 
 TEST_F(RideTest, NumberIsReadAtTheNextNodeIfOneWasRemoved) {
