@@ -105,10 +105,9 @@ int main(int argc, char** argv) {
   register_stores();
   const rig::ZookeeperServer server({.max_session_ms = 60'000});
   const std::string url = "zookeeper://" + server.address() + "/bench";
-  for (const int in_flight : {1, 50}) {
+  for (const auto& [in_flight, target] : {std::pair(1, 1.0), {2, 1.0}, {50, 1.2}}) {
     compare("ZooKeeper: acquire + release, in flight: " + std::to_string(in_flight),
-            one_client(url), by_hand(server.address()), effort_of(argc, argv, in_flight),
-            in_flight == 1 ? 1.0 : 1.2);
+            one_client(url), by_hand(server.address()), effort_of(argc, argv, in_flight), target);
   }
   compare("ZooKeeper: hand-offs, waiters: 32", waiting_clients(url), recipe(server.address()),
           effort_of(argc, argv, 33), 1.0);
