@@ -217,7 +217,7 @@ class Partitions::Core {
       tell(settled);
       pause(stop, settled && *settled ? options_.look_every : kTryEvery);
     }
-    while (!owned_.empty()) give_up(owned_.begin()->first);
+    give_up_if([](Kept&, int) { return true; });
     tell(true);
     if (membership_) (void)membership_->lease().release(options_.store_timeout);
     membership_.reset();
@@ -285,6 +285,7 @@ class Partitions::Core {
     for (auto& [partition, kept] : owned_) {
       if (condition(*kept, partition)) leaving.push_back(partition);
     }
+    for (const int partition : leaving) work_.will_give_up(partition);
     for (const int partition : leaving) give_up(partition);
   }
 

@@ -74,8 +74,12 @@ class Worker final : public PartitionWork {
     EXPECT_TRUE(mine_.insert(partition.number).second);
     floor_.begin(name_, partition);
   }
+  void will_give_up(int partition) override {
+    EXPECT_TRUE(mine_.contains(partition) && told_.insert(partition).second);
+  }
   void give_up(int partition) override {
     EXPECT_EQ(mine_.erase(partition), 1U);
+    EXPECT_EQ(told_.erase(partition), 1U);
     floor_.end(name_, partition);
   }
 
@@ -83,6 +87,7 @@ class Worker final : public PartitionWork {
   Floor& floor_;
   const std::string name_;
   std::set<int> mine_;
+  std::set<int> told_;  // that it will give it up
 };
 
 PartitionsOptions options(const std::string& member) {

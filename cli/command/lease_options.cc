@@ -16,17 +16,19 @@ void declare_name(Arguments& arguments, LeaseOptions& into) {
   declare_store(arguments, into.store);
 }
 
+void declare_fenced(Arguments& arguments, LeaseOptions& into, const std::string& holder) {
+  arguments.flag(
+      "--fenced", into.fenced,
+      "Give " + holder + " a token for a fence; refused by stores that cannot make safe ones");
+}
+
+}  // namespace
+
 void declare_ttl(Arguments& arguments, LeaseOptions& into, const std::string& holder) {
   arguments.duration(
       "--ttl", into.ttl,
       "How long the lock stays taken if this machine dies; renewed while " + holder + " runs",
       kTtls);
-}
-
-void declare_fenced(Arguments& arguments, LeaseOptions& into, const std::string& holder) {
-  arguments.flag(
-      "--fenced", into.fenced,
-      "Give " + holder + " a token for a fence; refused by stores that cannot make safe ones");
 }
 
 void declare_labels(Arguments& arguments, LeaseOptions& into, const std::string& usual_owner) {
@@ -35,8 +37,6 @@ void declare_labels(Arguments& arguments, LeaseOptions& into, const std::string&
   arguments.option("--note", "TEXT", into.note,
                    "What 'leasehold show' tells of this holder, as an address; at most 1024 bytes");
 }
-
-}  // namespace
 
 void declare_lease(Arguments& arguments, LeaseOptions& into, const std::string& holder,
                    const std::string& usual_owner) {

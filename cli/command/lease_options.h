@@ -36,6 +36,10 @@ void declare_lease(Arguments& arguments, LeaseOptions& into, const std::string& 
 void declare_lease_alone(Arguments& arguments, LeaseOptions& into, const std::string& holder,
                          const std::string& usual_owner);
 
+// Parts of it: --ttl alone, and --owner with --note.
+void declare_ttl(Arguments& arguments, LeaseOptions& into, const std::string& holder);
+void declare_labels(Arguments& arguments, LeaseOptions& into, const std::string& usual_owner);
+
 // --owner, else host:pid:program.
 [[nodiscard]] Result<OwnerLabel> chosen_owner(const LeaseOptions& options,
                                               const std::string& program);

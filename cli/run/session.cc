@@ -23,6 +23,20 @@ Millis default_grace(Millis ttl) {
 
 }  // namespace
 
+Millis grace_of(const std::optional<Millis>& chosen, Millis ttl) {
+  return std::min(chosen.value_or(default_grace(ttl)), ttl / 2);
+}
+
+Environment environment_under(const LockName& lock, const Client& client) {
+  Environment names{{"LEASEHOLD_LOCK", lock.str()}, {"LEASEHOLD_STORE", client.store().address}};
+  // Else those of an outer run would stay, and belong to another lock.
+  for (const char* other :
+       {"LEASEHOLD_REQUEST", "LEASEHOLD_TOKEN", "LEASEHOLD_LINEAGE", "LEASEHOLD_SLOT"}) {
+    names.emplace_back(other, std::nullopt);
+  }
+  return names;
+}
+
 void declare_command(Arguments& arguments, RunOptions& into) {
   arguments.rest_after_dashes("COMMAND", into.command, "The command and its arguments");
 }
@@ -92,14 +106,9 @@ Ending RunSession::not_taken(const Error& error) const {
 }
 
 process::Command RunSession::command_for(const Grant& grant) const {
-  process::Command command{.argv = options_.command};
-  command.environment = {{"LEASEHOLD_LOCK", lock_.str()},
-                         {"LEASEHOLD_STORE", client_.store().address},
-                         {"LEASEHOLD_REQUEST", grant.lease.request().hex()},
-                         // Else those of an outer run would stay, and belong to another lock.
-                         {"LEASEHOLD_TOKEN", std::nullopt},
-                         {"LEASEHOLD_LINEAGE", std::nullopt},
-                         {"LEASEHOLD_SLOT", std::nullopt}};
+  process::Command command{.argv = options_.command,
+                           .environment = environment_under(lock_, client_)};
+  command.environment.emplace_back("LEASEHOLD_REQUEST", grant.lease.request().hex());
   if (const auto slot = grant.lease.slot()) {
     command.environment.emplace_back("LEASEHOLD_SLOT", std::to_string(slot->number));
   }
@@ -113,8 +122,7 @@ process::Command RunSession::command_for(const Grant& grant) const {
 
 Ending RunSession::supervise(Grant& grant) {
   const Millis ttl = grant.lease.ttl();  // a store may give less than was asked for
-  const Watch watch{options_.on_lost,
-                    std::min(options_.grace.value_or(default_grace(ttl)), ttl / 2),
+  const Watch watch{options_.on_lost, grace_of(options_.grace, ttl),
                     [this] { return client_.renewal_error(); }, options_.verbose};
   Supervisor supervisor(grant.lease, signals_, watch);
   const auto end = supervisor.run(command_for(grant));

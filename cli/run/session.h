@@ -41,6 +41,13 @@ void declare_grace(Arguments& arguments, RunOptions& into);
 void declare_ends_of_command(Arguments& arguments);
 // `invalid` if --grace is too long.
 [[nodiscard]] Status check_grace(const RunOptions& options);
+// --grace, or a part of what the store gave; at most half of that.
+Millis grace_of(const std::optional<Millis>& chosen, Millis ttl);
+
+// What a command under this lock finds: LEASEHOLD_LOCK and LEASEHOLD_STORE, and none of the
+// variables that tell of a lease. What is added for one of them counts.
+using Environment = std::vector<std::pair<std::string, std::optional<std::string>>>;
+Environment environment_under(const LockName& lock, const Client& client);
 
 // A signal came before a command was started. Says so.
 Ending not_started();

@@ -3,14 +3,11 @@
 
 #include <functional>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "cli/command/events.h"
-#include "cli/command/exit_status.h"
 #include "cli/command/signals.h"
+#include "cli/run/command_group.h"
 #include "leasehold/lease.h"
-#include "leasehold/process/child.h"
 #include "leasehold/process/terminal.h"
 
 namespace leasehold::cli {
@@ -29,12 +26,6 @@ struct CommandEnd {
   bool for_lease = false;     // ended from here, because the lease was lost or about to be
   bool had_terminal = false;  // it was in the foreground: Ctrl-C went to it alone
   bool asked_to_end = false;  // a signal that asks to end was passed on to it
-};
-
-// Why a command was not started, and what to exit with.
-struct NotStarted {
-  std::string message;
-  Ending ending;
 };
 
 // One command, from its start to the end of its process group. Uses poll on a few descriptors
@@ -61,10 +52,7 @@ class Supervisor {
   void on_signal(int number);
   void on_child_change();
   void on_continue();
-  void stop_with_command();
-  void end_rest_of_group();
-  void tell(std::string text);
-  void tell_rest();
+  process::ExitStatus end_rest_of_group();
   BootTime late_time() const;
   BootTime term_time() const;
   BootTime kill_time() const;
@@ -77,11 +65,8 @@ class Supervisor {
   BootTimer late_timer_;
   Flag lost_;
   std::optional<process::Terminal> terminal_;
-  std::optional<process::Child> child_;
-  std::vector<std::string> untold_;  // what stderr had no room for
+  CommandGroup group_;
   bool terminal_given_ = false;
-  bool termed_ = false;
-  bool killed_ = false;
   bool loss_told_ = false;
   bool late_told_ = false;
   bool asked_to_end_ = false;

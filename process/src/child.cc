@@ -87,6 +87,13 @@ std::optional<int> Child::take_stop() {
   return info.si_status;
 }
 
+bool Child::take_continue() {
+  siginfo_t info{};
+  if (status_) return false;
+  return waitid(P_PID, static_cast<id_t>(pid_), &info, WCONTINUED | WNOHANG) == 0 &&
+         info.si_pid != 0;
+}
+
 bool Child::signal(int number) {
   if (status_) return false;
   return signal_pidfd(pidfd_.get(), number) == 0;

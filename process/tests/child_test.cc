@@ -201,6 +201,10 @@ TEST(Child, SeesAStop) {
   child->freeze();
   EXPECT_EQ(child->take_stop(), SIGSTOP);
   EXPECT_FALSE(child->take_stop()) << "each stop is told once";
+  EXPECT_FALSE(child->take_continue());
+  child->signal(SIGCONT);
+  while (!child->take_continue()) std::this_thread::yield();
+  EXPECT_FALSE(child->take_continue()) << "so is each continuation";
 }
 
 std::string mask_line(Child& child, const std::string& field) {

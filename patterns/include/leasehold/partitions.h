@@ -37,6 +37,9 @@ class PartitionWork {
   // This member alone owns it from now on, until its lease is lost or give_up() returns. To begin
   // work elsewhere, and return soon.
   virtual void gained(const OwnedPartition& partition) = 0;
+  // Before the give_up() of one or of several that go together, so that their work can end side by
+  // side. To return at once.
+  virtual void will_give_up(int partition) { (void)partition; }
   // Follows each gained() once. It goes to another member, or was lost: nothing may work on it any
   // more when this returns. Until then nobody else gets it, unless the lease runs out.
   virtual void give_up(int partition) = 0;

@@ -48,6 +48,8 @@ class Child {
 
   // The signal that stopped the process since the last call, if one did.
   std::optional<int> take_stop();
+  // It was continued since the last call, and not stopped after that.
+  bool take_continue();
 
   // False if there is nobody left to signal.
   bool signal(int number);
