@@ -35,11 +35,11 @@ bool continue_is_pending() {
 
 }  // namespace
 
-Supervisor::Supervisor(const Lease& lease, Signals& signals, Watch watch)
+Supervisor::Supervisor(const Lease* lease, Signals& signals, Watch watch)
     : lease_(lease),
       signals_(signals),
       watch_(watch),
-      kill_margin_(kill_margin(lease.ttl())),
+      kill_margin_(lease ? kill_margin(lease->ttl()) : 0ms),
       terminal_(process::Terminal::controlling()) {}
 
 tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
@@ -54,7 +54,8 @@ tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
 
   process::adopt_orphans();
   // Here, because everything since the grant may have taken long.
-  if (const auto held = lease_.require(std::max(watch_.grace, kill_margin_)); !held) {
+  const Status held = lease_ ? lease_->require(std::max(watch_.grace, kill_margin_)) : Status();
+  if (!held) {
     return tl::unexpected(
         NotStarted{"the command was not started: " + held.error().message, ExitStatus::lost});
   }
@@ -65,7 +66,8 @@ tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
         NotStarted{started.error().message, Ending::passed_on(started.error().shell_status())});
   }
   child_ = std::move(*started);
-  const std::stop_callback told(lease_.lost(), [this] { lost_.raise(); });
+  const std::stop_callback told(lease_ ? lease_->lost() : std::stop_token(),
+                                [this] { lost_.raise(); });
   watch_until_end();
   if (terminal_) terminal_->take_back_from(child_->pid());
   if (terminal_given_ && killed_) terminal_->restore_modes();
@@ -96,21 +98,21 @@ void Supervisor::watch_until_end() {
 }
 
 BootTime Supervisor::kill_time() const {
-  return lease_.deadline() - kill_margin_;
+  return lease_->deadline() - kill_margin_;
 }
 
 // A renewal is due after a third of the TTL.
 BootTime Supervisor::late_time() const {
-  return lease_.deadline() - lease_.ttl() / 2;
+  return lease_->deadline() - lease_->ttl() / 2;
 }
 
 BootTime Supervisor::term_time() const {
-  return lease_.deadline() - watch_.grace;
+  return lease_->deadline() - watch_.grace;
 }
 
 void Supervisor::arm() {
   const bool kills = watch_.on_lost == OnLost::kill;
-  const bool nothing_to_come = killed_ || loss_told_ || (termed_ && !kills);
+  const bool nothing_to_come = !lease_ || killed_ || loss_told_ || (termed_ && !kills);
   if (nothing_to_come || watch_.on_lost == OnLost::ignore) return timer_.clear();
   if (termed_) return timer_.set(kill_time());
   timer_.set(kills ? std::min(term_time(), kill_time()) : term_time());
@@ -118,15 +120,16 @@ void Supervisor::arm() {
 
 // Called when something may have changed; a renewal in time makes it a no-op.
 void Supervisor::check_lease() {
-  const bool lost = lease_.state() == LeaseState::lost;
+  if (!lease_) return;
+  const bool lost = lease_->state() == LeaseState::lost;
   const BootTime now = BootClock::now();
   if (lost && !loss_told_) {
     loss_told_ = true;
-    const char* why = now < lease_.deadline() ? kTakenAway : "the lease was lost";
+    const char* why = now < lease_->deadline() ? kTakenAway : "the lease was lost";
     if (watch_.on_lost == OnLost::kill) end_for_lease(SIGKILL, why);
     if (watch_.on_lost == OnLost::term) end_for_lease(SIGTERM, why);
     if (watch_.on_lost == OnLost::ignore) {
-      tell("the lease on " + in_quotes(lease_.lock().str()) +
+      tell("the lease on " + in_quotes(lease_->lock().str()) +
            " was lost; the command goes on (--on-lost ignore)");
     }
   } else if (!lost && watch_.on_lost != OnLost::ignore) {
@@ -140,16 +143,17 @@ void Supervisor::check_lease() {
 }
 
 void Supervisor::arm_for_late_renewal() {
-  if (!watch_.tell_late_renewals || lease_.state() == LeaseState::lost) return late_timer_.clear();
-  late_timer_.set(late_told_ ? BootClock::now() + lease_.ttl() / 10 : late_time());
+  const bool told = lease_ && watch_.tell_late_renewals;
+  if (!told || lease_->state() == LeaseState::lost) return late_timer_.clear();
+  late_timer_.set(late_told_ ? BootClock::now() + lease_->ttl() / 10 : late_time());
 }
 
 void Supervisor::check_renewals() {
   const bool late = BootClock::now() >= late_time();
-  if (lease_.state() != LeaseState::lost && late != late_told_) {
+  if (lease_->state() != LeaseState::lost && late != late_told_) {
     const auto trouble = watch_.trouble();
-    const std::string lock = in_quotes(lease_.lock().str());
-    const std::string left = format_duration(std::chrono::floor<Millis>(lease_.remaining()));
+    const std::string lock = in_quotes(lease_->lock().str());
+    const std::string left = format_duration(std::chrono::floor<Millis>(lease_->remaining()));
     tell(late ? "the lease on " + lock + " has not been renewed yet; it lasts " + left + " more" +
                     (trouble ? ": " + text_of(*trouble) : "")
               : "the lease on " + lock + " was renewed late; it lasts " + left + " more");
@@ -166,7 +170,7 @@ void Supervisor::end_for_lease(int number, const char* why) {
   if (number != SIGKILL) child_->signal_group(SIGCONT);  // a stopped command would not hear it
   const auto trouble = watch_.trouble();
   tell("ending the command (" + std::string(sigabbrev_np(number)) + "): " + why + ", lock " +
-       in_quotes(lease_.lock().str()) + (trouble ? "; " + text_of(*trouble) : ""));
+       in_quotes(lease_->lock().str()) + (trouble ? "; " + text_of(*trouble) : ""));
 }
 
 void Supervisor::on_signal(int number) {
@@ -216,9 +220,9 @@ void Supervisor::on_continue() {
 
 // Work that goes on after the lock is given back is not protected by it.
 void Supervisor::end_rest_of_group() {
-  const bool lost = lease_.state() == LeaseState::lost;
-  const auto left = kill_time() - BootClock::now();
-  const auto patience = std::min<BootClock::duration>(watch_.grace, left);
+  const bool lost = lease_ && lease_->state() == LeaseState::lost;
+  const BootClock::duration grace = watch_.grace;
+  const auto patience = lease_ ? std::min(grace, kill_time() - BootClock::now()) : grace;
   const auto end = process::end_group(
       *child_, process::within(lost || killed_ ? BootClock::duration::zero() : patience),
       lost_.fd());
