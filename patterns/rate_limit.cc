@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kept_turns.h"
 #include "kit/try.h"
 #include "leasehold/ttl.h"
 
@@ -15,17 +16,18 @@ Result<RateLimit> RateLimit::of(Client client, std::string_view lock, Rate rate)
                                         std::to_string(rate.interval.count()) + " ms");
   }
   const StoreTraits& store = client.store();
-  if (!store.modes || !store.keeps_after_release) {
-    return fail(error_at(store.address,
-                         Error(ErrorCode::unsupported,
-                               "this store cannot keep a permit that nobody holds for the rest of "
-                               "an interval")));
+  if (!store.modes) {
+    return fail(error_at(store.address, Error(ErrorCode::unsupported,
+                                              "this store has no permits, which a rate needs")));
   }
   return RateLimit(std::move(client), std::move(name), rate);
 }
 
 RateLimit::RateLimit(Client client, LockName lock, Rate rate)
-    : client_(std::move(client)), lock_(std::move(lock)), rate_(rate) {}
+    : client_(std::move(client)),
+      lock_(std::move(lock)),
+      rate_(rate),
+      kept_(std::make_shared<detail::KeptTurns>()) {}
 
 // Whatever becomes of the release, the permit lasts for its TTL, which is the interval.
 Status RateLimit::take_turn(AcquireOptions options) {
@@ -33,6 +35,7 @@ Status RateLimit::take_turn(AcquireOptions options) {
   options.ttl = rate_.interval;
   const Millis timeout = options.store_timeout;
   auto lease = TRY(client_.acquire(lock_, std::move(options)));
+  if (!client_.store().keeps_after_release) return kept_->keep(std::move(lease), rate_.interval);
   (void)lease.release_after(rate_.interval, timeout);
   return {};
 }

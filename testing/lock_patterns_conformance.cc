@@ -301,7 +301,7 @@ TEST_P(LockPatternsConformance, ManyWhoFindNoValueComputeItOnce) {
 TEST_P(LockPatternsConformance, TurnsAreNoMoreThanTheRateOrRefused) {
   Client one = client();
   auto limit = RateLimit::of(one, "calls", {2, 1min});
-  if (!one.store().modes || !one.store().keeps_after_release) {
+  if (!one.store().modes) {
     EXPECT_TRUE(bad(limit, ErrorCode::unsupported));
     return;
   }
@@ -311,6 +311,21 @@ TEST_P(LockPatternsConformance, TurnsAreNoMoreThanTheRateOrRefused) {
   EXPECT_TRUE(bad(limit->take_turn(), ErrorCode::busy));
   auto brief = RateLimit::of(one, "brief", {1, 500ms}).value();
   for (int turn = 0; turn < 3; ++turn) EXPECT_TRUE(good(brief.take_turn({.wait = 60s})));
+}
+
+// Whoever took it may have died since.
+TEST_P(LockPatternsConformance, TurnNeedsNobodyWhereTheStoreKeepsIt) {
+  Client one = client();
+  auto limit = RateLimit::of(one, "calls", {1, 1min});
+  if (!limit) return;  // told by the case above
+  ASSERT_TRUE(good(limit->take_turn()));
+  limit = fail(ErrorCode::cancelled, "");
+  auto elsewhere = RateLimit::of(client(), "calls", {1, 1min}).value();
+  if (one.store().keeps_after_release) {
+    EXPECT_TRUE(bad(elsewhere.take_turn(), ErrorCode::busy));
+  } else {
+    EXPECT_TRUE(good(elsewhere.take_turn({.wait = 30s}))) << "before the minute is over";
+  }
 }
 
 TEST_P(LockPatternsConformance, TurnCountsThoughItsReleaseIsLost) {

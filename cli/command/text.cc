@@ -35,6 +35,12 @@ std::optional<std::size_t> terminal_columns() {
   return size.ws_col;
 }
 
+std::optional<std::size_t> terminal_rows() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return std::nullopt;
+  return size.ws_row;
+}
+
 std::size_t columns_of(std::string_view text) {
   static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   const locale_t before = utf8 == nullptr ? nullptr : uselocale(utf8);

@@ -14,6 +14,8 @@ bool locale_is_utf8();
 
 // How wide the terminal is that stdout goes to. Nothing: it is none, or does not tell.
 std::optional<std::size_t> terminal_columns();
+// And how many lines it has.
+std::optional<std::size_t> terminal_rows();
 
 // How many columns of a terminal it takes: Chinese characters take two, accents that are combined
 // none.

@@ -1,5 +1,6 @@
 #include <signal.h>
 
+#include <string>
 #include <utility>
 
 #include "cli/command/arguments.h"
@@ -8,6 +9,8 @@
 #include "cli/command/store_choice.h"
 #include "cli/command/subcommand.h"
 #include "cli/command/waiting.h"
+#include "cli/run/rate.h"
+#include "cli/run/rated_run.h"
 #include "cli/run/session.h"
 #include "kit/try.h"
 
@@ -23,8 +26,10 @@ class Run final : public Subcommand {
 
  private:
   Status check() const;
+  Result<std::optional<Rate>> chosen_rate() const;
   Ending run(Signals& signals, bool& pass_interrupt_on);
   RunOptions options_;
+  std::optional<std::string> rate_;
 };
 
 void Run::declare(Arguments& arguments) {
@@ -49,6 +54,9 @@ void Run::declare(Arguments& arguments) {
       "What to do with the command when its lease is lost: SIGTERM, then SIGKILL "
       "before the lease ends (kill, the default); only SIGTERM; only a message");
   declare_grace(arguments, o);
+  arguments.option("--rate", "N/INTERVAL", rate_,
+                   "Start at most so many of these commands in any such interval, as 10/1m, by all "
+                   "who use the lock NAME with this rate; --wait for a turn. For efficiency");
   arguments.option(
       "--once", "KEY", o.once,
       "Run once per KEY: if the command succeeded under this lock and key before, exit "
@@ -79,6 +87,8 @@ void Run::declare(Arguments& arguments) {
       "at most four at the same time, each on a GPU of its own");
   arguments.example("leasehold run invoices --once \"$(date +%F)\" --at-least 1m -- send-invoices",
                     "once a day, whoever comes first");
+  arguments.example("leasehold run their-api --rate 10/1m --wait 5m -- ./call-them.sh",
+                    "at most ten calls in any minute, by all machines together");
 }
 
 Status Run::check() const {
@@ -97,6 +107,30 @@ Status Run::check() const {
   return {};
 }
 
+// Nothing: it runs under a lease.
+Result<std::optional<Rate>> Run::chosen_rate() const {
+  if (!rate_) return std::nullopt;
+  const RunOptions& o = options_;
+  const std::pair<bool, const char*> of_a_lease[] = {
+      {o.shared, "--shared"},
+      {o.permits.has_value(), "--permits"},
+      {o.fenced, "--fenced"},
+      {o.once.has_value(), "--once"},
+      {o.at_least > Millis(0), "--at-least"},
+      {o.on_lost != OnLost::kill, "--on-lost"},
+      {o.ttl != RunOptions().ttl, "--ttl"},
+  };
+  for (const auto& [given, option] : of_a_lease) {
+    if (!given) continue;
+    return fail(ErrorCode::invalid, "--rate and " + std::string(option) +
+                                        " cannot be used together: under a rate the command has "
+                                        "its turn, which lasts for the interval, and no lease");
+  }
+  auto rate = parse_rate(*rate_);
+  if (!rate) return fail(ErrorCode::invalid, "--rate: " + rate.error().message);
+  return *rate;
+}
+
 Ending Run::execute() {
   bool pass_interrupt_on = false;
   if (options_.verbose) tell_time_in_notes();
@@ -113,6 +147,8 @@ Ending Run::execute() {
 Ending Run::run(Signals& signals, bool& pass_interrupt_on) {
   auto lock = chosen_lock(options_.name);
   if (!lock) return report(lock.error());
+  const auto rate = chosen_rate();
+  if (!rate) return report(rate.error());
   if (const auto ok = check(); !ok) return report(ok.error());
   auto owner = chosen_owner(options_, options_.command.front());
   if (!owner) return report(owner.error());
@@ -121,6 +157,12 @@ Ending Run::run(Signals& signals, bool& pass_interrupt_on) {
                             options_.wait);
   if (connecting.end()) return not_started();
   if (!client) return report(client.error());
+  if (*rate) {
+    RatedRun rated(options_, **rate, std::move(*lock), std::move(*client), signals);
+    const Ending ending = rated.go();
+    pass_interrupt_on = rated.pass_interrupt_on();
+    return ending;
+  }
   RunSession session(options_, std::move(*lock), std::move(*client), signals);
   const Ending ending = session.go();
   pass_interrupt_on = session.pass_interrupt_on();

@@ -67,9 +67,34 @@ Ending not_started() {
   return ExitStatus::cancelled;
 }
 
+Ending not_taken(const RunOptions& options, const Error& error) {
+  if (exit_status(error.code) != ExitStatus::busy) return report(error);
+  // A job skipped because it is running already should not make cron send mail.
+  if (options.busy_status != 0 || options.verbose) report(error);
+  return Ending::passed_on(options.busy_status);
+}
+
+process::Command command_under(const RunOptions& options, const LockName& lock,
+                               const Client& client) {
+  return {.argv = options.command, .environment = environment_under(lock, client)};
+}
+
+void stay(BootTime until, std::stop_token lost, Signals& signals) {
+  BootTimer timer;
+  Flag over;
+  timer.set(until);
+  const std::stop_callback told(std::move(lost), [&] { over.raise(); });
+  for (;;) {
+    pollfd events[] = {{timer.fd(), POLLIN, 0}, {over.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+    if (poll(events, std::size(events), -1) < 0) continue;
+    if (events[0].revents != 0 || events[1].revents != 0) return;
+    if (signals.take_end_request()) return;
+  }
+}
+
 Ending RunSession::go() {
   auto grant = take();
-  if (!grant && !asked_to_end_) return not_taken(grant.error());
+  if (!grant && !asked_to_end_) return not_taken(options_, grant.error());
   if (asked_to_end_) return not_started();
   return work(*grant);
 }
@@ -98,16 +123,8 @@ Result<Grant> RunSession::take() {
   return Grant{std::move(*lease), BootClock::now()};
 }
 
-Ending RunSession::not_taken(const Error& error) const {
-  if (exit_status(error.code) != ExitStatus::busy) return report(error);
-  // A job skipped because it is running already should not make cron send mail.
-  if (options_.busy_status != 0 || options_.verbose) report(error);
-  return Ending::passed_on(options_.busy_status);
-}
-
 process::Command RunSession::command_for(const Grant& grant) const {
-  process::Command command{.argv = options_.command,
-                           .environment = environment_under(lock_, client_)};
+  process::Command command = command_under(options_, lock_, client_);
   command.environment.emplace_back("LEASEHOLD_REQUEST", grant.lease.request().hex());
   if (const auto slot = grant.lease.slot()) {
     command.environment.emplace_back("LEASEHOLD_SLOT", std::to_string(slot->number));
@@ -121,10 +138,10 @@ process::Command RunSession::command_for(const Grant& grant) const {
 }
 
 Ending RunSession::supervise(Grant& grant) {
-  const Millis ttl = grant.lease.ttl();  // a store may give less than was asked for
-  const Watch watch{options_.on_lost, grace_of(options_.grace, ttl),
+  // A store may give less than was asked for.
+  const Watch watch{options_.on_lost, grace_of(options_.grace, grant.lease.ttl()),
                     [this] { return client_.renewal_error(); }, options_.verbose};
-  Supervisor supervisor(grant.lease, signals_, watch);
+  Supervisor supervisor(&grant.lease, signals_, watch);
   const auto end = supervisor.run(command_for(grant));
   if (end) return after_command(grant, *end);
   note_now(end.error().message);
@@ -221,23 +238,10 @@ Result<ReleaseOutcome> RunSession::release(Grant& grant) {
     kept_for_ = rest;
     return grant.lease.release_after(rest);
   }
-  stay(grant, until);
-  return grant.lease.release();
-}
-
-// For stores that keep a lock only as long as somebody renews it.
-void RunSession::stay(const Grant& grant, BootTime until) {
+  // For stores that keep a lock only as long as somebody renews it.
   say("staying to keep " + in_quotes(lock_.str()));
-  BootTimer timer;
-  Flag lost;
-  timer.set(until);
-  const std::stop_callback told(grant.lease.lost(), [&] { lost.raise(); });
-  for (;;) {
-    pollfd events[] = {{timer.fd(), POLLIN, 0}, {lost.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
-    if (poll(events, std::size(events), -1) < 0) continue;
-    if (events[0].revents != 0 || events[1].revents != 0) return;
-    if (signals_.take_end_request()) return;
-  }
+  stay(until, grant.lease.lost(), signals_);
+  return grant.lease.release();
 }
 
 }  // namespace leasehold::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +52,15 @@ Environment environment_under(const LockName& lock, const Client& client);
 
 // A signal came before a command was started. Says so.
 Ending not_started();
+// The lock was not to be had. Says so, unless the user wants silence.
+Ending not_taken(const RunOptions& options, const Error& error);
+
+// The command, in that environment.
+[[nodiscard]] process::Command command_under(const RunOptions& options, const LockName& lock,
+                                             const Client& client);
+
+// Returns at that time, or if `lost` is requested or a signal asks to end.
+void stay(BootTime until, std::stop_token lost, Signals& signals);
 
 // The whole run, from taking the lock to giving it back.
 class RunSession {
@@ -73,7 +83,6 @@ class RunSession {
   bool pass_interrupt_on() const { return pass_interrupt_on_; }
 
  private:
-  Ending not_taken(const Error& error) const;
   process::Command command_for(const Grant& grant) const;
   Ending supervise(Grant& grant);
   Ending after_command(Grant& grant, const CommandEnd& end);
@@ -82,7 +91,6 @@ class RunSession {
   Status remember(const Grant& grant, int status);
   Ending give_back(Grant& grant, Ending ending);
   Result<ReleaseOutcome> release(Grant& grant);
-  void stay(const Grant& grant, BootTime until);
   void say(const std::string& text) const {
     if (options_.verbose) note_now(text);
   }

@@ -23,11 +23,11 @@ bool both_ends_on_terminal() {
 
 }  // namespace
 
-Supervisor::Supervisor(const Lease& lease, Signals& signals, Watch watch)
+Supervisor::Supervisor(const Lease* lease, Signals& signals, Watch watch)
     : lease_(lease),
       signals_(signals),
       watch_(watch),
-      kill_margin_(kill_margin(lease.ttl())),
+      kill_margin_(lease ? kill_margin(lease->ttl()) : Millis(0)),
       terminal_(process::Terminal::controlling()),
       group_(signals) {}
 
@@ -37,7 +37,8 @@ tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
   terminal_given_ = terminal_ && terminal_->is_foreground() && both_ends_on_terminal();
   if (terminal_given_) command.terminal = terminal_->fd();
   // Here, because everything since the grant may have taken long.
-  if (const auto held = lease_.require(std::max(watch_.grace, kill_margin_)); !held) {
+  const Status held = lease_ ? lease_->require(std::max(watch_.grace, kill_margin_)) : Status();
+  if (!held) {
     return tl::unexpected(
         NotStarted{"the command was not started: " + held.error().message, ExitStatus::lost});
   }
@@ -45,7 +46,8 @@ tl::expected<CommandEnd, NotStarted> Supervisor::run(process::Command command) {
     if (terminal_given_) terminal_->give_to(getpgrp());
     return tl::unexpected(std::move(started.error()));
   }
-  const std::stop_callback told(lease_.lost(), [this] { lost_.raise(); });
+  const std::stop_callback told(lease_ ? lease_->lost() : std::stop_token(),
+                                [this] { lost_.raise(); });
   watch_until_end();
   if (terminal_) terminal_->take_back_from(group_.child().pid());
   if (terminal_given_ && group_.killed()) terminal_->restore_modes();
@@ -74,21 +76,22 @@ void Supervisor::watch_until_end() {
 }
 
 BootTime Supervisor::kill_time() const {
-  return lease_.deadline() - kill_margin_;
+  return lease_->deadline() - kill_margin_;
 }
 
 // A renewal is due after a third of the TTL.
 BootTime Supervisor::late_time() const {
-  return lease_.deadline() - lease_.ttl() / 2;
+  return lease_->deadline() - lease_->ttl() / 2;
 }
 
 BootTime Supervisor::term_time() const {
-  return lease_.deadline() - watch_.grace;
+  return lease_->deadline() - watch_.grace;
 }
 
 void Supervisor::arm() {
   const bool kills = watch_.on_lost == OnLost::kill;
-  const bool nothing_to_come = group_.killed() || loss_told_ || (group_.termed() && !kills);
+  const bool nothing_to_come =
+      !lease_ || group_.killed() || loss_told_ || (group_.termed() && !kills);
   if (nothing_to_come || watch_.on_lost == OnLost::ignore) return timer_.clear();
   if (group_.termed()) return timer_.set(kill_time());
   timer_.set(kills ? std::min(term_time(), kill_time()) : term_time());
@@ -96,15 +99,16 @@ void Supervisor::arm() {
 
 // Called when something may have changed; a renewal in time makes it a no-op.
 void Supervisor::check_lease() {
-  const bool lost = lease_.state() == LeaseState::lost;
+  if (!lease_) return;
+  const bool lost = lease_->state() == LeaseState::lost;
   const BootTime now = BootClock::now();
   if (lost && !loss_told_) {
     loss_told_ = true;
-    const char* why = now < lease_.deadline() ? kTakenAway : "the lease was lost";
+    const char* why = now < lease_->deadline() ? kTakenAway : "the lease was lost";
     if (watch_.on_lost == OnLost::kill) end_for_lease(SIGKILL, why);
     if (watch_.on_lost == OnLost::term) end_for_lease(SIGTERM, why);
     if (watch_.on_lost == OnLost::ignore) {
-      group_.tell("the lease on " + in_quotes(lease_.lock().str()) +
+      group_.tell("the lease on " + in_quotes(lease_->lock().str()) +
                   " was lost; the command goes on (--on-lost ignore)");
     }
   } else if (!lost && watch_.on_lost != OnLost::ignore) {
@@ -118,16 +122,17 @@ void Supervisor::check_lease() {
 }
 
 void Supervisor::arm_for_late_renewal() {
-  if (!watch_.tell_late_renewals || lease_.state() == LeaseState::lost) return late_timer_.clear();
-  late_timer_.set(late_told_ ? BootClock::now() + lease_.ttl() / 10 : late_time());
+  const bool told = lease_ && watch_.tell_late_renewals;
+  if (!told || lease_->state() == LeaseState::lost) return late_timer_.clear();
+  late_timer_.set(late_told_ ? BootClock::now() + lease_->ttl() / 10 : late_time());
 }
 
 void Supervisor::check_renewals() {
   const bool late = BootClock::now() >= late_time();
-  if (lease_.state() != LeaseState::lost && late != late_told_) {
+  if (lease_->state() != LeaseState::lost && late != late_told_) {
     const auto trouble = watch_.trouble();
-    const std::string lock = in_quotes(lease_.lock().str());
-    const std::string left = format_duration(std::chrono::floor<Millis>(lease_.remaining()));
+    const std::string lock = in_quotes(lease_->lock().str());
+    const std::string left = format_duration(std::chrono::floor<Millis>(lease_->remaining()));
     group_.tell(late ? "the lease on " + lock + " has not been renewed yet; it lasts " + left +
                            " more" + (trouble ? ": " + text_of(*trouble) : "")
                      : "the lease on " + lock + " was renewed late; it lasts " + left + " more");
@@ -138,7 +143,7 @@ void Supervisor::check_renewals() {
 
 void Supervisor::end_for_lease(int number, const char* why) {
   const auto trouble = watch_.trouble();
-  group_.end(number, std::string(why) + ", lock " + in_quotes(lease_.lock().str()) +
+  group_.end(number, std::string(why) + ", lock " + in_quotes(lease_->lock().str()) +
                          (trouble ? "; " + text_of(*trouble) : ""));
 }
 
@@ -178,9 +183,9 @@ void Supervisor::on_continue() {
 
 // Work that goes on after the lock is given back is not protected by it.
 process::ExitStatus Supervisor::end_rest_of_group() {
-  const bool lost = lease_.state() == LeaseState::lost;
-  const auto left = kill_time() - BootClock::now();
-  const auto patience = std::min<BootClock::duration>(watch_.grace, left);
+  const bool lost = lease_ && lease_->state() == LeaseState::lost;
+  const BootClock::duration grace = watch_.grace;
+  const auto patience = lease_ ? std::min(grace, kill_time() - BootClock::now()) : grace;
   return group_.end_rest(
       process::within(lost || group_.killed() ? BootClock::duration::zero() : patience),
       lost_.fd());

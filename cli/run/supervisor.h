@@ -17,7 +17,8 @@ enum class OnLost { kill, term, ignore };
 struct Watch {
   OnLost on_lost = OnLost::kill;
   Millis grace{0};  // from SIGTERM to SIGKILL; at most half the lease's time to live
-  std::function<std::optional<Error>()> trouble;  // why the lease is not renewed, if that is known
+  // Why the lease is not renewed, if that is known.
+  std::function<std::optional<Error>()> trouble{};
   bool tell_late_renewals = false;
 };
 
@@ -32,7 +33,8 @@ struct CommandEnd {
 // (process, signals, timers, loss) and, while the command runs, never asks again and again.
 class Supervisor {
  public:
-  Supervisor(const Lease& lease, Signals& signals, Watch watch);
+  // `lease`: null if the command holds none; then nothing is ended for it.
+  Supervisor(const Lease* lease, Signals& signals, Watch watch);
 
   // Runs the command in a process group of its own, which gets the terminal if this program has it
   // in the foreground. Returns when the command has ended and nobody is left in its group. Does not
@@ -57,7 +59,7 @@ class Supervisor {
   BootTime term_time() const;
   BootTime kill_time() const;
 
-  const Lease& lease_;
+  const Lease* lease_;
   Signals& signals_;
   const Watch watch_;
   const Millis kill_margin_;

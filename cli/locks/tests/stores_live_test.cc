@@ -204,6 +204,29 @@ TEST_P(StoresTest, AtLeastKeepsTheLockAfterAQuickCommand) {
   quick.signal(SIGTERM);  // a store that cannot keep it by itself needs the wrapper to stay
 }
 
+TEST_P(StoresTest, ATurnCountsAfterAQuickCommand) {
+  const Words turn = {"run", "calls", "--rate", "1/1h", "--", "true"};
+  if (GetParam() == "advisory" || GetParam() == "redlock") {
+    const Finished refused = on_store(turn);
+    EXPECT_EQ(refused.status, 77);
+    EXPECT_THAT(refused.err, HasSubstr("has no permits, which a rate needs"));
+    return;
+  }
+  Child quick =
+      start_ready(run_shell({"--store", url, "calls", "--rate", "1/1h", "-v"}, "echo ready"));
+  if (GetParam() == "zookeeper") {  // which does not keep it
+    while (errors().find("staying to keep the turn of 'calls'") == std::string::npos) {
+      std::this_thread::sleep_for(10ms);
+    }
+    EXPECT_EQ(on_store(turn).status, 75);
+    quick.signal(SIGTERM);
+    EXPECT_EQ(quick.wait_for(kPatience), process::ExitStatus::exited(0));
+    return;
+  }
+  EXPECT_EQ(quick.wait_for(kPatience), process::ExitStatus::exited(0));
+  EXPECT_EQ(on_store(turn).status, 75);
+}
+
 TEST_P(StoresTest, RotatedLineageIsTold) {
   const json before = shown("nightly").at("lineage");
   const Finished rotated = on_store({"rotate-store-id", "--force"});

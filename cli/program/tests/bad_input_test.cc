@@ -190,6 +190,34 @@ TEST_F(BadInputTest, Durations) {
   for (const Wrong& wrong : table) check(wrong);
 }
 
+TEST_F(BadInputTest, Rates) {
+  const auto run = [](const std::string& rate, Words more = {}) {
+    Words words = {"run", "x", "--rate", rate};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", "echo", "ran"});
+    return words;
+  };
+  const Wrong table[] = {
+      {run("10"), 64, "--rate: '10' has no interval; write how many in how long, as in 10/1m\n"},
+      {run("10/"), 64, "--rate: '' is not a duration"},
+      {run("10/60"), 64, "--rate: '60' is not a duration"},
+      {run("10/0"), 64, "--rate: '0' is out of range: it must be 100ms to 24h"},
+      {run("10/25h"), 64, "--rate: '25h' is out of range: it must be 100ms to 24h"},
+      {run("0/1m"), 64, "--rate: '0' is not a whole number from 1 to"},
+      {run("/1m"), 64, "--rate: '' is not a whole number from 1 to"},
+      {run("-1/1m"), 64, "--rate: '-1' is not a whole number from 1 to"},
+      {run("1m/10"), 64, "--rate: '1m' is not a whole number from 1 to"},
+      {run("10/1m", {"--shared"}), 64, "--rate and --shared cannot be used together"},
+      {run("10/1m", {"--permits", "10"}), 64, "--rate and --permits cannot be used together"},
+      {run("10/1m", {"--fenced"}), 64, "--rate and --fenced cannot be used together"},
+      {run("10/1m", {"--once", "k"}), 64, "--rate and --once cannot be used together"},
+      {run("10/1m", {"--at-least", "1s"}), 64, "--rate and --at-least cannot be used together"},
+      {run("10/1m", {"--on-lost", "term"}), 64, "--rate and --on-lost cannot be used together"},
+      {run("10/1m", {"--ttl", "1m"}), 64, "--rate and --ttl cannot be used together"},
+  };
+  for (const Wrong& wrong : table) check(wrong);
+}
+
 TEST_F(BadInputTest, TheLimitsOfADurationAreWithin) {
   for (const char* ttl : {"100ms", "24h"}) {
     EXPECT_EQ(leasehold({"run", "x", "--ttl", ttl, "--", "true"}).status, 0) << ttl;

@@ -25,7 +25,7 @@ class SupervisorTest : public CliTest, public ::testing::WithParamInterface<OnLo
   // After a grant, and then `pause` without a renewal.
   auto run_after(BootClock::duration pause) {
     clock_.advance(pause);
-    Supervisor supervisor(lease_, signals_, {GetParam(), kGrace, [] { return std::nullopt; }});
+    Supervisor supervisor(&lease_, signals_, {GetParam(), kGrace, [] { return std::nullopt; }});
     return supervisor.run(command({"touch", path("started")}));
   }
   bool started() const { return shell("test -e " + path("started")).status == 0; }
