@@ -1,6 +1,8 @@
 #include "leasehold/async.h"
 
 #include <atomic>
+#include <functional>
+#include <optional>
 
 #include "client_core.h"
 #include "kit/try.h"
@@ -11,22 +13,49 @@ namespace {
 
 using detail::ClientCore;
 
-// One question to the store. It is told once, whatever becomes of it.
+// One question to the store. It is told once, whatever becomes of it. While it stands in line for a
+// thread it hears its deadline and its stop here, then the store does.
 template <class Reply>
-class Question {
+class Question final : public detail::Unasked {
  public:
-  Question(ClientCore& core, OnResult<Reply> done) : core_(core), done_(std::move(done)) {}
-  ~Question() { answer(fail(detail::client_went())); }
+  Question(ClientCore& core, CallContext limits, OnResult<Reply> done)
+      : context(std::move(limits)), core_(core), done_(std::move(done)) {}
+  ~Question() override { answer(fail(detail::client_went())); }
   Question(const Question&) = delete;
 
+  const CallContext context;
+
+  void stand_in_line(const std::shared_ptr<Question>& self) {
+    core_.stand_in_line(place(), self);
+    on_stop_.emplace(context.stop, [this] {
+      leave(Error(ErrorCode::cancelled, "stop was requested before the store was asked"));
+    });
+  }
+  void time_is_over() override {
+    leave(Error(ErrorCode::unavailable, "the time for it was over before the store was asked"));
+  }
+  // False if it has been told already.
+  bool begin() { return move(Stage::in_line, Stage::asked); }
+  void leave_line() const { core_.leave_line(place()); }
   void answer(Result<Reply> reply) {
-    if (!answered_.exchange(true)) core_.tell_later(std::move(done_), std::move(reply));
+    if (stage_.exchange(Stage::told) != Stage::told) tell(std::move(reply));
   }
 
  private:
+  enum class Stage { in_line, asked, told };
+
+  ClientCore::PlaceInLine place() const { return {context.deadline, this}; }
+  bool move(Stage from, Stage to) { return stage_.compare_exchange_strong(from, to); }
+  void leave(Error why) {
+    if (!move(Stage::in_line, Stage::told)) return;
+    tell(fail(error_at(core_.traits().address, std::move(why))));
+  }
+  void tell(Result<Reply> reply) { core_.tell_later(std::move(done_), std::move(reply)); }
+
   ClientCore& core_;
   OnResult<Reply> done_;
-  std::atomic<bool> answered_ = false;
+  std::atomic<Stage> stage_ = Stage::in_line;
+  std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 };
 
 // `ready`: why it is not to be asked.
@@ -36,17 +65,20 @@ void ask(ClientCore& core, const CallOptions& options, OnResult<Reply> done, Sta
   if (ready) ready = detail::check_store_timeout(options.store_timeout);
   if (ready) ready = core.start_async();
   if (!ready) return core.tell_later<Reply>(std::move(done), fail(std::move(ready.error())));
-  const auto question = std::make_shared<Question<Reply>>(core, std::move(done));
-  const CallContext context{core.clock().now() + options.store_timeout, options.stop};
+  const auto question = std::make_shared<Question<Reply>>(
+      core, CallContext{core.clock().now() + options.store_timeout, options.stop}, std::move(done));
+  question->stand_in_line(question);
   core.asking().post(
-      [&core, question, context, send = std::move(send)] {
+      [&core, question, send = std::move(send)] {
+        if (!question->begin()) return question->leave_line();
         try {
-          send(core.store(), context,
+          send(core.store(), question->context,
                [question](Result<Reply> reply) { question->answer(std::move(reply)); });
         } catch (const std::exception& thrown) {
           question->answer(
               fail(ErrorCode::outcome_unknown, "the store failed unexpectedly", thrown.what()));
         }
+        question->leave_line();
       },
       detail::TaskThreads::Turn::before_others);
 }

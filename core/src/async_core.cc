@@ -16,6 +16,17 @@ Status ClientCore::start_async() {
   return {};
 }
 
+void ClientCore::stand_in_line(PlaceInLine place, std::weak_ptr<Unasked> question) {
+  MutexLock lock(mutex_);
+  unasked_.emplace(place, std::move(question));
+  arm_timer();
+}
+
+void ClientCore::leave_line(PlaceInLine place) {
+  MutexLock lock(mutex_);
+  unasked_.erase(place);
+}
+
 // The stop token may be requested before the engine knows the request, and the answer may come
 // before this returns.
 template <class Value, class Begin>

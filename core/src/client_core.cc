@@ -68,12 +68,7 @@ ClientCore::ClientCore(std::unique_ptr<Store> store, ConnectOptions options)
               options.random != nullptr ? *options.random : system_random(),
               store_->traits().address),
       watches_(*store_, clock_),
-      timer_([this] {
-        make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
-          armed_for_.reset();
-          engine.tick(clock_.now());
-        }));
-      }) {
+      timer_([this] { on_time(); }) {
   callbacks_.start();
   calls_.start();
 }
@@ -303,13 +298,34 @@ ClientCore::Calls ClientCore::settle() {
       std::visit([this](auto& told) LEASEHOLD_REQUIRES(mutex_) { tell(told); }, notice);
     }
   }
-  const auto wake = engine_.next_wake();
-  if (wake && (!armed_for_ || *wake < *armed_for_)) {
-    armed_for_ = wake;
-    timer_.arm(*wake);
-  }
+  arm_timer();
   if (engine_.settled()) settled_.notify_all();
   return engine_.take_calls();
+}
+
+void ClientCore::arm_timer() {
+  auto wake = engine_.next_wake();
+  if (!unasked_.empty()) {
+    const BootTime over = unasked_.begin()->first.first;
+    wake = std::min(wake.value_or(over), over);
+  }
+  if (!wake || (armed_for_ && *wake >= *armed_for_)) return;
+  armed_for_ = wake;
+  timer_.arm(*wake);
+}
+
+void ClientCore::on_time() {
+  std::vector<std::shared_ptr<Unasked>> late;
+  make_calls_elsewhere(feed([&](engine::Engine& engine) LEASEHOLD_REQUIRES(mutex_) {
+    const BootTime now = clock_.now();
+    armed_for_.reset();
+    engine.tick(now);
+    while (!unasked_.empty() && unasked_.begin()->first.first <= now) {
+      if (auto question = unasked_.begin()->second.lock()) late.push_back(std::move(question));
+      unasked_.erase(unasked_.begin());
+    }
+  }));
+  for (const auto& question : late) question->time_is_over();
 }
 
 template <class Value>

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <memory_resource>
 #include <optional>
 #include <stop_token>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "engine/engine.h"
 #include "engine/timing.h"
@@ -83,6 +86,13 @@ struct LeaseControl {
   std::stop_source lost;
 };
 
+// A question that stands in line for a thread.
+class Unasked {
+ public:
+  virtual ~Unasked() = default;
+  virtual void time_is_over() = 0;
+};
+
 // Threads: the timer thread only declares loss by time and finds out what is due; renewals that are
 // due run on `renewals_`, where nothing else can delay them, some threads per lane
 // (engine/timing.h) in use; other store calls that are due on `calls_`, the users' stop callbacks
@@ -126,6 +136,10 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
     tell_on(is_async_ ? completions_ : callbacks_, std::move(done), std::move(result));
   }
   TaskThreads& asking() { return asking_; }
+  // It is told when its time is over, on the timer's thread, unless it has left the line.
+  using PlaceInLine = std::pair<BootTime, const Unasked*>;
+  void stand_in_line(PlaceInLine place, std::weak_ptr<Unasked> question) LEASEHOLD_EXCLUDES(mutex_);
+  void leave_line(PlaceInLine place) LEASEHOLD_EXCLUDES(mutex_);
 
   // Fails with `unsupported` if the store grants exclusive locks only.
   Status check_modes() const;
@@ -172,6 +186,8 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   template <class Event>
   Calls feed(Event event) LEASEHOLD_EXCLUDES(mutex_);
   Calls settle() LEASEHOLD_REQUIRES(mutex_);
+  void arm_timer() LEASEHOLD_REQUIRES(mutex_);
+  void on_time() LEASEHOLD_EXCLUDES(mutex_);
   template <class Value>
   Result<Value> await(CallersSlot<Value>& slot, const RequestId& request,
                       const std::stop_token& stop) LEASEHOLD_EXCLUDES(mutex_);
@@ -218,6 +234,7 @@ class ClientCore final : public StoreEvents, public std::enable_shared_from_this
   ByRequest<engine::SendAcquire> in_line_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
   ByRequest<ReleaseSlot*> releasing_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
   ByRequest<LeaseControl*> leases_ LEASEHOLD_GUARDED_BY(mutex_){&memory_};
+  std::map<PlaceInLine, std::weak_ptr<Unasked>> unasked_ LEASEHOLD_GUARDED_BY(mutex_);
   std::optional<BootTime> armed_for_ LEASEHOLD_GUARDED_BY(mutex_);
   std::optional<Error> renewal_error_ LEASEHOLD_GUARDED_BY(mutex_);
 

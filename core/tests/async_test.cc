@@ -283,6 +283,28 @@ TEST_F(AsyncTest, QuestionsDoNotStandBehindAcquires) {
   EXPECT_LT(store.acquires_before_list, 20) << "of a hundred that had come before";
 }
 
+TEST_F(AsyncTest, QuestionsEndInTimeBehindCallsThatHang) {
+  AsyncClient async = connect();
+  faults->always(Operation::acquire, Fault::hang);
+  std::list<Told<Lease>> acquires(4);  // as many as there are threads
+  for (auto& one : acquires) async.acquire("other", {.store_timeout = 1h}, one);
+  faults->wait_for_calls(Operation::acquire, 4);
+  const LockName lock = LockName::parse("x").value();
+  Told<LockStatus> late;
+  async.inspect(lock, {.store_timeout = 1ms}, late);
+  EXPECT_TRUE(bad(late.get(), ErrorCode::unavailable));
+  std::stop_source stop;
+  Told<LockStatus> stopped;
+  async.inspect(lock, {.store_timeout = 1h, .stop = stop.get_token()}, stopped);
+  stop.request_stop();
+  EXPECT_TRUE(bad(stopped.get(), ErrorCode::cancelled));
+  Told<LockStatus> patient;
+  async.inspect(lock, {.store_timeout = 1h}, patient);
+  faults->let_go();
+  EXPECT_TRUE(good(patient.get()));
+  EXPECT_EQ(faults->calls(Operation::inspect), 1);
+}
+
 // ---- threads -------------------------------------------------------------------------------
 
 TEST_F(AsyncTest, SlowCompletionDelaysNothingButCompletions) {

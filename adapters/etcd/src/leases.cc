@@ -1,5 +1,7 @@
 #include "leases.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "wire.pb.h"
@@ -16,22 +18,22 @@ void Leases::with_lease(LeaseKind kind, const Limits& limits, Done<EtcdLease> do
       there = entry.lease;
     } else {
       being_made = !entry.wanted_by.empty();
-      entry.wanted_by.push_back(done);
+      entry.wanted_by.push_back({limits.deadline, done});
     }
   }
   if (there) return done(*there);
-  if (!being_made) make(kind, limits);
+  if (!being_made) make(kind, limits.deadline);
 }
 
-void Leases::make(LeaseKind kind, const Limits& limits) {
+void Leases::make(LeaseKind kind, BootTime deadline) {
   wire::LeaseGrantRequest request;
   request.set_ttl(kind.seconds());
   const BootTime sent = BootClock::now();
   // Others wait for it too, so the first one's stop token does not end it.
   transport_.call<wire::LeaseGrantRequest, wire::LeaseGrantResponse>(
       "/etcdserverpb.Lease/LeaseGrant", std::move(request),
-      {.deadline = limits.deadline, .stop = {}, .repeat = true},
-      [this, kind, sent](tl::expected<wire::LeaseGrantResponse, Failure> response) {
+      {.deadline = deadline, .stop = {}, .repeat = true},
+      [this, kind, sent, deadline](tl::expected<wire::LeaseGrantResponse, Failure> response) {
         tl::expected<EtcdLease, Failure> lease = tl::unexpected(Failure{});
         if (response) {
           lease = EtcdLease{response->id(), std::chrono::seconds(response->ttl()), sent};
@@ -40,15 +42,30 @@ void Leases::make(LeaseKind kind, const Limits& limits) {
           // A lease that may be there without its key hurts nobody: the caller's wish is undone.
           if (lease.error().ambiguous()) lease.error().kind = Failure::Kind::not_sent;
         }
-        std::vector<Done<EtcdLease>> waiting;
+        const bool out_of_time = !lease && lease.error().kind == Failure::Kind::not_sent;
+        std::vector<Wish> told;
+        std::optional<BootTime> again;
         {
           MutexLock lock(mutex_);
           Entry& entry = entries_[kind];
-          waiting.swap(entry.wanted_by);
           if (lease) entry.lease = *lease;
+          told = take_wishes(kind, out_of_time ? std::optional(deadline) : std::nullopt);
+          for (const Wish& wish : entry.wanted_by) {
+            again = std::max(again.value_or(wish.deadline), wish.deadline);
+          }
         }
-        for (auto& done : waiting) done(lease);
+        if (again) make(kind, *again);
+        for (const Wish& wish : told) wish.done(lease);
       });
+}
+
+std::vector<Leases::Wish> Leases::take_wishes(LeaseKind kind, std::optional<BootTime> until) {
+  std::vector<Wish>& all = entries_[kind].wanted_by;
+  const auto told = std::stable_partition(
+      all.begin(), all.end(), [&](const Wish& wish) { return until && wish.deadline > *until; });
+  std::vector<Wish> taken(std::make_move_iterator(told), std::make_move_iterator(all.end()));
+  all.erase(told, all.end());
+  return taken;
 }
 
 void Leases::refresh(LeaseId id, const Limits& limits, Done<bool> done) {

@@ -44,8 +44,9 @@ class Leases {
  public:
   explicit Leases(Transport& transport) : transport_(transport) {}
 
-  // A lease that should be alive; made if there is none, once for all who ask meanwhile. At once
-  // on the caller's thread if it is there.
+  // A lease that should be alive; made if there is none, once for all who ask meanwhile, and again
+  // for those who have more time than who asked first. At once on the caller's thread if it is
+  // there.
   void with_lease(LeaseKind kind, const Limits& limits, Done<EtcdLease> done);
 
   // Keeps it alive once; false: it is gone, and the next with_lease() makes a new one.
@@ -60,11 +61,18 @@ class Leases {
   void forget(LeaseId id);
 
  private:
+  struct Wish {
+    BootTime deadline;
+    Done<EtcdLease> done;
+  };
   struct Entry {
     std::optional<EtcdLease> lease;
-    std::vector<Done<EtcdLease>> wanted_by;  // while it is being made
+    std::vector<Wish> wanted_by = {};  // while it is being made
   };
-  void make(LeaseKind kind, const Limits& limits);
+  void make(LeaseKind kind, BootTime deadline);
+  // Those who want it no longer than until then; all, if it was made or never will be.
+  std::vector<Wish> take_wishes(LeaseKind kind, std::optional<BootTime> until)
+      LEASEHOLD_REQUIRES(mutex_);
 
   Transport& transport_;
   mutable Mutex mutex_;

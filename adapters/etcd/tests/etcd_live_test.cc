@@ -65,6 +65,27 @@ TEST_F(EtcdTest, AllLocksOfAClientShareALease) {
   EXPECT_EQ(leases_at_the_server(), before + 1);
 }
 
+TEST_F(EtcdTest, WhoHasNoTimeForTheLeaseLeavesItToThoseWhoHave) {
+  const std::shared_ptr<Store> store = etcd.open_through_proxies();
+  SeenEvents events;
+  store->start(events);
+  const auto acquire = [&](const std::string& lock, Millis time) {
+    auto answer = std::make_shared<std::promise<Result<AcquireReply>>>();
+    store->acquire(
+        {lock_name(lock), new_request(), default_owner_label(), Ttl::of(51s).value(), false},
+        {BootClock::now() + time, {}},
+        [answer](Result<AcquireReply> reply) { answer->set_value(std::move(reply)); });
+    return answer->get_future();
+  };
+  proxy().hold(true);
+  auto impatient = acquire("impatient", 300ms);
+  auto patient = acquire("patient", 30s);
+  EXPECT_TRUE(bad(impatient.get(), ErrorCode::unavailable));
+  proxy().hold(false);
+  EXPECT_TRUE(good(patient.get()));
+  store->close();
+}
+
 TEST_F(EtcdTest, GrantThatIsNotRenewedEndsThoughItsLeaseLives) {
   const std::shared_ptr<Store> store = etcd.open();
   SeenEvents events;
