@@ -122,15 +122,20 @@ void Drill::declare(Arguments& arguments) {
       "--mode",
       {{"exclusive", drill::Use::exclusive},
        {"shared", drill::Use::shared},
-       {"permits", drill::Use::permits}},
+       {"permits", drill::Use::permits},
+       {"election", drill::Use::election},
+       {"partitions", drill::Use::partitions}},
       plan_.use,
       "How the workers take a lock. shared: some write and the others read beside each other, and "
       "it is a writer that is frozen; permits: there is one permit less than workers, and what is "
-      "read and replaced is that of its slot, NAME#slot; default exclusive");
+      "read and replaced is that of its slot, NAME#slot; election: they stand for the lead, and it "
+      "is the leader; partitions: they are members of a group that share out twice as many "
+      "partitions, and what is read and replaced is that of a partition, NAME/number; default "
+      "exclusive");
   arguments.number("--workers", workers_, "Processes for each lock", {2, 64},
                    "3, and 4 with --mode shared");
-  arguments.number("--locks", locks_, "Locks, each with its own workers", {1, 256},
-                   written(plan_.locks));
+  arguments.number("--locks", locks_, "Locks or groups, each with its own workers", {1, 256},
+                   written(plan_.locks) + ", and 2 with --mode partitions");
   arguments.duration("--ttl", ttl_, "The TTL of the leases", kTtls, "as short as the store allows");
   arguments.duration("--duration", duration_, "How long it runs", {100ms, 24h},
                      written(plan_.duration));
@@ -151,6 +156,7 @@ void Drill::declare(Arguments& arguments) {
   arguments.example("leasehold drill --html drill.html", "with a page that shows what happened");
   arguments.example("leasehold drill --mode permits",
                     "the holder of a permit is late, and the next one has its slot");
+  arguments.example("leasehold drill --mode election", "the leader is late, and another one leads");
   arguments.example("leasehold drill --watch 'cat total' --fence file:total -- ./worker.sh",
                     "your own program as the worker");
 }
@@ -163,7 +169,7 @@ Status Drill::check() {
   plan_.faults_where_possible = faults.all;
   const unsigned usual = plan_.use == drill::Use::shared ? 4 : plan_.workers;
   plan_.workers = workers_.value_or(usual);
-  plan_.locks = locks_.value_or(plan_.locks);
+  plan_.locks = locks_.value_or(plan_.use == drill::Use::partitions ? 2 : plan_.locks);
   plan_.ttl = ttl_;
   if (duration_) plan_.duration = *duration_;
   plan_.program = own_program();

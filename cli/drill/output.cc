@@ -51,6 +51,11 @@ std::string mode_of(const drill::Outcome& outcome) {
     return ", of which " + std::to_string(outcome.readers) +
            (outcome.readers == 1 ? " only reads" : " only read");
   }
+  if (outcome.mode == "election") return ", one of whom leads";
+  if (outcome.partitions > 0) {
+    return " with " + std::to_string(outcome.partitions) +
+           " partitions, each a resource of its own (NAME/number)";
+  }
   if (outcome.permits == 0) return "";
   return " with " + std::to_string(outcome.permits) +
          " permits, each for a resource of its own (NAME#slot)";
@@ -60,8 +65,9 @@ std::string setting_of(const drill::Outcome& outcome) {
   return "store " + visible(outcome.store) + ", fence " + visible(outcome.fence) +
          (outcome.fence_by_claim ? " (by claim: the store has no tokens)" : "") + "\n" +
          std::to_string(outcome.workers) + " workers for each of " + std::to_string(outcome.locks) +
-         (outcome.locks == 1 ? " lock" : " locks") + mode_of(outcome) + ", TTL " +
-         std::to_string(outcome.ttl.count()) + " ms, seed " + std::to_string(outcome.seed) + "\n";
+         (outcome.partitions > 0 ? " group" : " lock") + (outcome.locks == 1 ? "" : "s") +
+         mode_of(outcome) + ", TTL " + std::to_string(outcome.ttl.count()) + " ms, seed " +
+         std::to_string(outcome.seed) + "\n";
 }
 
 std::string table_of(const drill::Outcome& outcome) {

@@ -26,7 +26,16 @@ class DrillWorker final : public Subcommand {
                                       {"claim", drill::Fencing::claim},
                                       {"none", drill::Fencing::none}},
                                      plan_.resource.fencing, "How it is guarded");
-    arguments.required_option("--lock", "NAME", plan_.lock, "The lock");
+    arguments.required_option("--lock", "NAME", plan_.lock, "The lock or the group");
+    arguments.choice<drill::Use>("--use",
+                                 {{"exclusive", drill::Use::exclusive},
+                                  {"shared", drill::Use::shared},
+                                  {"permits", drill::Use::permits},
+                                  {"election", drill::Use::election},
+                                  {"partitions", drill::Use::partitions}},
+                                 plan_.use,
+                                 "What it is: it holds a lock, leads, or owns partitions");
+    arguments.number("--partitions", plan_.partitions, "Of its group", {0, 10'000});
     arguments.number("--mode", mode_, "How it takes the lock, as Mode::code() has it",
                      {Mode::shared().code(), Mode::kMostPermits});
     arguments.required_option("--name", "NAME", plan_.name, "The worker");

@@ -45,7 +45,7 @@ Status Arena::hear(std::size_t worker) {
     Entered said;
     std::int64_t millis = 0;
     words >> verb >> said.granted_at >> millis >> said.token;
-    if (Slot slot; words >> slot.number) said.slot = slot;
+    if (std::int64_t piece = 0; words >> piece) said.piece = piece;
     if (verb == "entered") {
       ttl_ = Millis(millis);
       entered_[worker] = said;
@@ -88,12 +88,11 @@ void Arena::has_read(std::int64_t granted_at) {
 
 Status Arena::entered(std::size_t worker) {
   if (!victim_) return strike_or_go(worker);
-  if (entered_[worker].slot != entered_[*victim_].slot) {
-    let_go_at(entered_[worker].slot);
-    at_the_door_.push_back(worker);
+  if (entered_[worker].piece != entered_[*victim_].piece) {
+    entered_elsewhere(worker);
     return {};
   }
-  if (entered_[worker].granted_at < frozen_at_) {  // no successor: it was there before
+  if (!came_after_victim(worker)) {  // no successor: it was there before
     go(worker);
     return {};
   }
@@ -113,18 +112,34 @@ Status Arena::entered(std::size_t worker) {
   return {};
 }
 
+void Arena::entered_elsewhere(std::size_t worker) {
+  if (plan_.use == Use::partitions) {  // it may become the successor where it is not yet
+    go(worker);
+    return;
+  }
+  let_go_at(entered_[worker].piece);
+  at_the_door_.push_back(worker);
+}
+
+// A partition may have passed on before its owner, who did not know that yet, was frozen.
+bool Arena::came_after_victim(std::size_t worker) const {
+  const std::int64_t since =
+      plan_.use == Use::partitions ? entered_[*victim_].granted_at : frozen_at_;
+  return entered_[worker].granted_at > since;
+}
+
 // Who waits at the door has lost its slot if another one has entered there, and must not keep
-// itself from what the next one is to get.
-void Arena::let_go_at(std::optional<Slot> slot) {
+// itself from what the next one is to get; of a group that may be anything.
+void Arena::let_go_at(Piece piece) {
   std::erase_if(at_the_door_, [&](std::size_t worker) {
-    if (entered_[worker].slot != slot) return false;
+    if (plan_.use != Use::partitions && entered_[worker].piece != piece) return false;
     go(worker);
     return true;
   });
 }
 
 void Arena::freeze(std::size_t worker) {
-  let_go_at(entered_[worker].slot);
+  let_go_at(entered_[worker].piece);
   workers_[worker].freeze();
   ledger_.strike(Fault::pause, workers_[worker].name(), lock_);
   victim_ = worker;
@@ -165,7 +180,10 @@ void Arena::late_write(const std::string& how) {
   ledger_.cycles.late_write(how);
   const Entered& late = entered_[*victim_];
   const Entered& after = entered_[successor_];
-  ledger_.remember({resource_name(lock_, late.slot), late.slot, late.token, after.token, how});
+  const bool at_a_slot = plan_.use == Use::permits && late.piece;
+  ledger_.remember({resource_name(plan_.use, lock_, late.piece),
+                    at_a_slot ? std::optional(Slot{*late.piece}) : std::nullopt, late.token,
+                    after.token, how});
 }
 
 Status Arena::end_cycle() {

@@ -21,7 +21,9 @@ namespace leasehold::drill {
 //                                       before the successor has written, or after that
 //   the late write is answered          counted
 // Whoever enters meanwhile waits before its write. With permits a successor is who gets the slot of
-// the frozen one; the others keep theirs until then. Who only reads goes on by itself.
+// the frozen one; the others keep theirs until then. With partitions it is who gets the partition
+// that the frozen one was about to write to; work on others goes on. Who only reads goes on by
+// itself.
 class Arena {
  public:
   using Clock = std::chrono::steady_clock;
@@ -51,7 +53,7 @@ class Arena {
   struct Entered {
     std::int64_t granted_at = 0;
     std::int64_t token = 0;
-    std::optional<Slot> slot = {};
+    Piece piece = {};
   };
   enum class Step { waiting_for_successor, successor_writes, late_write };
 
@@ -63,7 +65,9 @@ class Arena {
   [[nodiscard]] Status answered(std::size_t worker, const std::string& how);
   [[nodiscard]] Status kill(std::size_t worker);
   [[nodiscard]] Status end_cycle();
-  void let_go_at(std::optional<Slot> slot);
+  void entered_elsewhere(std::size_t worker);
+  bool came_after_victim(std::size_t worker) const;
+  void let_go_at(Piece piece);
   void freeze(std::size_t worker);
   void thaw();
   void go(std::size_t worker) { workers_[worker].go(); }

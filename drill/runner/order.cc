@@ -85,14 +85,13 @@ class Sequence {
   // Claims have no number that tells who entered first, but the resource has: it let nobody write
   // who was no longer the last.
   void resolve_claims() {
-    std::unordered_map<RequestRef, const Access*> write_of;
-    for (const Access& each : accesses_) {
-      if (each.writes() && each.told != Told::nothing) write_of[each.record.request] = &each;
-    }
-    for (Access& each : accesses_) {
+    std::unordered_map<RequestRef, const Access*> next_write;  // of the claim
+    for (auto at = accesses_.rbegin(); at != accesses_.rend(); ++at) {
+      Access& each = *at;
+      if (each.writes() && each.told != Told::nothing) next_write[each.record.request] = &each;
       if (!each.claims() || each.writes()) continue;
-      const auto found = write_of.find(each.record.request);
-      const Access* write = found == write_of.end() ? nullptr : found->second;
+      const auto found = next_write.extract(each.record.request);
+      const Access* write = found ? found.mapped() : nullptr;
       each.overtaken = each.told == Told::refused      ? each.answered
                        : write == nullptr              ? kNever - 1
                        : write->told == Told::accepted ? kNever

@@ -36,18 +36,20 @@ const std::vector<Fault>& all_faults() {
 }
 
 std::string_view to_string(Use use) {
-  constexpr std::string_view names[] = {"exclusive", "shared", "permits"};
+  constexpr std::string_view names[] = {"exclusive", "shared", "permits", "election", "partitions"};
   return names[static_cast<std::size_t>(use)];
 }
 
 Mode mode_of_worker(const Plan& plan, unsigned number) {
   switch (plan.use) {
     case Use::exclusive:
+    case Use::election:
+    case Use::partitions:
       return Mode::exclusive();
     case Use::shared:
       return number < plan.workers - readers_of(plan) ? Mode::exclusive() : Mode::shared();
     case Use::permits:
-      return Mode::permit_of(slots_of(plan));
+      return Mode::permit_of(permits_of(plan));
   }
   return Mode::exclusive();
 }
@@ -56,12 +58,29 @@ unsigned readers_of(const Plan& plan) {
   return plan.use == Use::shared ? plan.workers / 2 : 0;
 }
 
-unsigned slots_of(const Plan& plan) {
-  return plan.use == Use::permits ? plan.workers - 1 : 1;
+unsigned permits_of(const Plan& plan) {
+  return plan.use == Use::permits ? plan.workers - 1 : 0;
+}
+
+unsigned partitions_of(const Plan& plan) {
+  return plan.use == Use::partitions ? plan.workers * 2 : 0;
+}
+
+std::string resource_name(Use use, const std::string& lock, Piece piece) {
+  if (!piece) return lock;
+  return lock + (use == Use::partitions ? "/" : "#") + std::to_string(*piece);
 }
 
 std::string resource_name(const std::string& lock, std::optional<Slot> slot) {
-  return slot ? lock + "#" + std::to_string(slot->number) : lock;
+  return resource_name(Use::permits, lock, slot ? Piece(slot->number) : std::nullopt);
+}
+
+std::vector<std::string> resource_names(const Plan& plan, const std::string& lock) {
+  const unsigned pieces = permits_of(plan) + partitions_of(plan);
+  if (pieces == 0) return {lock};
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < pieces; ++i) names.push_back(resource_name(plan.use, lock, i));
+  return names;
 }
 
 }  // namespace leasehold::drill

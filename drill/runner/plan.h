@@ -31,12 +31,14 @@ const std::vector<Fault>& all_faults();
 
 // How the workers want their lock.
 enum class Use : std::uint8_t {
-  exclusive,  // each alone
-  shared,     // some write, each alone, and the others read beside each other
-  permits,    // each has one of so many, and what its slot guards
+  exclusive,   // each alone
+  shared,      // some write, each alone, and the others read beside each other
+  permits,     // each has one of so many, and what its slot guards
+  election,    // each stands for the lead (leasehold/election.h)
+  partitions,  // each is a member of the group of that name (leasehold/partitions.h)
 };
 std::string_view to_string(Use use);
-inline constexpr unsigned kLeastToShare = 3;  // workers, unless each is alone
+inline constexpr unsigned kLeastToShare = 3;  // workers, with shared locks and permits
 
 struct Plan {
   std::string store = "sqlite";  // a URL; or the name of a technology: one is started
@@ -53,14 +55,21 @@ struct Plan {
   std::string program;  // this one, which is its own worker
 };
 
-// In which mode a worker of a lock takes it, by its number from 0 on. One permit less than there
-// are workers: somebody always waits for the next that comes back.
+// In which mode a worker of a lock takes it, by its number from 0 on.
 Mode mode_of_worker(const Plan& plan, unsigned number);
 // Of the workers of a lock.
 unsigned readers_of(const Plan& plan);
-// How many resources a lock guards.
-unsigned slots_of(const Plan& plan);
-// "NAME", or "NAME#slot".
+// Of a lock: permits, one less than there are workers; of a group: partitions, twice as many. Of
+// others none.
+unsigned permits_of(const Plan& plan);
+unsigned partitions_of(const Plan& plan);
+
+// Which of the resources of a lock: the number of a slot or partition; nothing if there is one.
+using Piece = std::optional<std::int64_t>;
+// "NAME", "NAME#slot", or "NAME/partition".
+std::string resource_name(Use use, const std::string& lock, Piece piece);
 std::string resource_name(const std::string& lock, std::optional<Slot> slot);
+// All that a lock guards.
+std::vector<std::string> resource_names(const Plan& plan, const std::string& lock);
 
 }  // namespace leasehold::drill

@@ -17,6 +17,7 @@ namespace leasehold::drill {
 struct Pass {
   std::optional<Token> token;
   RequestId request;
+  std::uint32_t sequence = 1;  // of the next write with it
 };
 
 enum class Fencing {

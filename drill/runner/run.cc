@@ -41,7 +41,7 @@ class Run {
  private:
   Status open();
   Result<WorkerProcess> start_worker(const std::string& lock, unsigned number);
-  std::vector<std::string> resource_names() const;
+  std::vector<std::string> all_resources() const;
   Status play();
   Status listen_until(Clock::time_point end);
   bool is_over(Clock::time_point end);
@@ -73,7 +73,7 @@ class Run {
 Status Run::open() {
   auto site = TRY(open_site(plan_, folder_.path().string()));
   site_.emplace(std::move(site));
-  for (const std::string& name : resource_names()) {
+  for (const std::string& name : all_resources()) {
     TRY(open_resource({site_->fence_url, name, site_->fencing, true}));
   }
   const auto start = [this](const std::string& lock, unsigned number) {
@@ -86,16 +86,12 @@ Status Run::open() {
   return {};
 }
 
-std::vector<std::string> Run::resource_names() const {
-  std::vector<std::string> names;
+std::vector<std::string> Run::all_resources() const {
+  std::vector<std::string> all;
   for (unsigned i = 0; i < plan_.locks; ++i) {
-    for (std::int64_t slot = 0; slot < slots_of(plan_); ++slot) {
-      const bool by_slot = plan_.use == Use::permits;
-      names.push_back(
-          resource_name(lock_name(i), by_slot ? std::optional(Slot{slot}) : std::nullopt));
-    }
+    for (std::string& name : resource_names(plan_, lock_name(i))) all.push_back(std::move(name));
   }
-  return names;
+  return all;
 }
 
 Result<WorkerProcess> Run::start_worker(const std::string& lock, unsigned of_lock) {
@@ -105,11 +101,16 @@ Result<WorkerProcess> Run::start_worker(const std::string& lock, unsigned of_loc
   histories_.push_back(folder_.file(name + ".history"));
   constexpr const char* kFencings[] = {"token", "claim", "none"};
   return WorkerProcess::start(
-      name,
-      {plan_.program, "drill-worker", "--fencing", kFencings[static_cast<int>(site_->fencing)],
-       "--lock", lock, "--name", name, "--history", histories_.back(), "--ttl",
-       std::to_string(site_->ttl.count()) + "ms", "--mode", std::to_string(mode), "--number",
-       number},
+      name, {plan_.program,  "drill-worker",
+             "--fencing",    kFencings[static_cast<int>(site_->fencing)],
+             "--lock",       lock,
+             "--name",       name,
+             "--history",    histories_.back(),
+             "--ttl",        std::to_string(site_->ttl.count()) + "ms",
+             "--use",        std::string(to_string(plan_.use)),
+             "--mode",       std::to_string(mode),
+             "--partitions", std::to_string(partitions_of(plan_)),
+             "--number",     number},
       {{kStoreVariable, site_->store_url}, {kResourceVariable, site_->fence_url}},
       folder_.file("errors"));
 }
@@ -193,7 +194,7 @@ Result<std::uint64_t> Run::last_value(const std::string& name) {
 
 Result<std::unordered_map<std::string, std::uint64_t>> Run::last_values() {
   std::unordered_map<std::string, std::uint64_t> values;
-  for (const std::string& name : resource_names()) {
+  for (const std::string& name : all_resources()) {
     auto value = TRY(last_value(name));
     values[name] = value;
   }
@@ -210,7 +211,8 @@ Outcome Run::describe() const {
   }
   outcome.mode = to_string(plan_.use);
   outcome.readers = readers_of(plan_);
-  outcome.permits = plan_.use == Use::permits ? slots_of(plan_) : 0;
+  outcome.permits = permits_of(plan_);
+  outcome.partitions = partitions_of(plan_);
   outcome.late_writes = ledger_.late_writes();
   outcome.reads_meanwhile = ledger_.reads_meanwhile;
   outcome.seed = plan_.seed;

@@ -68,7 +68,8 @@ Status check_faults(const Plan& plan) {
 }
 
 Status check_workers(const Plan& plan) {
-  if (plan.use == Use::exclusive || plan.workers >= kLeastToShare) return {};
+  const bool share = plan.use == Use::shared || plan.use == Use::permits;
+  if (!share || plan.workers >= kLeastToShare) return {};
   const std::string why = plan.use == Use::shared ? "two write and another one reads"
                                                   : "one waits for the permits of the others";
   return fail(ErrorCode::invalid, "a drill of mode '" + std::string(to_string(plan.use)) +
@@ -78,7 +79,7 @@ Status check_workers(const Plan& plan) {
 }
 
 Status check_mode(const Plan& plan, const StoreTraits& store) {
-  if (plan.use == Use::exclusive || store.modes) return {};
+  if (plan.use == Use::exclusive || plan.use == Use::election || store.modes) return {};
   return fail(ErrorCode::unsupported, "the mode '" + std::string(to_string(plan.use)) +
                                           "' cannot be had on this store: " + store.why_no_modes);
 }

@@ -23,7 +23,7 @@ class FileResource final : public Resource {
     return kit::number_in<std::uint64_t>(text).value_or(0);
   }
   Status write(const Pass& pass, std::uint64_t value) override {
-    return fence_.write(*pass.token, std::to_string(value), {.sequence = 1});
+    return fence_.write(*pass.token, std::to_string(value), {.sequence = pass.sequence});
   }
   Result<std::uint64_t> peek() override {
     std::ifstream file(fence_.path());

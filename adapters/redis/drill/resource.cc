@@ -22,7 +22,7 @@ class RedisResource final : public Resource {
   Status write(const Pass& pass, std::uint64_t value) override {
     const redis::Command set{"SET", key(), std::to_string(value)};
     EnterOptions numbered = soon();
-    numbered.sequence = 1;
+    numbered.sequence = pass.sequence;
     TRY(fencing_ == Fencing::token ? fence_.run(*pass.token, set, numbered)
                                    : claim_->run(set, numbered));
     return {};

@@ -95,6 +95,34 @@ TEST_P(DrillOfAModeTest, NeedsAStoreThatHasIt) {
 INSTANTIATE_TEST_SUITE_P(Every, DrillOfAModeTest, ::testing::Values("shared", "permits"),
                          [](const auto& mode) { return std::string(mode.param); });
 
+struct Pattern {
+  std::string mode;
+  std::string store;
+};
+
+class DrillOfAPatternTest : public DrillLiveTest, public ::testing::WithParamInterface<Pattern> {};
+
+TEST_P(DrillOfAPatternTest, RefusesWhatIsLate) {
+  const auto& [mode, store] = GetParam();
+  expect_held({"--mode", mode, "--store", store, "--cycles", "3"}, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Every, DrillOfAPatternTest,
+    ::testing::Values(Pattern{"election", "postgres"}, Pattern{"election", "redis"},
+                      Pattern{"election", "redlock"}, Pattern{"election", "etcd"},
+                      Pattern{"election", "zookeeper"}, Pattern{"partitions", "postgres"},
+                      Pattern{"partitions", "redis"}, Pattern{"partitions", "etcd"},
+                      Pattern{"partitions", "zookeeper"}),
+    [](const auto& pattern) { return pattern.param.mode + "_" + pattern.param.store; });
+
+TEST_F(DrillLiveTest, PartitionsNeedAStoreWithSharedLocks) {
+  const Finished end = drilled({"--store", "redlock", "--mode", "partitions"});
+  EXPECT_EQ(end.status, 77) << end.out << end.err;
+  EXPECT_THAT(end.err, HasSubstr("the mode 'partitions' cannot be had on this store: "));
+  EXPECT_EQ(std::count(end.err.begin(), end.err.end(), '\n'), 1) << end.err;
+}
+
 TEST_F(DrillLiveTest, TokensOfOneStoreAtTheFenceOfAnother) {
   expect_held({"--store", "sqlite", "--fence", "redis", "--cycles", "4"}, 4);
 }

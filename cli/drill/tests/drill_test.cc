@@ -133,25 +133,69 @@ TEST_F(DrillTest, TheNextHolderOfASlotShutsTheLateOneOut) {
   EXPECT_EQ(slots_with_a_refusal(what), 2u);
 }
 
-TEST_F(DrillTest, PermitsWithoutTheFenceLoseUpdates) {
-  const Finished end = drilled({"--mode", "permits", "--cycles", "6", "--fence", "none"});
-  EXPECT_EQ(end.status, 1) << end.out << end.err;
-  EXPECT_THAT(end.out, AllOf(HasSubstr("stale writes were accepted"), HasSubstr("lost")));
+TEST_F(DrillTest, TheNextLeaderShutsTheLateOneOut) {
+  const auto said = held_in_mode("election", 8);
+  EXPECT_EQ(said["workers"], 3);
+  for (const auto& late : said["late_writes"]) EXPECT_LT(late["token"], late["successor"]);
+
+  drill::History what = history();
+  const drill::Report report = check(what);
+  EXPECT_TRUE(report.clean()) << to_text(report, what);
+  EXPECT_GE(report.overlaps.count, 8u);  // each frozen leader believed in its lead
 }
 
-TEST_F(DrillTest, SharedLocksAndPermitsSurviveKilledHolders) {
-  for (const char* mode : {"shared", "permits"}) {
+std::set<std::string> locks_with_a_refusal(const drill::History& history) {
+  std::set<std::string> found;
+  for (const drill::Record& record : history.records()) {
+    if (record.kind == Kind::refuse) found.insert(history.lock_name(record.lock));
+  }
+  return found;
+}
+
+TEST_F(DrillTest, TheNextOwnerOfAPartitionShutsTheLateOneOut) {
+  const auto said = held_in_mode("partitions", 6);
+  EXPECT_EQ(said["partitions"], 6);
+  for (const auto& late : said["late_writes"]) {
+    EXPECT_THAT(late["resource"].get<std::string>(),
+                ::testing::MatchesRegex("drill-[0-9a-f]+/[12]/[0-5]"));
+    EXPECT_LT(late["token"], late["successor"]);
+  }
+
+  drill::History what = history();
+  const drill::Report report = check(what);
+  EXPECT_TRUE(report.clean()) << to_text(report, what);
+  EXPECT_GT(locks_with_a_refusal(what).size(), 1u);
+  // Whoever owns a partition works on it again and again.
+  const auto& records = what.records();
+  EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const drill::Record& record) {
+    return record.kind == Kind::accept && record.sequence > 1;
+  }));
+}
+
+TEST_F(DrillTest, OtherModesWithoutTheFenceLoseUpdatesToo) {
+  for (const char* mode : {"permits", "election", "partitions"}) {
+    const Finished end = drilled({"--mode", mode, "--cycles", "6", "--fence", "none"});
+    EXPECT_EQ(end.status, 1) << mode << "\n" << end.out << end.err;
+    EXPECT_THAT(end.out, AllOf(HasSubstr("stale writes were accepted"), HasSubstr("lost"),
+                               HasSubstr("I2 was broken")));
+  }
+}
+
+TEST_F(DrillTest, OtherModesSurviveKilledHolders) {
+  for (const char* mode : {"shared", "permits", "election", "partitions"}) {
     const Finished end = drilled(
-        {"--mode", mode, "--cycles", "8", "--fault", "pause,kill-holder", "--history", path(mode)});
+        {"--mode", mode, "--cycles", "4", "--fault", "pause,kill-holder", "--history", path(mode)});
     EXPECT_EQ(end.status, 0) << mode << "\n" << end.out << end.err;
   }
 }
 
-TEST_F(DrillTest, SlotsBehindOtherFences) {
-  for (const char* fence : {"file", "http"}) {
-    const Finished end =
-        drilled({"--mode", "permits", "--cycles", "3", "--fence", fence, "--ttl", "300ms"});
-    EXPECT_EQ(end.status, 0) << fence << "\n" << end.out << end.err;
+TEST_F(DrillTest, SlotsAndPartitionsBehindOtherFences) {
+  for (const char* mode : {"permits", "partitions"}) {
+    for (const char* fence : {"file", "http"}) {
+      const Finished end =
+          drilled({"--mode", mode, "--cycles", "3", "--fence", fence, "--ttl", "300ms"});
+      EXPECT_EQ(end.status, 0) << mode << fence << "\n" << end.out << end.err;
+    }
   }
 }
 
@@ -286,7 +330,9 @@ TEST_F(DrillTest, WrongInputIsToldInOneSentence) {
       {{"--workers", "1"}, 64, "from 2 to 64"},
       {{"--locks", "0"}, 64, "from 1 to 256"},
       {{"--watch", "cat total"}, 64, "--watch is for a program of your own"},
-      {{"--mode", "permit"}, 64, "--mode: 'permit' is not one of exclusive, shared, permits"},
+      {{"--mode", "permit"},
+       64,
+       "--mode: 'permit' is not one of exclusive, shared, permits, election"},
       {{"--mode", "shared", "--workers", "2"},
        64,
        "needs at least 3 workers for each lock, as two"},

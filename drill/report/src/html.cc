@@ -93,7 +93,8 @@ std::chrono::nanoseconds length(const Outcome& outcome, const Timeline& timeline
 
 std::string mode_of(const Outcome& outcome) {
   if (outcome.readers > 0) return outcome.mode + ", " + std::to_string(outcome.readers) + " read";
-  if (outcome.permits > 0) return outcome.mode + ", " + std::to_string(outcome.permits);
+  const unsigned pieces = outcome.permits + outcome.partitions;
+  if (pieces > 0) return outcome.mode + ", " + std::to_string(pieces);
   return outcome.mode;
 }
 

@@ -61,6 +61,7 @@ std::string to_json(const Outcome& outcome) {
                      {"mode", outcome.mode},
                      {"readers", outcome.readers},
                      {"permits", outcome.permits},
+                     {"partitions", outcome.partitions},
                      {"faults", faults_of(outcome)},
                      {"seed", outcome.seed},
                      {"duration_ns", outcome.duration.count()},

@@ -34,6 +34,8 @@ Row damage(std::string name, std::uint64_t value, std::string meaning) {
 
 std::string overlap_of(const Outcome& outcome) {
   if (outcome.permits > 0) return "two believed to have the same slot at the same time";
+  if (outcome.partitions > 0) return "two believed to own the same partition at the same time";
+  if (outcome.mode == "election") return "two believed to lead at the same time";
   if (outcome.readers > 0) return "one believed to hold it alone while another one held it";
   return "two believed to hold it at the same time";
 }

@@ -75,6 +75,20 @@ TEST(Rows, SayTheNumbersOfALateWriteThatWasRefused) {
   EXPECT_EQ(value_of(rows(made_up({}).outcome), "one of them"), "no such row");
 }
 
+TEST(Rows, SayWhatAnOverlapIs) {
+  const auto overlap_in = [](const std::string& mode, unsigned partitions) {
+    Outcome outcome = made_up({}).outcome;
+    outcome.mode = mode;
+    outcome.partitions = partitions;
+    for (const Row& row : rows(outcome)) {
+      if (row.name == "overlaps at the lock") return row.meaning;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(overlap_in("election", 0), "two believed to lead at the same time");
+  EXPECT_EQ(overlap_in("partitions", 6), "two believed to own the same partition at the same time");
+}
+
 TEST(Rows, TellReadsIfSomebodyReads) {
   Outcome outcome = made_up({}).outcome;
   EXPECT_EQ(value_of(rows(outcome), "reads meanwhile"), "no such row");
@@ -132,6 +146,7 @@ TEST(JsonReport, HasModeSlotsAndTokens) {
   const Json permits = Json::parse(to_json(of_permits()));
   EXPECT_EQ(permits["mode"], "permits");
   EXPECT_EQ(permits["permits"], 2);
+  EXPECT_EQ(permits["partitions"], 0);
   EXPECT_EQ(permits["late_writes"][1],
             Json::parse(R"({"resource": "gpu#0", "slot": 0, "token": 17, "successor": 21,
                             "answer": "refused"})"));

@@ -266,6 +266,19 @@ TEST(OrderTest, OfOverlappingClaimsTheOneThatWroteEnteredLast) {
   EXPECT_THAT(accesses.broken(100), IsEmpty());
 }
 
+// That 1 was refused later says nothing of the turn before.
+TEST(OrderTest, ClaimThatWritesAgainIsJudgedTurnByTurn) {
+  Accesses accesses;
+  accesses.granted(1, 0).granted(2, 0).granted(3, 0);
+  accesses.read(1, 0, 10, 30, 0).read(2, 0, 15, 20, 0);
+  accesses.write(1, 0, 40, 42, 0, 100);
+  accesses.read(1, 0, 50, 52, 100).read(3, 0, 60, 62, 100);
+  accesses.write(1, 0, 70, 72, 100, 101, Kind::fail).write(3, 0, 80, 82, 100, 300);
+  accesses.write(2, 0, 90, 92, 0, 200, Kind::fail);
+  EXPECT_EQ(accesses.story(300), "r0 r0 w100 r100 r100 x101 w300 x200");
+  EXPECT_THAT(accesses.broken(300), IsEmpty());
+}
+
 TEST(OrderTest, OfOverlappingClaimsTheOneThatWasRefusedFirstEnteredFirst) {
   Accesses accesses;
   accesses.granted(1, 0).granted(2, 0).granted(3, 0);

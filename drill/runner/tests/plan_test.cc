@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "../site.h"
+#include "leasehold/partitions.h"
 
 namespace leasehold::drill {
 namespace {
@@ -39,6 +40,13 @@ std::vector<Mode> modes_of(Use use, unsigned workers) {
   return modes;
 }
 
+std::vector<std::string> resources_of(Use use, unsigned workers) {
+  Plan plan;
+  plan.use = use;
+  plan.workers = workers;
+  return resource_names(plan, "a");
+}
+
 TEST(PlanTest, TwoWritersAtLeastAndSomeReadersShare) {
   const Mode writer;
   const Mode reader = Mode::shared();
@@ -56,11 +64,18 @@ TEST(PlanTest, OneWorkerMoreThanThereArePermits) {
 TEST(PlanTest, EachSlotIsAResourceOfItsOwn) {
   EXPECT_EQ(resource_name("gpu", Slot{0}), "gpu#0");
   EXPECT_EQ(resource_name("gpu", std::nullopt), "gpu");
-  Plan plan;
-  plan.workers = 5;
-  EXPECT_EQ(slots_of(plan), 1u);
-  plan.use = Use::permits;
-  EXPECT_EQ(slots_of(plan), 4u);
+  EXPECT_THAT(resources_of(Use::permits, 3), ElementsAre("a#0", "a#1"));
+}
+
+TEST(PlanTest, EachPartitionIsAResourceOfItsOwn) {
+  EXPECT_THAT(resources_of(Use::partitions, 2), ElementsAre("a/0", "a/1", "a/2", "a/3"));
+  EXPECT_EQ(partition_lock(LockName::parse("a").value(), 3)->str(), "a/3");
+}
+
+TEST(PlanTest, OtherLocksHaveOneResource) {
+  for (const Use use : {Use::exclusive, Use::shared, Use::election}) {
+    EXPECT_THAT(resources_of(use, 5), ElementsAre("a"));
+  }
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ struct Outcome {
   std::string mode = "exclusive";  // how workers took their locks, as on the command line
   unsigned readers = 0;            // of the workers of each lock
   unsigned permits = 0;            // of each lock
+  unsigned partitions = 0;         // of each group, which counts as a lock here
   std::uint64_t seed = 0;
   std::chrono::nanoseconds duration{};
   unsigned workers = 0;  // processes per lock
