@@ -18,7 +18,8 @@ Result<RateLimit> RateLimit::of(Client client, std::string_view lock, Rate rate)
   const StoreTraits& store = client.store();
   if (!store.modes) {
     return fail(error_at(store.address, Error(ErrorCode::unsupported,
-                                              "this store has no permits, which a rate needs")));
+                                              "this store has no permits, which a rate needs: " +
+                                                  store.why_no_modes)));
   }
   return RateLimit(std::move(client), std::move(name), rate);
 }

@@ -10,6 +10,7 @@
 
 #include "cli/command/duration.h"
 #include "cli/command/output.h"
+#include "leasehold/process/group.h"
 
 namespace leasehold::cli {
 namespace {
