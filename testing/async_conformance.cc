@@ -203,10 +203,16 @@ TEST_P(StoreConformance, ThousandsWaitWithAFewThreadsAndFourKibEach) {
   const std::size_t in_line = rig::heap_in_use();
   // Nobody asks again before all have asked: those that wait to ask stand in one line.
   faults->wait_for_answers(Operation::acquire, many + kFew, 5min);
-  const std::size_t waiting = rig::heap_in_use();
   EXPECT_LE(threads(), threads_of_few + 8)
       << "the store's and its library's, when there is much to do";
-  EXPECT_LE((waiting - before) / (many - kFew), 4096U);
+  // On a busy machine many are just asking again, which takes more.
+  const auto each = [&] { return (rig::heap_in_use() - before) / (many - kFew); };
+  std::size_t waiting = each();
+  for (const auto began = BootClock::now(); waiting > 4096 && BootClock::now() < began + 1min;) {
+    std::this_thread::sleep_for(10ms);
+    waiting = each();
+  }
+  EXPECT_LE(waiting, 4096U);
   held.clear();
   crowd.wait_until_told(2 * kLocks);
   EXPECT_GE(crowd.granted(), 2 * kLocks);
@@ -216,8 +222,8 @@ TEST_P(StoreConformance, ThousandsWaitWithAFewThreadsAndFourKibEach) {
     wait_for_waiters(observer, lock_of(i), 0);
     EXPECT_TRUE(good(observer.acquire(lock_of(i), {.wait = 30s})));
   }
-  std::printf("each costs %zu bytes, and %zu before it has asked\n",
-              (waiting - before) / (many - kFew), (in_line - before) / (many - kFew));
+  std::printf("each costs %zu bytes, and %zu before it has asked\n", waiting,
+              (in_line - before) / (many - kFew));
 }
 
 }  // namespace leasehold::testing
