@@ -104,7 +104,7 @@ class DrillOfAPatternTest : public DrillLiveTest, public ::testing::WithParamInt
 
 TEST_P(DrillOfAPatternTest, RefusesWhatIsLate) {
   const auto& [mode, store] = GetParam();
-  expect_held({"--mode", mode, "--store", store, "--cycles", "3"}, 3);
+  expect_held({"--mode", mode, "--store", store, "--cycles", "2"}, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(
