@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "../sqlite_database.h"
 #include "leasehold/single_flight.h"
@@ -46,6 +47,7 @@ Status show(leasehold::Client& locks, sqlite3* db, const std::string& name) {
     auto noted = example::run(db, "INSERT INTO rendering VALUES(?)", {name});
     if (!noted) return leasehold::fail(noted.error());
     if (example::fault("hang")) raise(SIGSTOP);
+    std::this_thread::sleep_for(200ms);  // as rendering does: the others come meanwhile
     return "<p>made by " + name + "</p>";
   };
   PageTable cache(db);
