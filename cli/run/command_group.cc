@@ -1,5 +1,7 @@
 #include "cli/run/command_group.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <utility>
 
