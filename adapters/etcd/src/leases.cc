@@ -17,8 +17,8 @@ void Leases::with_lease(LeaseKind kind, const Limits& limits, Done<EtcdLease> do
     if (entry.lease && entry.lease->age(BootClock::now()) < entry.lease->ttl) {
       there = entry.lease;
     } else {
-      being_made = !entry.wanted_by.empty();
-      entry.wanted_by.push_back({limits.deadline, done});
+      being_made = std::exchange(entry.being_made, true);
+      entry.wanted_by.push_back({limits, done});
     }
   }
   if (there) return done(*there);
@@ -51,8 +51,9 @@ void Leases::make(LeaseKind kind, BootTime deadline) {
           if (lease) entry.lease = *lease;
           told = take_wishes(kind, out_of_time ? std::optional(deadline) : std::nullopt);
           for (const Wish& wish : entry.wanted_by) {
-            again = std::max(again.value_or(wish.deadline), wish.deadline);
+            again = std::max(again.value_or(deadline), wish.limits.deadline);
           }
+          entry.being_made = again.has_value();
         }
         if (again) make(kind, *again);
         for (const Wish& wish : told) wish.done(lease);
@@ -61,11 +62,38 @@ void Leases::make(LeaseKind kind, BootTime deadline) {
 
 std::vector<Leases::Wish> Leases::take_wishes(LeaseKind kind, std::optional<BootTime> until) {
   std::vector<Wish>& all = entries_[kind].wanted_by;
-  const auto told = std::stable_partition(
-      all.begin(), all.end(), [&](const Wish& wish) { return until && wish.deadline > *until; });
+  const auto told = std::stable_partition(all.begin(), all.end(), [&](const Wish& wish) {
+    return until && wish.limits.deadline > *until;
+  });
   std::vector<Wish> taken(std::make_move_iterator(told), std::make_move_iterator(all.end()));
   all.erase(told, all.end());
   return taken;
+}
+
+// The call itself has the deadline of somebody else.
+void Leases::end_waits(BootTime now) {
+  std::vector<std::pair<Done<EtcdLease>, Failure>> ended;
+  {
+    MutexLock lock(mutex_);
+    for (auto& [kind, entry] : entries_) {
+      std::erase_if(entry.wanted_by, [&](Wish& wish) {
+        const bool stopped = wish.limits.stop.stop_requested();
+        if (!stopped && now < wish.limits.deadline) return false;
+        ended.emplace_back(std::move(wish.done), stopped ? Failure{.kind = Failure::Kind::stopped}
+                                                         : Failure{.kind = Failure::Kind::not_sent,
+                                                                   .silence = true,
+                                                                   .words = "no time was left"});
+        return true;
+      });
+    }
+  }
+  for (auto& [done, why] : ended) done(tl::unexpected(std::move(why)));
+}
+
+bool Leases::any_waits() const {
+  MutexLock lock(mutex_);
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const auto& it) { return !it.second.wanted_by.empty(); });
 }
 
 void Leases::refresh(LeaseId id, const Limits& limits, Done<bool> done) {

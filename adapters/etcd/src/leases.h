@@ -49,6 +49,11 @@ class Leases {
   // there.
   void with_lease(LeaseKind kind, const Limits& limits, Done<EtcdLease> done);
 
+  // Ends the waiting of those who have no time for it any more, or are stopped. To be called now
+  // and then while somebody waits.
+  void end_waits(BootTime now);
+  bool any_waits() const;
+
   // Keeps it alive once; false: it is gone, and the next with_lease() makes a new one.
   void refresh(LeaseId id, const Limits& limits, Done<bool> done);
 
@@ -62,12 +67,13 @@ class Leases {
 
  private:
   struct Wish {
-    BootTime deadline;
+    Limits limits;
     Done<EtcdLease> done;
   };
   struct Entry {
     std::optional<EtcdLease> lease;
-    std::vector<Wish> wanted_by = {};  // while it is being made
+    bool being_made = false;
+    std::vector<Wish> wanted_by = {};  // those who wait for that
   };
   void make(LeaseKind kind, BootTime deadline);
   // Those who want it no longer than until then; all, if it was made or never will be.

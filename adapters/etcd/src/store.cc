@@ -99,10 +99,13 @@ void EtcdStore::housekeeping(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     end_expired();
     refresh_waiters();
+    session_.leases.end_waits(BootClock::now());
     session_.watcher.move_to(session_.transport->current());
     lock_watches_.keep(session_.transport->current());
     session_.transport->tidy();
-    if (!session_.claims.empty() || !lock_watches_.empty()) last_used = BootClock::now();
+    const bool is_used =
+        !session_.claims.empty() || !lock_watches_.empty() || session_.leases.any_waits();
+    if (is_used) last_used = BootClock::now();
     const bool rest = BootClock::now() - last_used > kIdleAfter;
     MutexLock lock(mutex_);
     idle_ = rest;

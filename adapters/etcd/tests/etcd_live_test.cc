@@ -78,10 +78,13 @@ TEST_F(EtcdTest, WhoHasNoTimeForTheLeaseLeavesItToThoseWhoHave) {
     return answer->get_future();
   };
   proxy().hold(true);
-  auto impatient = acquire("impatient", 300ms);
-  auto patient = acquire("patient", 30s);
-  EXPECT_TRUE(bad(impatient.get(), ErrorCode::unavailable));
+  auto first = acquire("first", 300ms);
+  auto patient = acquire("patient", 1h);
+  EXPECT_TRUE(bad(first.get(), ErrorCode::unavailable));
+  auto last = acquire("last", 300ms);
+  EXPECT_EQ(last.wait_for(20s), std::future_status::ready);
   proxy().hold(false);
+  EXPECT_TRUE(bad(last.get(), ErrorCode::unavailable));
   EXPECT_TRUE(good(patient.get()));
   store->close();
 }
