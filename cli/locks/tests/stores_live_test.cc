@@ -215,8 +215,10 @@ TEST_P(StoresTest, ATurnCountsAfterAQuickCommand) {
   Child quick =
       start_ready(run_shell({"--store", url, "calls", "--rate", "1/1h", "-v"}, "echo ready"));
   if (GetParam() == "zookeeper") {  // which does not keep it
-    while (errors().find("staying to keep the turn of 'calls'") == std::string::npos) {
-      std::this_thread::sleep_for(10ms);
+    const auto stays = [&] {
+      return errors().find("staying to keep the turn of 'calls'") != std::string::npos;
+    };
+    while (!stays() && !quick.wait_for(10ms)) {
     }
     EXPECT_EQ(on_store(turn).status, 75);
     quick.signal(SIGTERM);

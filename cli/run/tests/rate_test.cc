@@ -74,7 +74,7 @@ TEST_F(RateTest, SignalsArePassedOnAndEndTheWait) {
     const auto shown = nlohmann::json::parse(leasehold({"show", "calls", "--json"}).out);
     return shown.at("lock").at("waiters").size();
   };
-  while (waiters() == 0) {
+  while (waiters() == 0 && !waiting.wait_for(10ms)) {
   }
   waiting.signal(SIGTERM);
   EXPECT_EQ(status(waiting), 130);
