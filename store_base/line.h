@@ -26,10 +26,11 @@ class Rider {
 
   const CallContext context;
 
-  // For the batch, before anything of this call is done. False: its caller has gone or is stopped,
-  // and it must not be done. What a later call of that caller must be able to count on is settled
-  // before.
-  bool begin() { return !context.stop.stop_requested() && move(Stage::gathered, Stage::begun); }
+  // For the batch, before anything of this call is done. False: its caller has gone or wants it no
+  // more, and it must not be done. What a later call of that caller must be able to count on is
+  // settled before: the number of a call to Redis, for instance, than which its release's is
+  // higher.
+  bool begin() { return !is_over() && move(Stage::gathered, Stage::begun); }
   bool has_begun() const { return stage_ == Stage::begun; }
 
   // For the batch: it has its answer, or it was not done and goes on its own; only the first of

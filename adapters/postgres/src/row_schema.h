@@ -275,6 +275,7 @@ END $$;
 
 -- A free lock leaves nothing behind but its withdrawn requests, which have a table of their own: a
 -- row that comes into being again is one to be attended to.
+--
 -- A few pages somewhere in the table, because an index on the time would cost every grant more. So
 -- many that more rows are on them than were made since the last step, however long their names.
 CREATE OR REPLACE FUNCTION @S.sweep() RETURNS void LANGUAGE plpgsql

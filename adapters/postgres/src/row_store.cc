@@ -65,15 +65,20 @@ void RowStore::do_close() {
 // What is certain not to be done goes on its own: if the server refused, or was not asked.
 void RowStore::answer(std::span<const AnyAsked> batch) {
   if (batch.size() == 1) return CommonStore::answer(batch);
-  for (const AnyAsked& one : batch) {
-    std::visit([this](auto* asked) { waits_no_more(asked->call); }, one);
-  }
   Together together(batch, doubts());
   if (!together.is_several()) return;
   const CallContext limits = limits_of(batch);
   auto connection = healthy_connection(limits, Look::if_rested);
   if (!connection) return;
   const auto all = together.begin();
+  // Whose caller has gone on its own may wait there.
+  for (const AnyAsked& one : batch) {
+    std::visit(
+        [this](auto* asked) {
+          if (asked->has_begun()) waits_no_more(asked->call);
+        },
+        one);
+  }
   if (together.is_empty()) return;
   const auto rows =
       run_on(*connection, together_,

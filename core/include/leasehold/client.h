@@ -41,7 +41,7 @@ struct ConnectOptions {
   std::stop_token stop{};                          // ends connect() early with `cancelled`
 };
 
-// Thread safe. A cheap handle: copies share one connection, one engine and a few threads, whose
+// Thread safe. A cheap handle: copies share the connections, one engine and a few threads, whose
 // number does not grow with the leases. Leases keep what they need alive, so a client may go
 // before its leases. The destructor of the last user waits up to two seconds for pending releases,
 // and for a loss callback that is running.
