@@ -53,6 +53,8 @@ class RedisServers final : public WiredServers {
       return add_replica();
     }
     primary_->process().start();
+    // One that was promoted comes back as the replica that its command line says.
+    primary_->cli({"REPLICAOF", "NO", "ONE"});
   }
   void move_clock(std::chrono::seconds by) override { clock_->move(by); }
 
