@@ -26,7 +26,9 @@ using Clock = std::chrono::steady_clock;
 std::chrono::duration<double, std::micro> processor_time() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
-  const auto micros = [](timeval time) { return 1e6 * time.tv_sec + time.tv_usec; };
+  const auto micros = [](timeval time) {
+    return 1e6 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec);
+  };
   return std::chrono::duration<double, std::micro>(micros(used.ru_utime) + micros(used.ru_stime));
 }
 

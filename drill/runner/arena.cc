@@ -102,6 +102,7 @@ Status Arena::entered(std::size_t worker) {
   }
   full_ = true;
   successor_ = worker;
+  successor_token_ = entered_[worker].token;
   if (write_first_) {
     step_ = Step::successor_writes;
     go(worker);
@@ -179,11 +180,10 @@ Status Arena::answered(std::size_t worker, const std::string& how) {
 void Arena::late_write(const std::string& how) {
   ledger_.cycles.late_write(how);
   const Entered& late = entered_[*victim_];
-  const Entered& after = entered_[successor_];
   const bool at_a_slot = plan_.use == Use::permits && late.piece;
   ledger_.remember({resource_name(plan_.use, lock_, late.piece),
                     at_a_slot ? std::optional(Slot{*late.piece}) : std::nullopt, late.token,
-                    after.token, how});
+                    successor_token_, how});
 }
 
 Status Arena::end_cycle() {

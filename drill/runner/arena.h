@@ -89,6 +89,7 @@ class Arena {
   bool write_first_ = false;  // the successor writes before the holder is thawed
   bool full_ = false;         // a successor has entered while the holder was frozen
   std::size_t successor_ = 0;
+  std::int64_t successor_token_ = 0;  // with which it entered then
   Clock::time_point since_{};
   std::int64_t frozen_at_ = 0;           // on the boot clock
   std::deque<std::size_t> at_the_door_;  // have entered, and wait to be let on

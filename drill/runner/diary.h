@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "leasehold/drill/history_file.h"
 #include "leasehold/lease.h"

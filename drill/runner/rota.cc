@@ -1,6 +1,7 @@
 #include "rota.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ledger.h"
 

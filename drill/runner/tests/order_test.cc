@@ -270,7 +270,7 @@ TEST(OrderTest, OfOverlappingClaimsTheOneThatWroteEnteredLast) {
 TEST(OrderTest, ClaimThatWritesAgainIsJudgedTurnByTurn) {
   Accesses accesses;
   accesses.granted(1, 0).granted(2, 0).granted(3, 0);
-  accesses.read(1, 0, 10, 30, 0).read(2, 0, 15, 20, 0);
+  accesses.read(1, 0, 15, 20, 0).read(2, 0, 10, 30, 0);
   accesses.write(1, 0, 40, 42, 0, 100);
   accesses.read(1, 0, 50, 52, 100).read(3, 0, 60, 62, 100);
   accesses.write(1, 0, 70, 72, 100, 101, Kind::fail).write(3, 0, 80, 82, 100, 300);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <future>
+#include <map>
+#include <memory>
+#include <optional>
 
 #include "../ledger.h"
 #include "leasehold/client.h"
