@@ -393,6 +393,14 @@ TEST_F(LineTest, WhoLeavesItsBatchBeforeItBeganIsNotDone) {
   EXPECT_THAT(done, ElementsAre(2));
 }
 
+TEST_F(LineTest, WhoseTimeIsOverIsNotBegun) {
+  Rider late(context(0ms));
+  EXPECT_FALSE(late.begin());
+  EXPECT_FALSE(late.has_begun());
+  Rider in_time(context(10s));
+  EXPECT_TRUE(in_time.begin());
+}
+
 TEST_F(LineTest, NoBatchIsMadeOfThoseWhoHaveGone) {
   go_first();
   std::stop_source stop;
