@@ -28,9 +28,9 @@ void RunPartitions::declare(Arguments& arguments) {
   PartitionRunOptions& o = options_;
   arguments.usage("GROUP [OPTIONS] -- COMMAND...");
   arguments.description(
-      "Joins the group GROUP, whose members share out so many partitions, and runs the command. It "
+      "Joins the group GROUP, whose members share out --count partitions, and runs the command. It "
       "reads what it gained and what it must give up from its standard input, one line of JSON "
-      "each, and writes 'done NUMBER' when it has stopped to work on what it must give up. Until "
+      "each, and writes 'done NUMBER' when it has stopped working on what it must give up. Until "
       "then nobody else gets it. When the command ends, this member leaves, and exits as it did.");
   arguments.positional("GROUP", o.name,
                        "The group's name, which is a lock's; one that begins with a dash stands "
