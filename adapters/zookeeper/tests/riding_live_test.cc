@@ -232,7 +232,8 @@ TEST(ZookeeperRide, EachFindsItsOwnAfterABatchThatWasCutOff) {
     Crowd crowd(server.open_through_proxies());
     RawStore other(server.open());
     Client observer(server.open());
-    const auto members = crowd_of(8);
+    const auto members = crowd_of(20);
+    server.proxy().delay(20ms);  // the first few are out while the others come
     server.proxy().arm(fault, of_type(kMulti));
     for (const auto& it : crowd.acquire(members)) {
       if (!it) EXPECT_EQ(it.error().code, ErrorCode::outcome_unknown) << to_string(it.error());
@@ -265,16 +266,16 @@ TEST(ZookeeperRide, RefusedOneIsNotItsNeighbours) {
   Stranger stranger;
   Crowd crowd(server.open());
   RawStore other(server.open());
-  auto members = crowd_of(6);
+  auto members = crowd_of(20);
   for (const auto& it : crowd.acquire(members)) ASSERT_TRUE(is_granted(it));
   for (const auto& it : crowd.release(members)) ASSERT_EQ(it, ReleaseReply::released);
-  stranger.remove(server.folder() + "/order%203");
-  members = crowd_of(6);
+  stranger.remove(server.folder() + "/order%2013");
+  members = crowd_of(20);
   for (const auto& it : crowd.acquire(members)) EXPECT_TRUE(is_granted(it));
-  ASSERT_EQ(other.release_another(members[4].lock, members[4].request), ReleaseReply::released);
+  ASSERT_EQ(other.release_another(members[14].lock, members[14].request), ReleaseReply::released);
   const auto replies = crowd.release(members);
   for (std::size_t i = 0; i < replies.size(); ++i) {
-    EXPECT_EQ(replies[i], i == 4 ? ReleaseReply::not_held : ReleaseReply::released);
+    EXPECT_EQ(replies[i], i == 14 ? ReleaseReply::not_held : ReleaseReply::released);
     EXPECT_TRUE(is_granted(other.acquire_another(members[i].lock, new_request()))) << "an orphan";
   }
 }
@@ -282,7 +283,7 @@ TEST(ZookeeperRide, RefusedOneIsNotItsNeighbours) {
 TEST(ZookeeperRide, WhoSharesALockHasATokenOfItsOwn) {
   ProxiedZookeeper server;
   Crowd crowd(server.open());
-  std::vector<Crowd::Member> members = crowd_of(3);
+  std::vector<Crowd::Member> members = crowd_of(15);
   for (int i = 0; i < 5; ++i) members.push_back({lock_name("order 1")});
   const auto replies = crowd.acquire(members, Mode::shared());
   std::int64_t last = 0;

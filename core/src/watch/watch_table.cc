@@ -271,7 +271,9 @@ void Table::tell_failure(Topic& topic, const Error& why, bool only_asked) {
     const bool asked = std::exchange(watcher.asked, false);
     if (only_asked && !asked) continue;
     watcher.wants_all = true;
-    if (!std::exchange(watcher.told_failure, true)) told_.push_back({number, fail(why)});
+    if (std::exchange(watcher.told_failure, true)) continue;
+    told_.push_back({number, {}});  // in two steps: gcc 12 warns of one
+    told_.back().what = fail(why);
   }
 }
 
