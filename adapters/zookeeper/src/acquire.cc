@@ -260,11 +260,12 @@ void ZookeeperStore::look(const AskPtr& it, const SessionPtr& session) {
 void ZookeeperStore::read_queue(const AskPtr& it, const SessionPtr& session,
                                 Connection::Listed done) {
   const std::string& folder = it->place->folder;
+  bool watches = false;
   {
     MutexLock lock(mutex_);
-    it->watched_folder = it->place->watches_folder;
+    watches = it->watched_folder = it->place->watches_folder;
   }
-  if (it->watched_folder) session->tell_of(folder, it->what.request);
+  if (watches) session->tell_of(folder, it->what.request);
   if (it->what.mode.is_permit()) {
     session->server().get(folder, false, [it](int rc, std::string data, const NodeStat& stat) {
       it->folder_rc = rc;
@@ -272,7 +273,7 @@ void ZookeeperStore::read_queue(const AskPtr& it, const SessionPtr& session,
       it->folder_version = stat.version;
     });
   }
-  list_queue(session, folder, it->watched_folder, std::move(done));
+  list_queue(session, folder, watches, std::move(done));
 }
 
 // The answer to the create was lost: the request id in the node's name tells whether it was done.
@@ -528,13 +529,13 @@ void ZookeeperStore::wait_for(const AskPtr& it, const SessionPtr& session,
 // The next permit watches all who come and go: each who goes lets it in. Only one does so.
 void ZookeeperStore::wait_for_anybody(const AskPtr& it, const SessionPtr& session,
                                       const std::string& first) {
-  if (!it->watched_folder) {
-    {
-      MutexLock lock(mutex_);
-      it->place->watches_folder = true;
-    }
-    return look(it, session);
+  bool watched = false;
+  {
+    MutexLock lock(mutex_);
+    watched = it->watched_folder;
+    it->place->watches_folder = true;
   }
+  if (!watched) return look(it, session);
   const bool tells_first = tells_who_is_first(it);
   const Millis recheck = recheck_after(session, tells_first);
   auto ahead = std::make_shared<std::string>();
@@ -549,13 +550,13 @@ void ZookeeperStore::tell_queued(const AskPtr& it, Millis recheck, const std::st
 }
 
 void ZookeeperStore::stop_watching_folder(const AskPtr& it, const SessionPtr& session) {
+  bool watched = false;
   {
     MutexLock lock(mutex_);
     it->place->watches_folder = false;
+    watched = std::exchange(it->watched_folder, false);
   }
-  if (std::exchange(it->watched_folder, false)) {
-    session->tell_no_more(it->place->folder, it->what.request);
-  }
+  if (watched) session->tell_no_more(it->place->folder, it->what.request);
 }
 
 bool ZookeeperStore::tells_who_is_first(const AskPtr& it) {
