@@ -528,7 +528,7 @@ TEST_F(AsyncTest, WaitersEndWithTheClientAndHoldNothing) {
     client.reset();
   }
   for (auto& one : told) {
-    EXPECT_TRUE(one.is_told()) << "before the client is gone";
+    ASSERT_TRUE(one.is_told()) << "before the client is gone";
     EXPECT_TRUE(bad(one.get(), ErrorCode::cancelled));
   }
 }
