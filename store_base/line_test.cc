@@ -165,6 +165,17 @@ class TwoBatchesTest : public LineTest {
     return first;
   }
 
+  void wait_for_the_second() {
+    const BootTime end = BootClock::now() + 20s;
+    while (!second_departed.try_wait()) {
+      if (BootClock::now() > end) {
+        ADD_FAILURE() << "it does not depart";
+        return;
+      }
+      std::this_thread::yield();
+    }
+  }
+
   std::latch second_departed{1};
   std::function<void()> on_first = [] {};
   std::function<void()> on_second = [] {};
@@ -177,7 +188,7 @@ class TwoBatchesTest : public LineTest {
 TEST_F(TwoBatchesTest, TheNextDepartsBeforeTheOneBeforeItHasArrived) {
   std::atomic<bool> first_arrived = false;
   on_first = [&] {
-    second_departed.wait();
+    wait_for_the_second();
     first_arrived = true;
   };
   on_second = [&] { EXPECT_TRUE(first_arrived) << "they arrive in their order"; };
@@ -203,7 +214,7 @@ TEST_F(TwoBatchesTest, FewDepartWhenTheOneBeforeThemHasArrived) {
 }
 
 TEST_F(TwoBatchesTest, WhatKeepsLeasesAliveDepartsAtOnce) {
-  on_first = [&] { second_departed.wait(); };
+  on_first = [&] { wait_for_the_second(); };
   std::future<Ride> second;
   auto first = depart([&] { second = ride(2, context(10s, {}, /*urgent=*/true)); });
   EXPECT_EQ(first.get(), Ride::answered);
@@ -273,11 +284,15 @@ TEST_F(ImpatientTwoBatchesTest, NobodyWaitsLongerThoughTheNextHasDeparted) {
   std::future<Ride> second;
   auto first = depart([&] {
     since = BootClock::now();
+    while (BootClock::now() < since + Line::kPatience / 2) std::this_thread::yield();
     second = ride(2, context(10s, {}, /*urgent=*/true));
   });
-  second_departed.wait();
+  wait_for_the_second();
   while (BootClock::now() < since + Line::kPatience) std::this_thread::yield();
-  EXPECT_EQ(ride(3).get(), Ride::on_its_own) << "the first has been out for so long";
+  const auto late = std::make_shared<Numbered>(3, context());
+  const std::size_t waited = line.gathered();
+  EXPECT_EQ(line.ride(late, BootClock::now()), Ride::on_its_own);
+  EXPECT_EQ(line.gathered(), waited) << "the first has been out for so long";
   alone.count_down();
   EXPECT_EQ(first.get(), Ride::answered);
   EXPECT_EQ(second.get(), Ride::answered);
