@@ -26,7 +26,7 @@ class Floor {
   void begin(const std::string& member, const OwnedPartition& partition) {
     const MutexLock lock(mutex_);
     auto& at = work_[partition.number];
-    EXPECT_TRUE(at.member.empty() || at.lease->state() == LeaseState::lost)
+    EXPECT_TRUE(at.member.empty() || (!at.leaves && at.lease->state() == LeaseState::lost))
         << partition.number << " is " << at.member << "'s, and " << member << " begins";
     if (partition.token) {
       EXPECT_LT(at.token, partition.token->number.value());
@@ -34,12 +34,19 @@ class Floor {
     }
     at.member = member;
     at.lease = &partition.lease;
+    at.leaves = false;
     changed_.notify_all();
+  }
+  void leave(const std::string& member, int partition) {
+    const MutexLock lock(mutex_);
+    auto& at = work_[partition];
+    at.leaves = at.member == member && at.lease->state() != LeaseState::lost;
   }
   void end(const std::string& member, int partition) {
     const MutexLock lock(mutex_);
     auto& at = work_[partition];
-    if (at.member == member) at.member.clear();
+    if (at.member != member) return;
+    at.member.clear();
     changed_.notify_all();
   }
   // Each partition is its who spread() says, of these members.
@@ -53,13 +60,14 @@ class Floor {
       }
       return true;
     };
-    EXPECT_TRUE(changed_.wait_for(mutex_, 60s, all_settled)) << "they did not settle";
+    EXPECT_TRUE(changed_.wait_for(mutex_, 30s, all_settled)) << "they did not settle";
   }
 
  private:
   struct At {
     std::string member;
     const Lease* lease = nullptr;  // while it has a member
+    bool leaves = false;           // while its lease is held
     std::int64_t token = 0;
   };
   Mutex mutex_;
@@ -76,6 +84,7 @@ class Worker final : public PartitionWork {
   }
   void will_give_up(int partition) override {
     EXPECT_TRUE(mine_.contains(partition) && told_.insert(partition).second);
+    floor_.leave(name_, partition);
   }
   void give_up(int partition) override {
     EXPECT_EQ(mine_.erase(partition), 1U);
