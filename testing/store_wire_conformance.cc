@@ -577,6 +577,12 @@ TEST_P(StoreWireConformance, DeathOfTheServerInTheMiddleOfCallsKeepsReadersAndPe
   for (const Mode mode : modes) {
     Crowd& it = crowds.emplace_back(*server, mode);
     ASSERT_TRUE(it.acquires.inspect() && it.forces.inspect()) << "they are connected before";
+    // A server that has not met a script yet says so first, and that reply would be the lost one.
+    const RequestId before = new_request();
+    ASSERT_TRUE(is_granted(it.direct.acquire_as(mode, before)));
+    ASSERT_EQ(it.direct.renew(before), RenewReply::renewed);
+    ASSERT_EQ(it.direct.release(before), ReleaseReply::released);
+    ASSERT_TRUE(it.direct.force_release(before));
     ASSERT_TRUE(is_granted(it.direct.acquire_as(mode, it.beside)));
     ASSERT_TRUE(is_granted(it.direct.acquire_as(mode, it.forced)));
     ASSERT_TRUE(is_granted(it.releases.acquire_as(mode, it.released)));
